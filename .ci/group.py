@@ -1,0 +1,13 @@
+"""Prints the requirements of a dependency group of pyproject.toml: pip learned --group only in 25.1."""
+
+import pathlib
+import re
+import sys
+
+# Python 3.10 has no tomllib; a group is one line: name = ["a", "b"].
+text = pathlib.Path(__file__).parents[1].joinpath("pyproject.toml").read_text()
+groups = text.split("[dependency-groups]")[1].split("\n[")[0]
+line = re.search(rf"^{sys.argv[1]} = \[(.*)\]$", groups, re.MULTILINE)
+if line is None:
+    sys.exit(f"pyproject.toml has no dependency group {sys.argv[1]!r}")
+print(*re.findall(r'"([^"]+)"', line[1]))

@@ -1,0 +1,75 @@
+# make demo and make test set everything up on a machine with Python >= 3.10, make, a C++ compiler and pip.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find core bindings python -type f -not -path '*/__pycache__/*') CMakeLists.txt pyproject.toml
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# The tools of .venv come first: cmake and ninja need not be on the machine.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.PHONY: demo test check format asan tsan bench docs install wheel clean
+
+demo: $(VENV)/.package
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.package $(VENV)/.test build/dev/gz_tests
+	build/dev/gz_tests
+	$(BIN)/python -m pytest -q
+
+check: $(VENV)/.package $(VENV)/.test $(VENV)/.check build/dev/gz_tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(shell find core bindings tests -name '*.h' -o -name '*.cpp')
+	$(BIN)/mypy --strict -p graphzero
+	$(BIN)/python -m pytest -q tests/python/test_layers.py
+
+format: $(VENV)/.check
+	$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
+	$(BIN)/clang-format -i $(shell find core bindings tests -name '*.h' -o -name '*.cpp')
+
+bench: $(VENV)/.package $(VENV)/.test
+	for file in bench/python/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+docs: $(VENV)/.package $(VENV)/.docs
+	$(BIN)/mkdocs build --quiet --strict
+
+install: $(VENV)/.package
+
+wheel: $(VENV)/.build
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+# The suite under a sanitizer: our library is instrumented, the interpreter is not, so the runtime is
+# preloaded and the leaks of others are not reported. tsan needs a fixed address space layout.
+SANITIZED = PYTHONPATH=build/$@/site ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS="exitcode=66 suppressions=tests/tsan.supp" \
+	LD_PRELOAD="$$($(CXX) -print-file-name=lib$@.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	setarch -R $(BIN)/python -m pytest -q -m "not unsanitized" -p no:cacheprovider
+
+asan tsan: $(VENV)/.package $(VENV)/.test $(VENV)/.build
+	cmake --preset $@ -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python > build/$@.log
+	cmake --build --preset $@ >> build/$@.log
+	setarch -R build/$@/gz_tests
+	cmake --install build/$@ >> build/$@.log
+	$(SANITIZED)
+
+# Without python3-venv (Debian splits it off) virtualenv does the same job.
+$(VENV)/.made:
+	$(PYTHON) -m venv $(VENV) || ($(PYTHON) -m pip install --quiet virtualenv && $(PYTHON) -m virtualenv --quiet $(VENV))
+	mkdir -p build && touch $@
+
+# Each group of pyproject.toml's [dependency-groups] is installed once.
+$(VENV)/.build $(VENV)/.test $(VENV)/.check $(VENV)/.docs: $(VENV)/.%: $(VENV)/.made pyproject.toml constraints.txt
+	$(PIP_INSTALL) $$($(BIN)/python .ci/group.py $*)
+	touch $@
+
+# The build folder is kept, so a change recompiles only what it touches.
+$(VENV)/.package: $(VENV)/.build $(SOURCES)
+	$(PIP_INSTALL) --no-build-isolation .
+	touch $@
+
+build/dev/gz_tests: $(VENV)/.build $(SOURCES) $(wildcard tests/cpp/*)
+	cmake --preset dev -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python > build/dev.log
+	cmake --build --preset dev --target gz_tests >> build/dev.log
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist site

@@ -1,0 +1,36 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
+#include "core/base/machine.h"
+#include "core/base/parallel.h"
+
+namespace gz {
+
+using namespace nb::literals;
+
+void bind_base(nb::module_& m) {
+  // Only the main thread of the interpreter sees signals; elsewhere this is a cheap no.
+  set_interrupt_check([] {
+    const nb::gil_scoped_acquire acquire;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  });
+
+  m.def("num_threads", &num_threads);
+  m.def("set_num_threads", &set_num_threads, "count"_a);
+
+  nb::class_<MemoryFacts>(m, "MemoryFacts")
+      .def_ro("anonymous_rss", &MemoryFacts::anonymous_rss)
+      .def_ro("file_rss", &MemoryFacts::file_rss)
+      .def_ro("major_faults", &MemoryFacts::major_faults)
+      .def_ro("device_bytes_read", &MemoryFacts::device_bytes_read)
+      .def_ro("cgroup_limit", &MemoryFacts::cgroup_limit)
+      .def_ro("cgroup_used", &MemoryFacts::cgroup_used)
+      .def_ro("ram_total", &MemoryFacts::ram_total)
+      .def_ro("ram_available", &MemoryFacts::ram_available);
+  m.def("memory_facts", [] { return without_gil([] { return memory_facts(); }); });
+}
+
+}  // namespace gz

@@ -1,0 +1,13 @@
+// One function per file of bindings; module.cpp calls them in layer order.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace gz {
+
+void bind_base(nanobind::module_& m);
+void bind_format(nanobind::module_& m);
+void bind_convert(nanobind::module_& m);
+void bind_store(nanobind::module_& m);
+
+}  // namespace gz

@@ -1,0 +1,189 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
+#include "core/store/features.h"
+#include "core/store/topology.h"
+#include "core/store/verify.h"
+
+namespace gz {
+
+using namespace nb::literals;
+
+namespace {
+
+// The ids of one array of an index: those of one node, or all of them.
+ReadOnlyArray ids(const Topology& g, const std::byte* stored, IdWidth width,
+                  std::optional<EdgeRange> range) {
+  const EdgeRange part = range.value_or(EdgeRange{0, g.num_edges()});
+  const Dtype dtype = id_dtype(width);
+  return mapped_array<ReadOnlyArray>(
+      g.mapping(), stored + static_cast<std::size_t>(part.begin) * item_size(dtype), dtype,
+      {static_cast<std::size_t>(part.size())});
+}
+
+// The same for weights and times, which a graph may lack.
+template <class Item>
+std::optional<ReadOnlyVector<Item>> values(const Topology& g, std::span<const Item> stored,
+                                           std::optional<EdgeRange> range) {
+  if (stored.data() == nullptr) return std::nullopt;
+  const EdgeRange part = range.value_or(EdgeRange{0, g.num_edges()});
+  return mapped_vector(g.mapping(), stored.subspan(static_cast<std::size_t>(part.begin),
+                                                   static_cast<std::size_t>(part.size())));
+}
+
+void bind_topology(nb::module_& m) {
+  nb::enum_<Direction>(m, "Direction").value("OUT", Direction::kOut).value("IN", Direction::kIn);
+  nb::class_<EdgeRange>(m, "EdgeRange")
+      .def_ro("begin", &EdgeRange::begin)
+      .def_ro("end", &EdgeRange::end);
+
+  nb::class_<Topology>(m, "Topology")
+      .def(
+          "__init__",
+          [](Topology* self, const std::string& path) {
+            without_gil([&] { new (self) Topology(path); });
+          },
+          "path"_a)
+      .def_prop_ro("num_src_nodes", [](const Topology& g) { return g.layout().num_src_nodes; })
+      .def_prop_ro("num_dst_nodes", [](const Topology& g) { return g.layout().num_dst_nodes; })
+      .def_prop_ro("num_edges", [](const Topology& g) { return g.layout().num_edges; })
+      .def_prop_ro("num_input_edges", [](const Topology& g) { return g.layout().num_input_edges; })
+      .def_prop_ro("directed", [](const Topology& g) { return g.layout().directed; })
+      .def_prop_ro("bipartite", [](const Topology& g) { return g.layout().bipartite; })
+      .def_prop_ro("sorted", [](const Topology& g) { return g.layout().sorted; })
+      .def_prop_ro("is_graphzero02", [](const Topology& g) { return g.layout().sections.empty(); })
+      .def_prop_ro("fingerprint", [](const Topology& g) { return g.layout().fingerprint; })
+      .def_prop_ro("file_size", [](const Topology& g) { return g.mapping()->size(); })
+      .def("has", &Topology::has, "direction"_a)
+      .def("resident_bytes",
+           [](const Topology& g) {
+             return without_gil([&] { return g.mapping()->resident_bytes(); });
+           })
+      .def("check_intact", [](const Topology& g) { g.mapping()->check_intact(); })
+      .def("edges_of", &Topology::edges_of, "direction"_a, "node"_a)
+      .def(
+          "degrees",
+          [](const Topology& g, Direction direction, const NodeIdArray& nodes) {
+            std::vector<std::int64_t> out(nodes.size());
+            without_gil([&] { g.degrees(direction, as_span(nodes), out); });
+            return owned_array(std::move(out));
+          },
+          "direction"_a, "nodes"_a.noconvert())
+      .def(
+          "indptr",
+          [](const Topology& g, Direction direction) {
+            return mapped_vector(g.mapping(), g.index(direction).indptr);
+          },
+          "direction"_a)
+      .def(
+          "indices",
+          [](const Topology& g, Direction direction, std::optional<EdgeRange> range) {
+            return ids(g, g.index(direction).indices, g.layout().id_width, range);
+          },
+          "direction"_a, "range"_a = nb::none())
+      .def(
+          "edge_ids",
+          [](const Topology& g, Direction direction,
+             std::optional<EdgeRange> range) -> std::optional<ReadOnlyArray> {
+            const std::byte* const stored = g.index(direction).edge_ids;
+            if (stored == nullptr) return std::nullopt;
+            return ids(g, stored, g.layout().edge_id_width, range);
+          },
+          "direction"_a, "range"_a = nb::none())
+      .def(
+          "weights",
+          [](const Topology& g, Direction direction, std::optional<EdgeRange> range) {
+            return values(g, g.index(direction).weights, range);
+          },
+          "direction"_a, "range"_a = nb::none())
+      .def(
+          "times",
+          [](const Topology& g, Direction direction, std::optional<EdgeRange> range) {
+            return values(g, g.index(direction).times, range);
+          },
+          "direction"_a, "range"_a = nb::none());
+}
+
+std::vector<std::size_t> shape_of(const Features& f) {
+  return {f.layout().shape.begin(), f.layout().shape.end()};
+}
+
+template <class Array>
+Array tensor(const Features& f, MappedFile::Mode mode, Advice advice) {
+  const auto mapping = f.view(mode, advice);
+  mapping->check_intact();
+  return mapped_array<Array>(mapping, mapping->data() + f.layout().data_offset, f.layout().dtype,
+                             shape_of(f));
+}
+
+void bind_features(nb::module_& m) {
+  nb::enum_<Advice>(m, "Advice")
+      .value("NORMAL", Advice::kNormal)
+      .value("RANDOM", Advice::kRandom)
+      .value("SEQUENTIAL", Advice::kSequential);
+
+  nb::class_<Features>(m, "Features")
+      .def(
+          "__init__",
+          [](Features* self, const std::string& path) {
+            without_gil([&] { new (self) Features(path); });
+          },
+          "path"_a)
+      .def_prop_ro(
+          "shape", [](const Features& f) { return nb::tuple(nb::cast(shape_of(f))); },
+          nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro("dtype", [](const Features& f) { return f.layout().dtype; })
+      .def_prop_ro("row_bytes", &Features::row_bytes)
+      .def_prop_ro("is_graphzero02", [](const Features& f) { return f.layout().sections.empty(); })
+      .def_prop_ro("fingerprint", [](const Features& f) { return f.layout().fingerprint; })
+      .def_prop_ro("file_size", [](const Features& f) { return f.mapping()->size(); })
+      .def("resident_bytes",
+           [](const Features& f) {
+             return without_gil([&] { return f.mapping()->resident_bytes(); });
+           })
+      .def("check_intact", [](const Features& f) { f.mapping()->check_intact(); })
+      .def(
+          "writable_tensor",
+          [](const Features& f, Advice advice) {
+            return tensor<AnyArray>(f, MappedFile::Mode::kCopyOnWrite, advice);
+          },
+          "advice"_a)
+      .def(
+          "read_only_tensor",
+          [](const Features& f, Advice advice) {
+            return tensor<ReadOnlyArray>(f, MappedFile::Mode::kReadOnly, advice);
+          },
+          "advice"_a)
+      .def(
+          "row",
+          [](const Features& f, std::int64_t row) {
+            std::vector<std::uint8_t> bytes(f.row_bytes());
+            without_gil([&] { f.read_row(row, std::as_writable_bytes(std::span(bytes))); });
+            return owned_array(std::move(bytes));
+          },
+          "row"_a);
+}
+
+}  // namespace
+
+void bind_store(nb::module_& m) {
+  bind_topology(m);
+  bind_features(m);
+  nb::class_<Check>(m, "Check").def_ro("name", &Check::name).def_ro("problem", &Check::problem);
+  m.def(
+      "verify_graph",
+      [](const std::string& path) { return without_gil([&] { return verify_graph(path); }); },
+      "path"_a);
+  m.def(
+      "verify_features",
+      [](const std::string& path) { return without_gil([&] { return verify_features(path); }); },
+      "path"_a);
+}
+
+}  // namespace gz

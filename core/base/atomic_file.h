@@ -1,0 +1,35 @@
+// A file that appears at its path whole or not at all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace gz {
+
+// Bytes go to a hidden temporary file in the target's folder; commit() makes them durable and
+// renames it into place. Without a commit nothing is left. A process that is killed leaves its
+// temporary file, unlocked, and the next writer of the same target removes it.
+class AtomicFile {
+ public:
+  // Throws IoError if the folder is missing or cannot be written.
+  explicit AtomicFile(std::string path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+  void write_at(std::span<const std::byte> bytes, std::uint64_t offset);
+  // Makes the file `size` bytes long; bytes never written read as zero.
+  void resize(std::uint64_t size);
+  void commit();
+
+ private:
+  std::string path_;
+  std::string temporary_;
+  int descriptor_ = -1;
+};
+
+}  // namespace gz

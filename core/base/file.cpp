@@ -1,0 +1,159 @@
+#include "core/base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace gz {
+namespace {
+
+struct stat status_of(int descriptor, const std::string& path) {
+  struct stat status = {};
+  if (::fstat(descriptor, &status) != 0) throw_errno(path, "stat");
+  return status;
+}
+
+std::uint64_t machine_page() {
+  static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return page;
+}
+
+}  // namespace
+
+File::File(std::string path) : path_(std::move(path)) {
+  // Without O_NONBLOCK a named pipe would block here for ever; regular files ignore it.
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor_ < 0) throw_errno(path_, "open");
+  try {
+    const auto mode = status_of(descriptor_, path_).st_mode;
+    if (S_ISDIR(mode)) {
+      throw IoError(EISDIR, path_, "is a directory, expected a file");
+    }
+    if (!S_ISREG(mode))
+      throw IoError(EINVAL, path_, "is not a regular file, so it cannot be mapped");
+  } catch (...) {
+    ::close(descriptor_);
+    throw;
+  }
+}
+
+File::~File() { ::close(descriptor_); }
+
+std::uint64_t File::size() const {
+  return static_cast<std::uint64_t>(status_of(descriptor_, path_).st_size);
+}
+
+std::uint64_t File::modified_ns() const {
+  const struct timespec time = status_of(descriptor_, path_).st_mtim;
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+void File::read_exact_at(std::span<std::byte> out, std::uint64_t offset) const {
+  while (!out.empty()) {
+    const ssize_t count = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      throw_errno(path_, "read");
+    }
+    if (count == 0) {
+      throw IoError(
+          EIO, path_,
+          concat("file ends at byte ", offset, ", expected ", out.size(), " more bytes there"));
+    }
+    out = out.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+}
+
+namespace {
+
+std::byte* map(const File& file, std::uint64_t size, MappedFile::Mode mode) {
+  const bool private_copy = mode == MappedFile::Mode::kCopyOnWrite;
+  // No reserve: a writable private mapping would otherwise be charged as if every page were
+  // written, and a file larger than RAM refused.
+  const int flags = private_copy ? MAP_PRIVATE | MAP_NORESERVE : MAP_SHARED;
+  const int protection = private_copy ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* const data = ::mmap(nullptr, size, protection, flags, file.descriptor(), 0);
+  if (data == MAP_FAILED) throw_errno(file.path(), "map");
+  return static_cast<std::byte*>(data);
+}
+
+}  // namespace
+
+MappedFile::MappedFile(std::shared_ptr<const File> file, Mode mode)
+    : file_(std::move(file)),
+      size_(file_->size()),
+      data_(map(*file_, size_, mode)),
+      guard_(data_, size_, mode == Mode::kCopyOnWrite, file_->descriptor(), file_->path().c_str()) {
+}
+
+MappedFile::~MappedFile() { ::munmap(data_, size_); }
+
+void MappedFile::advise(Advice advice, std::uint64_t offset, std::uint64_t length) const {
+  if (offset >= size_ || length == 0) return;
+  length = std::min(length, size_ - offset);
+  const std::uint64_t begin = offset / machine_page() * machine_page();
+  int code = MADV_NORMAL;
+  switch (advice) {
+    case Advice::kNormal:
+      code = MADV_NORMAL;
+      break;
+    case Advice::kRandom:
+      code = MADV_RANDOM;
+      break;
+    case Advice::kSequential:
+      code = MADV_SEQUENTIAL;
+      break;
+    case Advice::kWillNeed:
+      code = MADV_WILLNEED;
+      break;
+    case Advice::kDontNeed:
+      code = MADV_DONTNEED;
+      break;
+  }
+  ::madvise(data_ + begin, offset + length - begin, code);
+}
+
+void MappedFile::check_intact() const {
+  const std::uint64_t now = file_->size();
+  if (now < size_) {
+    throw IoError(EIO, path(),
+                  concat("the file shrank while it was mapped: expected ", size_, " bytes, found ",
+                         now, "; write files anew beside the old one instead of truncating them"));
+  }
+  if (guard_.broken()) {
+    throw IoError(EIO, path(),
+                  "a page of the mapped file could not be read (it shrank, or the device failed)");
+  }
+}
+
+std::optional<std::uint64_t> MappedFile::resident_bytes() const {
+  // The kernel tells everyone else that all pages are resident, to close a side channel.
+  const struct stat status = status_of(file_->descriptor(), path());
+  if (status.st_uid != ::geteuid() && ::geteuid() != 0 && ::access(path().c_str(), W_OK) != 0) {
+    return std::nullopt;
+  }
+  constexpr std::uint64_t kPagesPerCall = 1 << 16;
+  std::vector<unsigned char> residency(kPagesPerCall);
+  const std::uint64_t step = kPagesPerCall * machine_page();
+  std::uint64_t pages = 0;
+  for (std::uint64_t offset = 0; offset < size_; offset += step) {
+    const std::uint64_t length = std::min(step, size_ - offset);
+    if (::mincore(data_ + offset, length, residency.data()) != 0) return std::nullopt;
+    const std::uint64_t count = (length + machine_page() - 1) / machine_page();
+    pages += static_cast<std::uint64_t>(
+        std::count_if(residency.begin(), residency.begin() + static_cast<std::ptrdiff_t>(count),
+                      [](unsigned char page) { return (page & 1) != 0; }));
+  }
+  return std::min(pages * machine_page(), size_);
+}
+
+}  // namespace gz

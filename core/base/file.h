@@ -1,0 +1,95 @@
+// Files and mappings. System calls on files live in the .cpp beside this header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/base/fault_guard.h"
+
+namespace gz {
+
+// A regular file open for reading. Owns its descriptor, which is closed on exec.
+class File {
+ public:
+  // Throws IoError if `path` is missing, unreadable, or not a regular file.
+  explicit File(std::string path);
+  ~File();
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  const std::string& path() const { return path_; }
+  int descriptor() const { return descriptor_; }
+
+  std::uint64_t size() const;         // now, not at the time of opening
+  std::uint64_t modified_ns() const;  // time of the last change to the contents
+
+  // Fills `out` from byte `offset` on, or throws IoError: a short read is an error, never a result.
+  void read_exact_at(std::span<std::byte> out, std::uint64_t offset) const;
+
+ private:
+  std::string path_;
+  int descriptor_;
+};
+
+// How a range of a mapping is about to be read. The kernel's default guesses "sequential" and reads
+// up to megabytes around a fault (docs/design/access-advice.md).
+enum class Advice { kNormal, kRandom, kSequential, kWillNeed, kDontNeed };
+
+// A whole file in memory without loading it. Arrays handed to users share ownership of this, so a
+// view stays valid whatever happens to the store it came from.
+class MappedFile {
+ public:
+  enum class Mode {
+    kReadOnly,     // shared with the page cache; a write faults
+    kCopyOnWrite,  // writes stay in this process, cost RAM per page written, never reach the file
+  };
+
+  // Throws IoError where the kernel refuses the mapping.
+  MappedFile(std::shared_ptr<const File> file, Mode mode);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::byte* data() const { return data_; }
+  std::uint64_t size() const { return size_; }
+  const std::string& path() const { return file_->path(); }
+  const File& file() const { return *file_; }
+
+  void advise(Advice advice) const { advise(advice, 0, size_); }
+  // The range is widened to whole pages. Advice is a hint: a kernel that ignores it is no error.
+  void advise(Advice advice, std::uint64_t offset, std::uint64_t length) const;
+
+  // Throws IoError if the file has shrunk below the mapping, or a page of it could not be read.
+  // Engine calls ask before they start and again before they return (see `guarded`).
+  void check_intact() const;
+
+  // Bytes of the file that are in the page cache now; empty where the kernel will not tell us.
+  std::optional<std::uint64_t> resident_bytes() const;
+
+ private:
+  std::shared_ptr<const File> file_;
+  std::uint64_t size_;
+  std::byte* data_;
+  FaultGuard guard_;
+};
+
+// Runs an engine call over a mapping. If the file shrinks meanwhile the call sees zeros instead of
+// dying of SIGBUS, and the error is raised here, before anyone sees the result.
+template <class Body>
+auto guarded(const MappedFile& mapping, Body&& body) {
+  mapping.check_intact();
+  if constexpr (std::is_void_v<decltype(body())>) {
+    body();
+    mapping.check_intact();
+  } else {
+    auto result = body();
+    mapping.check_intact();
+    return result;
+  }
+}
+
+}  // namespace gz

@@ -1,0 +1,205 @@
+#include "core/base/machine.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace gz {
+namespace {
+
+std::optional<std::uint64_t> to_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end == text.data()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::string> first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line)) return std::nullopt;
+  return line;
+}
+
+// The value of a line like "RssAnon:   1234 kB" or "file 1234", in its own unit.
+std::optional<std::uint64_t> field_of(const std::string& path, std::string_view name) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(name) || line.size() <= name.size()) continue;
+    if (line[name.size()] != ':' && line[name.size()] != ' ') continue;
+    const std::size_t digit = line.find_first_of("0123456789", name.size());
+    if (digit == std::string::npos) return std::nullopt;
+    return to_number(std::string_view(line).substr(digit));
+  }
+  return std::nullopt;
+}
+
+std::uint64_t kilobytes_of(const std::string& path, std::string_view name) {
+  return field_of(path, name).value_or(0) * 1024;
+}
+
+bool has_word(std::string_view list, std::string_view word) {
+  std::stringstream words{std::string(list)};
+  for (std::string one; std::getline(words, one, ',');) {
+    if (one == word) return true;
+  }
+  return false;
+}
+
+struct Mount {
+  std::string root;   // which part of the hierarchy is mounted
+  std::string point;  // where
+};
+
+// `controller` empty: the version-2 hierarchy.
+std::optional<Mount> find_mount(const std::string& root, std::string_view controller) {
+  std::ifstream mounts(root + "/proc/self/mountinfo");
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream fields(line);
+    std::string skip;
+    Mount mount;
+    fields >> skip >> skip >> skip >> mount.root >> mount.point;
+    while (fields >> skip && skip != "-") {
+    }
+    std::string type, source, options;
+    fields >> type >> source >> options;
+    const bool wanted =
+        controller.empty() ? type == "cgroup2" : type == "cgroup" && has_word(options, controller);
+    if (wanted) return mount;
+  }
+  return std::nullopt;
+}
+
+// The folders of our group and all its ancestors, innermost first.
+std::vector<std::string> group_folders(const std::string& root, std::string_view controller) {
+  const auto mount = find_mount(root, controller);
+  if (!mount) return {};
+  std::ifstream groups(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string_view controllers =
+        std::string_view(line).substr(first + 1, second - first - 1);
+    if (controller.empty() ? !controllers.empty() : !has_word(controllers, controller)) continue;
+    std::string path = line.substr(second + 1);
+    if (mount->root != "/" && path.starts_with(mount->root)) path.erase(0, mount->root.size());
+    if (path == "/") path.clear();
+    std::vector<std::string> folders;
+    while (true) {
+      folders.push_back(root + mount->point + path);
+      if (path.empty()) return folders;
+      path.erase(path.rfind('/'));
+    }
+  }
+  return {};
+}
+
+// Version 1 writes "no limit" as a number near 2^63; anything this large is none.
+constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60;
+
+void tighten(CgroupMemory& memory, const std::vector<std::string>& folders, const char* limit_file,
+             const char* used_file, const char* cache_field) {
+  for (const std::string& folder : folders) {
+    const auto line = first_line(folder + "/" + limit_file);
+    if (!line) continue;
+    const auto limit = to_number(*line);  // "max" is not a number
+    if (!limit || *limit >= kNoLimit || (memory.limit && *memory.limit <= *limit)) continue;
+    memory.limit = limit;
+    const auto used = first_line(folder + "/" + used_file);
+    memory.used = used ? to_number(*used) : std::nullopt;
+    memory.page_cache = field_of(folder + "/memory.stat", cache_field);
+  }
+}
+
+}  // namespace
+
+CgroupMemory cgroup_memory(const std::string& root) {
+  CgroupMemory memory;
+  tighten(memory, group_folders(root, ""), "memory.max", "memory.current", "file");
+  tighten(memory, group_folders(root, "memory"), "memory.limit_in_bytes", "memory.usage_in_bytes",
+          "total_cache");
+  return memory;
+}
+
+std::uint64_t available_memory() {
+  std::uint64_t available = kilobytes_of("/proc/meminfo", "MemAvailable");
+  const CgroupMemory group = cgroup_memory();
+  if (group.limit && group.used) {
+    const std::uint64_t held = *group.used - std::min(*group.used, group.page_cache.value_or(0));
+    available = std::min(available, *group.limit - std::min(*group.limit, held));
+  }
+  return available;
+}
+
+void require_memory(std::uint64_t bytes, const std::string& job) {
+  const std::uint64_t available = available_memory();
+  if (bytes > available) {
+    throw MemoryShortage(concat(job, " needs ", bytes >> 20, " MB of memory, ", available >> 20,
+                                " MB are available"));
+  }
+}
+
+std::optional<double> cgroup_cores(const std::string& root) {
+  std::optional<double> cores;
+  const auto offer = [&](double quota, double period) {
+    if (quota > 0 && period > 0) cores = std::min(cores.value_or(quota / period), quota / period);
+  };
+  for (const std::string& folder : group_folders(root, "")) {
+    const auto line = first_line(folder + "/cpu.max");  // "quota period" or "max period"
+    if (!line) continue;
+    const auto quota = to_number(*line);
+    const auto period = to_number(std::string_view(*line).substr(line->find(' ') + 1));
+    if (quota && period) offer(static_cast<double>(*quota), static_cast<double>(*period));
+  }
+  for (const std::string& folder : group_folders(root, "cpu")) {
+    const auto quota = first_line(folder + "/cpu.cfs_quota_us");  // -1: none
+    const auto period = first_line(folder + "/cpu.cfs_period_us");
+    if (!quota || !period || !to_number(*quota) || !to_number(*period)) continue;
+    offer(static_cast<double>(*to_number(*quota)), static_cast<double>(*to_number(*period)));
+  }
+  return cores;
+}
+
+int usable_cores() {
+  int cores = 1;
+  // More than 1024 CPUs need a larger mask than cpu_set_t.
+  for (std::size_t capacity = 1024; capacity <= (1u << 18); capacity *= 2) {
+    cpu_set_t* const mask = CPU_ALLOC(capacity);
+    const std::size_t bytes = CPU_ALLOC_SIZE(capacity);
+    const bool known = ::sched_getaffinity(0, bytes, mask) == 0;
+    if (known) cores = CPU_COUNT_S(bytes, mask);
+    CPU_FREE(mask);
+    if (known) break;
+  }
+  if (const auto quota = cgroup_cores())
+    cores = std::min(cores, static_cast<int>(std::ceil(*quota)));
+  return std::max(cores, 1);
+}
+
+MemoryFacts memory_facts() {
+  MemoryFacts facts;
+  facts.anonymous_rss = kilobytes_of("/proc/self/status", "RssAnon");
+  facts.file_rss = kilobytes_of("/proc/self/status", "RssFile");
+  struct rusage usage = {};
+  if (::getrusage(RUSAGE_SELF, &usage) == 0)
+    facts.major_faults = static_cast<std::uint64_t>(usage.ru_majflt);
+  facts.device_bytes_read = field_of("/proc/self/io", "read_bytes");
+  const CgroupMemory group = cgroup_memory();
+  facts.cgroup_limit = group.limit;
+  facts.cgroup_used = group.used;
+  facts.ram_total = kilobytes_of("/proc/meminfo", "MemTotal");
+  facts.ram_available = kilobytes_of("/proc/meminfo", "MemAvailable");
+  return facts;
+}
+
+}  // namespace gz

@@ -1,0 +1,45 @@
+// What the machine and its control groups grant this process: cores and memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace gz {
+
+// All sizes in bytes. An empty value means that this system does not tell.
+struct MemoryFacts {
+  std::uint64_t anonymous_rss = 0;  // memory that is the process's own: what an OOM is made of
+  std::uint64_t file_rss = 0;      // mapped file pages: the kernel takes them back when it needs to
+  std::uint64_t major_faults = 0;  // page faults that had to wait for the device
+  std::optional<std::uint64_t> device_bytes_read;  // since the process started
+  std::optional<std::uint64_t> cgroup_limit;       // the tightest limit above us, if there is one
+  std::optional<std::uint64_t> cgroup_used;  // of the group with that limit; includes page cache
+  std::uint64_t ram_total = 0;
+  std::uint64_t ram_available = 0;
+};
+
+MemoryFacts memory_facts();
+
+struct CgroupMemory {
+  std::optional<std::uint64_t> limit;
+  std::optional<std::uint64_t> used;        // page cache included
+  std::optional<std::uint64_t> page_cache;  // the part of `used` that the kernel can take back
+};
+
+// Versions 1 and 2, through every ancestor. `root` stands in for "/" in tests.
+CgroupMemory cgroup_memory(const std::string& root = "");
+
+// What can still be allocated: available RAM, or what the control group leaves of its limit.
+std::uint64_t available_memory();
+
+// Throws MemoryShortage if `bytes` exceed available_memory(). `job` opens the message.
+void require_memory(std::uint64_t bytes, const std::string& job);
+
+// Cores of CPU time per second that the control group's quota allows; empty without a quota.
+std::optional<double> cgroup_cores(const std::string& root = "");
+
+// Threads worth starting: the affinity mask, cut by the quota. At least 1.
+int usable_cores();
+
+}  // namespace gz

@@ -1,0 +1,239 @@
+#include "core/base/parallel.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "core/base/error.h"
+#include "core/base/machine.h"
+
+namespace gz {
+namespace {
+
+constexpr auto kPollEvery = std::chrono::milliseconds(50);
+constexpr int kMaxThreads = 4096;
+
+std::atomic<int> chosen_threads{0};  // 0: the default
+std::atomic<void (*)()> interrupt_check{nullptr};
+thread_local bool inside_parallel_call = false;
+thread_local bool is_pool_thread = false;
+
+int default_threads() {
+  static const int count = [] {
+    if (const char* text = std::getenv("GRAPHZERO_NUM_THREADS")) {
+      int wished = 0;
+      const char* const end = text + std::strlen(text);
+      const auto [parsed, error] = std::from_chars(text, end, wished);
+      if (error != std::errc{} || parsed != end || wished < 1 || wished > kMaxThreads) {
+        throw std::invalid_argument(
+            concat("environment variable GRAPHZERO_NUM_THREADS: expected 1 to ", kMaxThreads,
+                   ", found '", text, "'"));
+      }
+      return wished;
+    }
+    return usable_cores();
+  }();
+  return count;
+}
+
+struct Job {
+  std::function<void(std::size_t, std::size_t)> body;
+  std::size_t count = 0;
+  std::size_t grain = 1;
+  std::size_t num_chunks = 0;
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> stop{false};
+
+  // Guarded by the pool's mutex.
+  std::size_t helpers_wanted = 0;
+  std::size_t helpers_running = 0;
+  std::exception_ptr error;
+  std::size_t error_chunk = std::numeric_limits<std::size_t>::max();
+};
+
+class Pool {
+ public:
+  void run(const std::shared_ptr<Job>& job, std::size_t num_helpers) {
+    {
+      const std::lock_guard lock(mutex_);
+      start_threads(num_helpers);
+      job->helpers_wanted = std::min(num_helpers, num_started_);
+      jobs_.push_back(job);
+    }
+    work_waiting_.notify_all();
+    work(*job, /*poll=*/true);
+
+    std::unique_lock lock(mutex_);
+    job->helpers_wanted = 0;  // nobody else may join
+    std::erase(jobs_, job);
+    while (job->helpers_running > 0) {
+      if (helper_done_.wait_for(lock, kPollEvery) == std::cv_status::timeout) {
+        lock.unlock();
+        poll(*job);
+        lock.lock();
+      }
+    }
+    if (job->error) std::rethrow_exception(job->error);
+  }
+
+ private:
+  // Chunks are claimed in ascending order and a claimed chunk always runs, so when one throws, all
+  // lower ones have run or are running: the lowest error is the same for any number of threads.
+  void work(Job& job, bool poll_interrupt) {
+    inside_parallel_call = true;
+    auto polled = std::chrono::steady_clock::now();
+    while (!job.stop.load(std::memory_order_relaxed)) {
+      const std::size_t chunk = job.next.fetch_add(1, std::memory_order_relaxed);
+      if (chunk >= job.num_chunks) break;
+      try {
+        const std::size_t begin = chunk * job.grain;
+        job.body(begin, std::min(begin + job.grain, job.count));
+      } catch (...) {
+        fail(job, chunk + 1, std::current_exception());
+      }
+      if (poll_interrupt && std::chrono::steady_clock::now() - polled >= kPollEvery) {
+        poll(job);
+        polled = std::chrono::steady_clock::now();
+      }
+    }
+    inside_parallel_call = false;
+  }
+
+  // An interrupt counts as chunk 0: it wins over any error of the work it cut short.
+  void poll(Job& job) {
+    try {
+      check_interrupt();
+    } catch (...) {
+      fail(job, 0, std::current_exception());
+    }
+  }
+
+  void fail(Job& job, std::size_t chunk, std::exception_ptr error) {
+    job.stop = true;
+    const std::lock_guard lock(mutex_);
+    if (chunk < job.error_chunk) {
+      job.error_chunk = chunk;
+      job.error = std::move(error);
+    }
+  }
+
+  // A machine that has no threads left gets the work done with those there are.
+  void start_threads(std::size_t wanted) {
+    while (num_started_ < wanted) {
+      try {
+        std::thread(&Pool::serve, this).detach();
+      } catch (const std::system_error&) {
+        return;
+      }
+      ++num_started_;
+    }
+  }
+
+  void serve() {
+    // Signals belong to the application's threads, except those a fault raises on the spot.
+    sigset_t signals;
+    sigfillset(&signals);
+    for (const int fault : {SIGBUS, SIGSEGV, SIGFPE, SIGILL}) sigdelset(&signals, fault);
+    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+
+    is_pool_thread = true;
+    std::unique_lock lock(mutex_);
+    while (true) {
+      const auto found = std::find_if(jobs_.begin(), jobs_.end(),
+                                      [](const auto& job) { return job->helpers_wanted > 0; });
+      if (found == jobs_.end()) {
+        work_waiting_.wait(lock);
+        continue;
+      }
+      const std::shared_ptr<Job> job = *found;
+      --job->helpers_wanted;
+      ++job->helpers_running;
+      lock.unlock();
+      work(*job, /*poll=*/false);
+      lock.lock();
+      --job->helpers_running;
+      helper_done_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable work_waiting_;
+  std::condition_variable helper_done_;
+  std::deque<std::shared_ptr<Job>> jobs_;
+  std::size_t num_started_ = 0;
+};
+
+// Never destroyed: its threads sleep until the process ends. A forked child has none of them, so it
+// forgets the parent's pool, locks and all, and starts its own when it needs one.
+std::atomic<Pool*> the_pool{nullptr};
+
+Pool& pool() {
+  Pool* current = the_pool.load();
+  if (current != nullptr) return *current;
+  static const int registered = pthread_atfork(nullptr, nullptr, [] {
+    the_pool = nullptr;
+    inside_parallel_call = false;
+  });
+  static_cast<void>(registered);
+  auto* const fresh = new Pool;
+  if (the_pool.compare_exchange_strong(current, fresh)) return *fresh;
+  delete fresh;
+  return *current;
+}
+
+}  // namespace
+
+int num_threads() {
+  const int chosen = chosen_threads.load();
+  return chosen > 0 ? chosen : default_threads();
+}
+
+void set_num_threads(int count) {
+  if (count < 0 || count > kMaxThreads) {
+    throw std::invalid_argument(concat("number of threads: expected 1 to ", kMaxThreads,
+                                       ", or 0 for the default, found ", count));
+  }
+  chosen_threads = count;
+}
+
+void set_interrupt_check(void (*check)()) { interrupt_check = check; }
+
+void check_interrupt() {
+  if (is_pool_thread) return;
+  if (const auto check = interrupt_check.load()) check();
+}
+
+void parallel_chunks(std::size_t count, std::size_t grain,
+                     const std::function<void(std::size_t, std::size_t)>& body) {
+  if (count == 0) return;
+  grain = std::max<std::size_t>(grain, 1);
+  if (inside_parallel_call || count <= grain) {
+    for (std::size_t begin = 0; begin < count; begin += grain)
+      body(begin, std::min(begin + grain, count));
+    return;
+  }
+  auto job = std::make_shared<Job>();
+  job->body = body;
+  job->count = count;
+  job->grain = grain;
+  job->num_chunks = (count - 1) / grain + 1;
+  const auto threads = static_cast<std::size_t>(num_threads());
+  pool().run(job, std::min(threads, job->num_chunks) - 1);
+}
+
+}  // namespace gz

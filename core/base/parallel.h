@@ -1,0 +1,42 @@
+// The core's own thread pool: OpenMP's hangs in forked data-loader workers.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+
+namespace gz {
+
+// Threads a parallel call may use: what was set, else GRAPHZERO_NUM_THREADS, else usable_cores().
+int num_threads();
+// 0 goes back to the default. Throws std::invalid_argument if negative.
+void set_num_threads(int count);
+
+// Called about twenty times a second by the thread that waits for a long call, with no lock held.
+// It may throw; the call then stops and the exception reaches the caller. This is how the bindings
+// let Ctrl-C through without the core knowing Python.
+void set_interrupt_check(void (*check)());
+
+// For long loops outside parallel_chunks or inside one body. Does nothing on the pool's own
+// threads.
+void check_interrupt();
+
+// Calls body(begin, end) for chunks of `grain` items that together cover 0 … count-1, on the
+// caller's and the pool's threads. Which thread runs which chunk is open, so a body writes only to
+// places that belong to its items. If chunks throw, the exception of the lowest one reaches the
+// caller, whatever the number of threads. A call made from inside a body runs on that thread alone.
+void parallel_chunks(std::size_t count, std::size_t grain,
+                     const std::function<void(std::size_t begin, std::size_t end)>& body);
+
+// body(i) for every i below count.
+template <class Body>
+void parallel_for(std::size_t count, Body&& body) {
+  // Enough chunks to balance skewed work, few enough that claiming one costs nothing beside it.
+  const auto threads = static_cast<std::size_t>(num_threads());
+  const std::size_t grain = std::clamp<std::size_t>(count / (16 * threads), 1, 4096);
+  parallel_chunks(count, grain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) body(i);
+  });
+}
+
+}  // namespace gz

@@ -1,0 +1,99 @@
+#include "core/format/gd.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "core/base/checked.h"
+#include "core/base/error.h"
+#include "core/format/gl.h"
+#include "core/format/graphzero02.h"
+
+namespace gz {
+namespace {
+
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 62;
+
+bool is_known(std::uint32_t kind) { return kind == kGdData; }
+
+std::string shape_text(const std::vector<std::uint64_t>& shape) {
+  std::string text = "(";
+  for (const std::uint64_t extent : shape) text += concat(text.size() > 1 ? ", " : "", extent);
+  return text + ")";
+}
+
+}  // namespace
+
+std::string gd_section_name(std::uint32_t kind) {
+  return kind == kGdData ? "data" : concat("kind ", kind);
+}
+
+std::uint64_t byte_size(Dtype dtype, const std::vector<std::uint64_t>& shape) {
+  std::optional<std::uint64_t> size = item_size(dtype);
+  for (const std::uint64_t extent : shape) {
+    size = checked_mul(*size, extent);
+    // A zero further right must not hide an extent that no array can have.
+    if (!size || *size > kMaxBytes || extent > kMaxBytes) {
+      throw std::length_error(concat("an array of shape ", shape_text(shape), " and dtype ",
+                                     dtype_name(dtype), " exceeds 2^62 bytes"));
+    }
+  }
+  return *size;
+}
+
+GdLayout read_gd(const File& file) {
+  const std::string& path = file.path();
+  const auto magic = read_magic(file);
+  if (magic == kGraphZero02GdMagic) return read_graphzero02_gd(file);
+  if (magic == kGlMagic || magic == kGraphZero02GlMagic) {
+    throw FormatError(
+        path, "is a topology file (.gl), expected a feature file (.gd): open it with Graph");
+  }
+  const Container container = read_container(file, kGdMagic, &is_known);
+  GdFields fields;
+  std::memcpy(&fields, container.page.data() + kFieldsOffset, sizeof fields);
+
+  if (container.flags != 0) {
+    refuse_field(path, "flags", offsetof(ContainerHeader, flags), "0", concat(container.flags));
+  }
+  const auto dtype = dtype_from_code(fields.dtype);
+  if (!dtype)
+    refuse_field(path, "dtype", kFieldsOffset, concat("a code below ", kNumDtypes),
+                 concat(fields.dtype));
+  if (fields.num_dimensions < 1 || fields.num_dimensions > kMaxDimensions) {
+    refuse_field(path, "number of dimensions", kFieldsOffset + 4, concat("1 to ", kMaxDimensions),
+                 concat(fields.num_dimensions));
+  }
+  const std::byte* const page = container.page.data();
+  const std::size_t used = kFieldsOffset + 8 + 8 * fields.num_dimensions;
+  if (!std::all_of(page + used, page + kTableOffset,
+                   [](std::byte b) { return b == std::byte{0}; })) {
+    refuse_field(path, "reserved bytes", used, "zeros", "something else");
+  }
+
+  GdLayout layout;
+  layout.dtype = *dtype;
+  layout.shape.assign(fields.shape.begin(), fields.shape.begin() + fields.num_dimensions);
+  try {
+    layout.data_length = byte_size(layout.dtype, layout.shape);
+  } catch (const std::length_error& error) {
+    throw FormatError(path, "bad shape at byte ", kFieldsOffset + 8, ": ", error.what());
+  }
+  const Section* const data = container.find(kGdData);
+  if (data == nullptr) throw FormatError(path, "expected a data section, found none");
+  if (data->dtype != layout.dtype) {
+    refuse_field(path, "dtype of section data", data->offset, std::string(dtype_name(layout.dtype)),
+                 std::string(dtype_name(data->dtype)));
+  }
+  if (data->length != layout.data_length) {
+    refuse_field(path, "length of section data", data->offset,
+                 concat(layout.data_length, " bytes for shape ", shape_text(layout.shape)),
+                 concat(data->length, " bytes"));
+  }
+  layout.data_offset = data->offset;
+  layout.fingerprint = container.fingerprint;
+  layout.sections = container.sections;
+  return layout;
+}
+
+}  // namespace gz

@@ -1,0 +1,50 @@
+// .gd: one array of rows. docs/formats/gd.md is the specification.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/file.h"
+#include "core/base/types.h"
+#include "core/format/container.h"
+
+namespace gz {
+
+inline constexpr Magic kGdMagic = {'G', 'R', 'A', 'P', 'H', 'Z', 'G', 'D'};
+
+inline constexpr std::uint32_t kMaxDimensions = 16;
+
+struct GdFields {
+  std::uint32_t dtype;
+  std::uint32_t num_dimensions;
+  std::array<std::uint64_t, kMaxDimensions> shape;  // rows first; zeros behind the last dimension
+};
+static_assert(sizeof(GdFields) == 136);
+static_assert(offsetof(GdFields, num_dimensions) == 4);
+static_assert(offsetof(GdFields, shape) == 8);
+
+inline constexpr std::uint32_t kGdData = 1;  // the kind of the one section version 1 knows
+
+std::string gd_section_name(std::uint32_t kind);
+
+// A header that has been proven: the data lies inside the file and has the length the shape asks
+// for.
+struct GdLayout {
+  Dtype dtype = Dtype::kFloat32;
+  std::vector<std::uint64_t> shape;
+  std::uint64_t data_offset = 0;
+  std::uint64_t data_length = 0;
+  std::uint64_t fingerprint = 0;
+  std::vector<Section> sections;  // empty for a file of GraphZero 0.2: it has no checksums
+};
+
+// Bytes of an array of this shape. Throws std::length_error where that exceeds 2^62.
+std::uint64_t byte_size(Dtype dtype, const std::vector<std::uint64_t>& shape);
+
+// Version 1, or a file of GraphZero 0.2. O(1). Throws FormatError.
+GdLayout read_gd(const File& file);
+
+}  // namespace gz

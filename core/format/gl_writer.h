@@ -1,0 +1,43 @@
+// Writes a .gl section by section.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/format/container_writer.h"
+#include "core/format/gl.h"
+
+namespace gz {
+
+struct GlInfo {
+  GlFields counts;
+  bool directed = true;
+  bool bipartite = false;
+};
+
+// Sections may come in any order, each role of a direction at most once; finish() puts the file in
+// place. That the contents obey the format is the caller's promise, which verify_graph can check.
+class GlWriter {
+ public:
+  explicit GlWriter(std::string path) : container_(std::move(path), kGlMagic) {}
+
+  void begin(Direction direction, GlRole role, Dtype dtype) {
+    container_.begin(gl_kind(direction, role), dtype, kSectionRequired);
+  }
+  template <class Item>
+  void append(std::span<const Item> items) {
+    container_.append(std::as_bytes(items));
+  }
+  void end() { container_.end(); }
+
+  void finish(const GlInfo& info) {
+    const std::uint32_t flags =
+        (info.directed ? kGlDirected : 0) | (info.bipartite ? kGlBipartite : 0);
+    container_.finish(std::as_bytes(std::span(&info.counts, 1)), flags);
+  }
+
+ private:
+  ContainerWriter container_;
+};
+
+}  // namespace gz

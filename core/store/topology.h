@@ -1,0 +1,71 @@
+// A mounted .gl: who is whose neighbour, straight from the mapping.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/base/file.h"
+#include "core/base/types.h"
+#include "core/format/gl.h"
+
+namespace gz {
+
+// Entries begin … end-1 of an index belong to one node.
+struct EdgeRange {
+  EdgeId begin = 0;
+  EdgeId end = 0;
+  EdgeId size() const { return end - begin; }
+};
+
+// Views into the mapping. `indices` and `edge_ids` hold ids of the topology's widths.
+struct Index {
+  std::span<const std::int64_t> indptr;
+  const std::byte* indices = nullptr;
+  const std::byte* edge_ids = nullptr;  // null: an entry's position is its edge id
+  std::span<const float> weights;       // empty: unweighted
+  std::span<const std::int64_t> times;  // empty: no timestamps
+};
+
+// Opening proves the header, not the O(edges) contents: whoever follows an offset or an id compares
+// it with its bound first. Safe to share between threads.
+class Topology {
+ public:
+  // O(1) in time and memory. Throws IoError or FormatError.
+  explicit Topology(const std::string& path);
+
+  const std::string& path() const { return mapping_->path(); }
+  const GlLayout& layout() const { return layout_; }
+  const std::shared_ptr<const MappedFile>& mapping() const { return mapping_; }
+
+  // Nodes that have a list in this direction, and nodes those lists name.
+  NodeId num_nodes(Direction direction) const;
+  NodeId num_neighbor_nodes(Direction direction) const;
+  EdgeId num_edges() const { return static_cast<EdgeId>(layout_.num_edges); }
+
+  bool has(Direction direction) const;
+  // Throws std::invalid_argument if the file does not store this index.
+  const Index& index(Direction direction) const;
+
+  // Throws std::out_of_range naming `node` if it has no list, FormatError if its offsets are
+  // corrupt.
+  EdgeRange edges_of(Direction direction, NodeId node) const;
+
+  // out[i] = degree of nodes[i]. Errors as edges_of, with the position in `nodes`.
+  void degrees(Direction direction, std::span<const NodeId> nodes,
+               std::span<std::int64_t> out) const;
+
+ private:
+  Index view(const GlIndex& index) const;
+  EdgeRange checked_range(const Index& index, NodeId node) const;
+
+  GlLayout layout_;
+  std::shared_ptr<const MappedFile> mapping_;
+  std::optional<Index> out_;
+  std::optional<Index> in_;
+};
+
+}  // namespace gz

@@ -1,0 +1,21 @@
+// Proves what opening does not: checksums and every O(edges) invariant of a file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace gz {
+
+struct Check {
+  std::string name;  // what ought to hold
+  std::string
+      problem;  // empty if it does; else where it first does not, what was expected, what found
+};
+
+// All checks that apply, in a fixed order; those that rest on one that failed are left out. Reads
+// the file twice in order, in O(1) memory. Throws IoError, or FormatError if not even the header is
+// right.
+std::vector<Check> verify_graph(const std::string& path);
+std::vector<Check> verify_features(const std::string& path);
+
+}  // namespace gz

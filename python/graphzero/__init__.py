@@ -1,0 +1,41 @@
+"""Train graph neural networks on graphs larger than RAM, on one machine.
+
+A graph and its features are compiled once into files (``.gl`` topology, ``.gd`` features). The
+files are mounted, not loaded: opening one takes under a millisecond and no memory whatever its size.
+"""
+
+from graphzero._core import FormatError
+from graphzero.dataset import Dataset, DatasetWriter, EdgeType, NodeType, open
+from graphzero.dtypes import FLOAT32, FLOAT64, INT32, INT64, DataType
+from graphzero.features import FeatureStore, write_features
+from graphzero.graph import Graph, Index, write_graph
+from graphzero.memory import MemoryReport, memory_report
+from graphzero.threads import num_threads, set_num_threads
+from graphzero.verify import Check, verify
+
+__version__ = "0.3.0.dev0"
+
+__all__ = [
+    "FLOAT32",
+    "FLOAT64",
+    "INT32",
+    "INT64",
+    "Check",
+    "DataType",
+    "Dataset",
+    "DatasetWriter",
+    "EdgeType",
+    "FeatureStore",
+    "FormatError",
+    "Graph",
+    "Index",
+    "MemoryReport",
+    "NodeType",
+    "memory_report",
+    "num_threads",
+    "open",
+    "set_num_threads",
+    "verify",
+    "write_features",
+    "write_graph",
+]

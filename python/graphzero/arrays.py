@@ -1,0 +1,55 @@
+"""What users pass, as the arrays the core takes: lists, NumPy arrays and torch tensors are all welcome."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def as_numpy(values: Any, name: str) -> NDArray[Any]:
+    """Turn anything array-like into a NumPy array, without a copy where its memory allows."""
+    if hasattr(values, "detach"):  # a torch tensor, wherever it lives
+        values = values.detach().cpu()
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name}: expected a regular array, found rows of different lengths") from error
+
+
+def int64_vector(values: Any, name: str) -> NDArray[np.int64]:
+    """Turn integers into a contiguous int64 vector. ``name`` opens the error messages."""
+    array = as_numpy(values, name)
+    if array.ndim != 1:
+        raise ValueError(f"{name}: expected one dimension, found shape {array.shape}")
+    if array.size == 0 and not hasattr(values, "dtype"):  # NumPy takes an empty list for floats
+        return np.empty(0, dtype=np.int64)
+    if array.dtype == np.uint64:
+        too_large = np.flatnonzero(array > np.uint64(np.iinfo(np.int64).max))
+        if too_large.size:
+            at = int(too_large[0])
+            raise IndexError(f"{name}[{at}]: expected an integer below 2^63, found {array[at]}")
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name}: expected integers, found {array.dtype}")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def float32_vector(values: Any, name: str) -> NDArray[np.float32]:
+    """Turn numbers into a contiguous float32 vector."""
+    array = as_numpy(values, name)
+    if array.ndim != 1:
+        raise ValueError(f"{name}: expected one dimension, found shape {array.shape}")
+    if array.size and array.dtype.kind not in "iuf":
+        raise TypeError(f"{name}: expected numbers, found {array.dtype}")
+    with np.errstate(over="ignore"):  # what overflows is infinite, and refused as such
+        return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def integer(value: Any, name: str) -> int:
+    """Turn a scalar that is exactly an integer into an int."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: expected an integer, found {value!r}") from None

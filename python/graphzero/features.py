@@ -1,0 +1,214 @@
+"""Features: the mounted array of rows, and writing one from memory."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphzero import _core
+from graphzero.arrays import as_numpy, integer
+from graphzero.dtypes import BFLOAT16_BITS, DataType, as_data_type, name_of, numpy_dtype
+from graphzero.memory import MemoryReport, byte_text, memory_report
+from graphzero.mounted import Mounted, one_path
+from graphzero.verify import verify_if_asked
+
+if TYPE_CHECKING:
+    import torch
+
+Access = Literal["random", "sequential", "normal"]
+
+_ADVICE = {
+    "random": _core.Advice.RANDOM,
+    "sequential": _core.Advice.SEQUENTIAL,
+    "normal": _core.Advice.NORMAL,
+}
+
+
+class FeatureStore(Mounted[_core.Features]):
+    """A mounted ``.gd`` file: one array of rows.
+
+    Opening costs under a millisecond and no memory whatever the size. ``verify="full"`` reads the
+    whole file first and proves its checksums. Files of GraphZero 0.2 open too.
+
+    >>> fs = FeatureStore(tiny_gd)
+    >>> fs.shape, fs.dtype
+    ((4, 3), 'float32')
+    >>> fs.get_tensor()[2]
+    array([6., 7., 8.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        verify: Literal["header", "full"] = "header",
+        filename: str | os.PathLike[str] | None = None,
+    ) -> None:
+        name = one_path(path, filename)
+        core = _core.Features(name)
+        verify_if_asked(name, verify)
+        super().__init__(name, core)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Rows first."""
+        return self._core.shape
+
+    @property
+    def dtype(self) -> str:
+        """The name of the stored element type, such as ``"float32"`` or ``"bfloat16"``."""
+        return name_of(self._core.dtype)
+
+    @property
+    def data_type(self) -> DataType:
+        """The stored element type as GraphZero 0.2 spells it."""
+        return self._core.dtype
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows, one per node or edge."""
+        return self.shape[0]
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of rows, as GraphZero 0.2 spells it."""
+        return self.shape[0]
+
+    @property
+    def feature_dim(self) -> int:
+        """The number of items in a row."""
+        return int(np.prod(self.shape[1:], dtype=np.int64))
+
+    @property
+    def row_bytes(self) -> int:
+        """The size of one row in the file."""
+        return self._core.row_bytes
+
+    def __len__(self) -> int:
+        return self.num_rows
+
+    def get_tensor(self, *, writable: bool = True, access: Access = "random") -> NDArray[Any]:
+        """Return the whole array without reading it: a view of the mapped file.
+
+        It behaves like an array that was loaded. Writes are private to this process, cost memory for
+        the pages they touch and never reach the file; all tensors of this store see them.
+        ``writable=False`` gives a view that refuses writes; so does a system that refuses
+        copy-on-write mappings of this size (strict overcommit, ``ulimit -d``). The view stays valid
+        after the store is closed or deleted.
+
+        ``access`` tells the kernel how you will read: ``"random"`` rows, or a ``"sequential"`` scan,
+        which then reads ahead. bfloat16 comes as the uint16 of its bits, since NumPy has none; use
+        :meth:`as_torch`.
+        """
+        if access not in _ADVICE:
+            raise ValueError(f"access: expected 'random', 'sequential' or 'normal', found {access!r}")
+        core = self._core
+        if writable:
+            try:
+                return core.writable_tensor(_ADVICE[access])
+            except OSError as error:
+                if error.errno not in _REFUSED_MAPPING:
+                    raise
+        return core.read_only_tensor(_ADVICE[access])
+
+    def as_torch(self, *, access: Access = "random") -> torch.Tensor:
+        """Return :meth:`get_tensor` as a torch tensor, bfloat16 included. Needs torch."""
+        import torch
+
+        tensor = torch.from_numpy(self.get_tensor(access=access))
+        return tensor.view(torch.bfloat16) if self.data_type is DataType.BFLOAT16 else tensor
+
+    def get_data(self, node_id: int) -> NDArray[Any]:
+        """Return a copy of one row."""
+        row = self._core.row(integer(node_id, "node_id"))
+        return row.view(numpy_dtype(self.data_type)).reshape(self.shape[1:] or (1,))
+
+    def memory_report(self) -> MemoryReport:
+        """Return :func:`graphzero.memory_report` for this file alone."""
+        return memory_report(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        tensor = self.get_tensor()
+        if copy is False and dtype is not None and np.dtype(dtype) != tensor.dtype:
+            raise ValueError(f"{self._path}: {self.dtype} cannot become {np.dtype(dtype)} without a copy")
+        return np.array(tensor, dtype=dtype) if copy else np.asarray(tensor, dtype=dtype)
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return f"FeatureStore({self._path!r}, closed)"
+        row = " × ".join(f"{extent:,}" for extent in self.shape[1:])
+        kind = f"{row} {self.dtype}" if row else self.dtype
+        return f"FeatureStore({self._path!r}: {self.num_rows:,} rows of {kind}, {byte_text(self.nbytes)})"
+
+
+def write_features(path: str | os.PathLike[str], array: ArrayLike, *, dtype: Any = None) -> None:
+    """Write an array, rows first, to a ``.gd`` file.
+
+    Takes NumPy arrays (memory-mapped ones too: blocks of rows are copied, never the whole), torch
+    tensors and lists. ``dtype`` stores another type of the same kind: float64 as float16 or bfloat16,
+    int64 as int32; an integer that does not fit is an error. A uint16 array with
+    ``dtype="bfloat16"`` is taken as bits. The file appears whole or not at all.
+
+    >>> write_features("x.gd", np.eye(3), dtype="float32")
+    >>> FeatureStore("x.gd").get_data(1)
+    array([0., 1., 0.], dtype=float32)
+    """
+    if str(getattr(array, "dtype", "")) == "torch.bfloat16":
+        array = _bits_of_bfloat16(array)
+        dtype = "bfloat16" if dtype is None else dtype
+    source = as_numpy(array, "array")
+    if source.ndim == 0:
+        raise ValueError("array: expected at least one dimension, found a scalar")
+    stored = as_data_type(source.dtype if dtype is None else dtype)
+    writer = _core.GdWriter(os.fsdecode(path), stored, list(source.shape))
+    rows_per_block = max(1, _BLOCK_BYTES // max(1, source.itemsize * int(np.prod(source.shape[1:], dtype=np.int64))))
+    for start in range(0, len(source), rows_per_block):
+        block = np.ascontiguousarray(_converted(source[start : start + rows_per_block], stored, start))
+        writer.append(block.reshape(-1).view(np.uint8))
+    writer.finish()
+
+
+_BLOCK_BYTES = 16 << 20
+
+# What mmap answers under strict overcommit or RLIMIT_DATA.
+_REFUSED_MAPPING = frozenset({errno.ENOMEM, errno.EAGAIN})
+
+
+def _bits_of_bfloat16(tensor: Any) -> NDArray[np.uint16]:
+    import torch
+
+    bits: NDArray[np.uint16] = tensor.detach().cpu().contiguous().view(torch.int16).numpy().view(np.uint16)
+    return bits
+
+
+def _converted(block: NDArray[Any], stored: DataType, start: int) -> NDArray[Any]:
+    """Return the block in its stored type; refuse what would change the kind of number or not fit."""
+    target = numpy_dtype(stored)
+    if stored is DataType.BFLOAT16:
+        return block if block.dtype == BFLOAT16_BITS else _rounded_to_bfloat16(block)
+    if block.dtype.kind not in "iufb" or not np.can_cast(block.dtype, target, casting="same_kind"):
+        raise TypeError(f"array: {block.dtype} cannot be stored as {name_of(stored)}; convert it first")
+    if target.kind in "iu" and not np.can_cast(block.dtype, target, casting="safe"):
+        limits = np.iinfo(target)
+        wrong = (block < limits.min) | (block > limits.max)
+        if wrong.any():
+            at = tuple(int(i) for i in np.argwhere(wrong)[0])
+            place = ", ".join(str(i) for i in (at[0] + start, *at[1:]))
+            raise ValueError(f"array[{place}]: {block[at]} does not fit {name_of(stored)}")
+    with np.errstate(over="ignore"):
+        return block.astype(target, copy=False)
+
+
+def _rounded_to_bfloat16(block: NDArray[Any]) -> NDArray[np.uint16]:
+    """Round to the nearest bfloat16, ties to even; a NaN stays one."""
+    if block.dtype.kind != "f":
+        raise TypeError(f"array: {block.dtype} cannot be stored as bfloat16; convert it to float32 first")
+    floats = np.ascontiguousarray(block, dtype=np.float32)
+    bits = floats.view(np.uint32)
+    rounded = (bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))) >> np.uint32(16)
+    halves: NDArray[np.uint16] = np.where(np.isnan(floats), np.uint16(0x7FC0), rounded.astype(np.uint16))
+    return halves

@@ -1,0 +1,109 @@
+"""A folder that appears at its path whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+
+_SUFFIX = ".graphzero-tmp"
+
+
+class NewFolder:
+    """Files go to a hidden folder beside the target; :meth:`commit` renames it into place.
+
+    The hidden folder is locked while its writer lives. A writer that was killed leaves it unlocked,
+    and the next writer of the same target removes it.
+    """
+
+    def __init__(self, path: str, *, overwrite: bool) -> None:
+        self._target = os.path.abspath(path)
+        self._overwrite = overwrite
+        self._check_target()
+        parent, name = os.path.split(self._target)
+        os.makedirs(parent, exist_ok=True)
+        _remove_stale(parent, name)
+        self.temporary = os.path.join(parent, f".{name}.{secrets.token_hex(8)}{_SUFFIX}")
+        os.mkdir(self.temporary)
+        self._lock: int | None = os.open(self.temporary, os.O_RDONLY)
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether neither :meth:`commit` nor :meth:`abort` was called yet."""
+        return self._lock is not None
+
+    def _check_target(self) -> None:
+        if not os.path.lexists(self._target):
+            return
+        if not os.path.isdir(self._target):
+            raise NotADirectoryError(f"{self._target}: is a file, expected a folder to write")
+        if os.listdir(self._target) and not self._overwrite:
+            raise FileExistsError(f"{self._target}: exists and is not empty; give overwrite=True to replace it")
+
+    def file(self, relative: str) -> str:
+        """Return where to write a file of the folder; the folders above it are made."""
+        if self._lock is None:
+            raise ValueError(f"{self._target}: the writer is closed")
+        path = os.path.join(self.temporary, relative)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return path
+
+    def commit(self) -> None:
+        """Put the folder in place, replacing an old one only now."""
+        self._check_target()
+        old = None
+        if os.path.isdir(self._target):
+            old = f"{self.temporary}.old"
+            os.rename(self._target, old)
+        try:
+            os.rename(self.temporary, self._target)
+        except OSError:
+            if old is not None:
+                os.rename(old, self._target)
+            raise
+        self._release()
+        if old is not None:
+            shutil.rmtree(old)
+
+    def abort(self) -> None:
+        """Remove what was written. May be repeated."""
+        if self._lock is not None:
+            shutil.rmtree(self.temporary, ignore_errors=True)
+            self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def _remove_stale(parent: str, name: str) -> None:
+    for entry in os.listdir(parent):
+        if not (entry.startswith(f".{name}.") and entry.endswith(_SUFFIX)):
+            continue
+        if len(entry) != len(f".{name}.") + 16 + len(_SUFFIX):
+            continue
+        stale = os.path.join(parent, entry)
+        try:
+            descriptor = os.open(stale, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError:
+            continue
+        try:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(stale, ignore_errors=True)
+        finally:
+            os.close(descriptor)
+
+
+def link_or_copy(source: str, target: str) -> None:
+    """Give ``target`` the contents of ``source``: without a copy where both are on one file system."""
+    try:
+        os.link(os.path.realpath(source), target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(source, target)

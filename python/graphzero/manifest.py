@@ -1,0 +1,230 @@
+"""``graphzero.json``, the file that makes a folder a data set. docs/formats/dataset.md specifies it."""
+
+from __future__ import annotations
+
+import json
+import os
+import urllib.parse
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from graphzero._core import FormatError
+
+MANIFEST = "graphzero.json"
+FORMAT = "graphzero dataset"
+VERSION = 1
+
+_LARGEST_MANIFEST = 16 << 20  # bytes: a hostile folder must not make us read without end
+
+
+@dataclass
+class FileRecord:
+    """A file of the folder and the fingerprint it had when it was written."""
+
+    file: str
+    fingerprint: int
+
+
+@dataclass
+class NodeRecord:
+    """One kind of node."""
+
+    num_nodes: int
+    attributes: dict[str, FileRecord]
+    label: str | None = None
+    num_classes: int | None = None
+
+
+@dataclass
+class EdgeRecord:
+    """One kind of edge."""
+
+    graph: FileRecord
+    attributes: dict[str, FileRecord]
+
+
+@dataclass
+class SplitRecord:
+    """The ids of one split of one kind of node or edge."""
+
+    name: str
+    of: str | tuple[str, str, str]
+    ids: FileRecord
+
+
+@dataclass
+class Manifest:
+    """The whole of a manifest."""
+
+    nodes: dict[str, NodeRecord] = field(default_factory=dict)
+    edges: dict[tuple[str, str, str], EdgeRecord] = field(default_factory=dict)
+    splits: list[SplitRecord] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+def file_name(name: str) -> str:
+    """Turn any name of a type or attribute into one that is safe in a path.
+
+    >>> file_name("paper"), file_name("../x y")
+    ('paper', '%2E%2E%2Fx%20y')
+    """
+    if not name:
+        raise ValueError("expected a name, found an empty one")
+    return urllib.parse.quote(name, safe="").replace(".", "%2E")
+
+
+def write_manifest(path: str, manifest: Manifest) -> None:
+    """Write the manifest, last of all files, and make it durable."""
+
+    def record(file: FileRecord) -> dict[str, Any]:
+        return {"file": file.file, "fingerprint": f"{file.fingerprint:#018x}"}
+
+    def records(attributes: dict[str, FileRecord]) -> dict[str, Any]:
+        return {name: record(file) for name, file in attributes.items()}
+
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "nodes": {
+            name: {
+                "num_nodes": node.num_nodes,
+                "attributes": records(node.attributes),
+                **({"label": node.label} if node.label is not None else {}),
+                **({"num_classes": node.num_classes} if node.num_classes is not None else {}),
+            }
+            for name, node in manifest.nodes.items()
+        },
+        "edges": [
+            {"type": list(triple), "graph": record(edge.graph), "attributes": records(edge.attributes)}
+            for triple, edge in manifest.edges.items()
+        ],
+        "splits": [
+            {
+                "name": split.name,
+                "of": split.of if isinstance(split.of, str) else list(split.of),
+                "ids": record(split.ids),
+            }
+            for split in manifest.splits
+        ],
+        "metadata": manifest.metadata,
+    }
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(document, file, indent=2, ensure_ascii=False, allow_nan=False)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_manifest(folder: str) -> tuple[Manifest, int]:
+    """Read and check the manifest of ``folder``; also return the fingerprint of the data set."""
+    path = os.path.join(folder, MANIFEST)
+    if os.path.isdir(folder) and not os.path.exists(path):
+        raise FileNotFoundError(f"{folder}: has no {MANIFEST}: it is not a data set, or its conversion did not finish")
+    if os.path.isfile(folder):
+        raise NotADirectoryError(f"{folder}: is a file, expected a data set folder; use Graph or FeatureStore for one")
+    with open(path, "rb") as file:
+        text = file.read(_LARGEST_MANIFEST + 1)
+    if len(text) > _LARGEST_MANIFEST:
+        raise FormatError(f"{path}: expected at most {_LARGEST_MANIFEST} bytes, found more")
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{path}: expected JSON, found {error}") from None
+    return _Reader(path).manifest(document), _fingerprint(document)
+
+
+def _fingerprint(document: Any) -> int:
+    """Join the fingerprints of all files and everything else the manifest says."""
+    import hashlib
+
+    canonical = json.dumps(document, sort_keys=True).encode()
+    return int.from_bytes(hashlib.blake2b(canonical, digest_size=8).digest(), "little")
+
+
+T = TypeVar("T")
+
+
+class _Reader:
+    """Turns JSON into records; every error says which place in the file it is about."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def _refuse(self, place: str, expected: str, found: Any) -> FormatError:
+        text = json.dumps(found)
+        return FormatError(f"{self._path}: {place}: expected {expected}, found {text[:80]}{'…' * (len(text) > 80)}")
+
+    def _get(self, parent: Any, key: str, kind: type[T], place: str, expected: str) -> T:
+        if not isinstance(parent, dict):
+            raise self._refuse(place or "top", "an object", parent)
+        value = parent.get(key)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self._refuse(f"{place}.{key}" if place else key, expected, value)
+        return value
+
+    def manifest(self, document: Any) -> Manifest:
+        found = self._get(document, "format", str, "", f'"{FORMAT}"')
+        if found != FORMAT:
+            raise self._refuse("format", f'"{FORMAT}"', found)
+        version = self._get(document, "version", int, "", str(VERSION))
+        if version != VERSION:
+            raise self._refuse("version", f"{VERSION} (a newer graphzero may read it)", version)
+        manifest = Manifest()
+        for name, node in self._get(document, "nodes", dict, "", "an object of node types").items():
+            manifest.nodes[name] = self._node(node, f"nodes.{name}")
+        for i, edge in enumerate(self._get(document, "edges", list, "", "a list of edge types")):
+            place = f"edges[{i}]"
+            triple = self._triple(self._get(edge, "type", list, place, "three names"), f"{place}.type")
+            for end in (triple[0], triple[2]):
+                if end not in manifest.nodes:
+                    raise self._refuse(f"{place}.type", f"node types from {list(manifest.nodes)}", list(triple))
+            if triple in manifest.edges:
+                raise self._refuse(f"{place}.type", "each edge type once", list(triple))
+            manifest.edges[triple] = EdgeRecord(self._file(edge, "graph", place), self._attributes(edge, place))
+        for i, split in enumerate(self._get(document, "splits", list, "", "a list of splits")):
+            manifest.splits.append(self._split(split, f"splits[{i}]", manifest))
+        manifest.metadata = self._get(document, "metadata", dict, "", "an object")
+        return manifest
+
+    def _node(self, node: Any, place: str) -> NodeRecord:
+        num_nodes = self._get(node, "num_nodes", int, place, "a number of nodes")
+        if not 0 <= num_nodes <= 2**59:
+            raise self._refuse(f"{place}.num_nodes", "0 to 2^59", num_nodes)
+        record = NodeRecord(num_nodes, self._attributes(node, place))
+        if node.get("label") is not None:
+            record.label = self._get(node, "label", str, place, "the name of an attribute")
+            if record.label not in record.attributes:
+                raise self._refuse(f"{place}.label", f"one of {list(record.attributes)}", record.label)
+        if node.get("num_classes") is not None:
+            record.num_classes = self._get(node, "num_classes", int, place, "a number of classes")
+        return record
+
+    def _split(self, split: Any, place: str, manifest: Manifest) -> SplitRecord:
+        name = self._get(split, "name", str, place, "a name")
+        of = split.get("of")
+        kind: str | tuple[str, str, str] = self._triple(of, f"{place}.of") if isinstance(of, list) else of
+        if kind not in manifest.nodes and kind not in manifest.edges:
+            raise self._refuse(f"{place}.of", "a node type or an edge type of this data set", of)
+        return SplitRecord(name, kind, self._file(split, "ids", place))
+
+    def _attributes(self, parent: Any, place: str) -> dict[str, FileRecord]:
+        attributes = self._get(parent, "attributes", dict, place, "an object of attributes")
+        return {name: self._file(attributes, name, f"{place}.attributes") for name in attributes}
+
+    def _file(self, parent: Any, key: str, place: str) -> FileRecord:
+        record = self._get(parent, key, dict, place, "a file")
+        place = f"{place}.{key}"
+        file = self._get(record, "file", str, place, "a relative path")
+        # A manifest from a stranger must not make us open files outside its folder.
+        if os.path.isabs(file) or ".." in file.split("/") or "\0" in file or not file:
+            raise self._refuse(f"{place}.file", "a path inside the folder", file)
+        text = self._get(record, "fingerprint", str, place, "a fingerprint")
+        try:
+            return FileRecord(file, int(text, 16))
+        except ValueError:
+            raise self._refuse(f"{place}.fingerprint", "a hexadecimal number", text) from None
+
+    def _triple(self, value: Any, place: str) -> tuple[str, str, str]:
+        if not isinstance(value, list) or len(value) != 3 or not all(isinstance(part, str) for part in value):
+            raise self._refuse(place, "[source, relation, destination]", value)
+        return (value[0], value[1], value[2])

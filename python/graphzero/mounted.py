@@ -1,0 +1,112 @@
+"""What every mounted file has: a path, an end, a place in memory reports, and a small pickle."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from graphzero._core import FormatError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Core(Protocol):
+    """The part of ``_core.Topology`` and ``_core.Features`` that a mounted file needs."""
+
+    @property
+    def fingerprint(self) -> int: ...
+    @property
+    def file_size(self) -> int: ...
+    @property
+    def is_graphzero02(self) -> bool: ...
+    def resident_bytes(self) -> int | None: ...
+
+
+C = TypeVar("C", bound=Core)
+
+# Every store that is open now, for memory_report().
+mounted: weakref.WeakSet[Mounted[Any]] = weakref.WeakSet()
+
+
+def one_path(path: str | os.PathLike[str] | None, filename: str | os.PathLike[str] | None) -> str:
+    """``filename`` is what GraphZero 0.2 called its path."""
+    if (path is None) == (filename is None):
+        raise TypeError("expected one path, as the first argument")
+    return os.fsdecode(path if path is not None else filename)  # type: ignore[arg-type]
+
+
+class Mounted(Generic[C]):
+    """Base of Graph and FeatureStore."""
+
+    def __init__(self, path: str, core: C) -> None:
+        self._path = path
+        self._absolute_path = os.path.abspath(path)
+        self._open_core: C | None = core
+        mounted.add(self)
+
+    @property
+    def _core(self) -> C:
+        if self._open_core is None:
+            raise ValueError(f"{self._path}: this {type(self).__name__} is closed; open it again to use it")
+        return self._open_core
+
+    @property
+    def path(self) -> str:
+        """The path it was opened with."""
+        return self._path
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._open_core is None
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the file."""
+        return self._core.file_size
+
+    @property
+    def fingerprint(self) -> int:
+        """A number that changes whenever the contents do."""
+        return self._core.fingerprint
+
+    @property
+    def format(self) -> str:
+        """``"1"`` for our own files, ``"GraphZero 0.2"`` for those of the predecessor."""
+        return "GraphZero 0.2" if self._core.is_graphzero02 else "1"
+
+    def resident_bytes(self) -> int | None:
+        """Count how many bytes of the file are in the page cache now; ``None`` if the kernel will not tell."""
+        return self._core.resident_bytes()
+
+    def close(self) -> None:
+        """Give the file back. Arrays taken from it stay valid; the store itself does not. May be repeated."""
+        self._open_core = None
+        mounted.discard(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reopen, (type(self), self._absolute_path, self.fingerprint)
+
+
+def reopen(kind: type[Mounted[Any]], path: str, fingerprint: int) -> Mounted[Any]:
+    """Open what another process pickled, and refuse a file that is no longer the same."""
+    store = kind(path)  # type: ignore[call-arg]
+    if store.fingerprint != fingerprint:
+        found = store.fingerprint
+        store.close()
+        raise FormatError(
+            f"{path}: the file changed since it was pickled: expected fingerprint {fingerprint:#x}, "
+            f"found {found:#x}; open it anew with {kind.__name__}(path)"
+        )
+    return store

@@ -1,0 +1,27 @@
+"""How many threads the core may use."""
+
+from __future__ import annotations
+
+from graphzero import _core
+
+
+def num_threads() -> int:
+    """Return how many threads a parallel call may use.
+
+    That is what :func:`set_num_threads` set, else ``GRAPHZERO_NUM_THREADS``, else the cores that
+    the affinity mask and the control group's CPU quota grant this process.
+    """
+    return _core.num_threads()
+
+
+def set_num_threads(count: int) -> None:
+    """Let parallel calls use ``count`` threads; ``0`` goes back to the default.
+
+    Results do not depend on it: the same seed gives the same bits for any number of threads.
+
+    >>> set_num_threads(2)
+    >>> num_threads()
+    2
+    >>> set_num_threads(0)
+    """
+    _core.set_num_threads(count)
