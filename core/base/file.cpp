@@ -32,12 +32,13 @@ File::File(std::string path) : path_(std::move(path)) {
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) throw_errno(path_, "open");
   try {
-    const auto mode = status_of(descriptor_, path_).st_mode;
-    if (S_ISDIR(mode)) {
+    const struct stat status = status_of(descriptor_, path_);
+    if (S_ISDIR(status.st_mode)) {
       throw IoError(EISDIR, path_, "is a directory, expected a file");
     }
-    if (!S_ISREG(mode))
+    if (!S_ISREG(status.st_mode))
       throw IoError(EINVAL, path_, "is not a regular file, so it cannot be mapped");
+    size_ = static_cast<std::uint64_t>(status.st_size);
   } catch (...) {
     ::close(descriptor_);
     throw;
@@ -46,7 +47,7 @@ File::File(std::string path) : path_(std::move(path)) {
 
 File::~File() { ::close(descriptor_); }
 
-std::uint64_t File::size() const {
+std::uint64_t File::current_size() const {
   return static_cast<std::uint64_t>(status_of(descriptor_, path_).st_size);
 }
 
@@ -123,7 +124,7 @@ void MappedFile::advise(Advice advice, std::uint64_t offset, std::uint64_t lengt
 }
 
 void MappedFile::check_intact() const {
-  const std::uint64_t now = file_->size();
+  const std::uint64_t now = file_->current_size();
   if (now < size_) {
     throw IoError(EIO, path(),
                   concat("the file shrank while it was mapped: expected ", size_, " bytes, found ",
@@ -138,7 +139,8 @@ void MappedFile::check_intact() const {
 std::optional<std::uint64_t> MappedFile::resident_bytes() const {
   // The kernel tells everyone else that all pages are resident, to close a side channel.
   const struct stat status = status_of(file_->descriptor(), path());
-  if (status.st_uid != ::geteuid() && ::geteuid() != 0 && ::access(path().c_str(), W_OK) != 0) {
+  if (status.st_uid != ::geteuid() && ::geteuid() != 0 &&
+      ::faccessat(AT_FDCWD, path().c_str(), W_OK, AT_EACCESS) != 0) {
     return std::nullopt;
   }
   constexpr std::uint64_t kPagesPerCall = 1 << 16;

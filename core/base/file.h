@@ -24,7 +24,10 @@ class File {
   const std::string& path() const { return path_; }
   int descriptor() const { return descriptor_; }
 
-  std::uint64_t size() const;         // now, not at the time of opening
+  std::uint64_t size() const {
+    return size_;
+  }  // at the time of opening: what the header was proven against
+  std::uint64_t current_size() const;
   std::uint64_t modified_ns() const;  // time of the last change to the contents
 
   // Fills `out` from byte `offset` on, or throws IoError: a short read is an error, never a result.
@@ -33,6 +36,7 @@ class File {
  private:
   std::string path_;
   int descriptor_;
+  std::uint64_t size_ = 0;
 };
 
 // How a range of a mapping is about to be read. The kernel's default guesses "sequential" and reads
@@ -48,7 +52,8 @@ class MappedFile {
     kCopyOnWrite,  // writes stay in this process, cost RAM per page written, never reach the file
   };
 
-  // Throws IoError where the kernel refuses the mapping.
+  // Maps file->size() bytes even if the file has shrunk since; check_intact() then says so. Throws
+  // IoError where the kernel refuses the mapping.
   MappedFile(std::shared_ptr<const File> file, Mode mode);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

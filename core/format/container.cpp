@@ -55,7 +55,7 @@ struct HeaderReader {
     expect(header.magic == magic, "magic", 0, printable(magic), printable(header.magic));
     expect(header.byte_order == kByteOrder, "byte order", offsetof(ContainerHeader, byte_order),
            "a little-endian file",
-           header.byte_order == 0x04030201 ? "a big-endian one" : "neither");
+           header.byte_order == 0x04030201 ? "a big-endian one" : "something else");
     expect(header.version == kFormatVersion, "version", offsetof(ContainerHeader, version),
            kFormatVersion, header.version);
     const std::uint64_t checksum = header_checksum(page);
@@ -100,7 +100,8 @@ struct HeaderReader {
            concat("at most ", file_size - std::min(entry.offset, file_size),
                   " bytes up to the end of the file"),
            entry.length);
-    return {entry.kind, dtype.value_or(Dtype::kUint8), entry.offset, entry.length, entry.checksum};
+    return {entry.kind, dtype.value_or(Dtype::kUint8), entry.offset, entry.length, entry.checksum,
+            at};
   }
 };
 

@@ -71,6 +71,7 @@ struct Section {
   std::uint64_t offset = 0;
   std::uint64_t length = 0;
   std::uint64_t checksum = 0;
+  std::uint64_t entry = 0;  // the byte of the header page where its table entry starts
 };
 
 // A header page that has been proven right, except for the bytes between kFieldsOffset and

@@ -30,15 +30,17 @@ std::string gd_section_name(std::uint32_t kind) {
 
 std::uint64_t byte_size(Dtype dtype, const std::vector<std::uint64_t>& shape) {
   std::optional<std::uint64_t> size = item_size(dtype);
+  bool empty = false;
   for (const std::uint64_t extent : shape) {
-    size = checked_mul(*size, extent);
-    // A zero further right must not hide an extent that no array can have.
-    if (!size || *size > kMaxBytes || extent > kMaxBytes) {
+    // A zero must not hide extents that no array can have, nor a row too long for its own size.
+    size = checked_mul(*size, std::max<std::uint64_t>(extent, 1));
+    if (!size || *size > kMaxBytes) {
       throw std::length_error(concat("an array of shape ", shape_text(shape), " and dtype ",
                                      dtype_name(dtype), " exceeds 2^62 bytes"));
     }
+    empty = empty || extent == 0;
   }
-  return *size;
+  return empty ? 0 : *size;
 }
 
 GdLayout read_gd(const File& file) {
@@ -82,11 +84,11 @@ GdLayout read_gd(const File& file) {
   const Section* const data = container.find(kGdData);
   if (data == nullptr) throw FormatError(path, "expected a data section, found none");
   if (data->dtype != layout.dtype) {
-    refuse_field(path, "dtype of section data", data->offset, std::string(dtype_name(layout.dtype)),
-                 std::string(dtype_name(data->dtype)));
+    refuse_field(path, "dtype of section data", data->entry + offsetof(SectionEntry, dtype),
+                 std::string(dtype_name(layout.dtype)), std::string(dtype_name(data->dtype)));
   }
   if (data->length != layout.data_length) {
-    refuse_field(path, "length of section data", data->offset,
+    refuse_field(path, "length of section data", data->entry + offsetof(SectionEntry, length),
                  concat(layout.data_length, " bytes for shape ", shape_text(layout.shape)),
                  concat(data->length, " bytes"));
   }

@@ -41,7 +41,8 @@ struct GdLayout {
   std::vector<Section> sections;  // empty for a file of GraphZero 0.2: it has no checksums
 };
 
-// Bytes of an array of this shape. Throws std::length_error where that exceeds 2^62.
+// Bytes of an array of this shape. Throws std::length_error where that exceeds 2^62, or would
+// without the extents that are zero.
 std::uint64_t byte_size(Dtype dtype, const std::vector<std::uint64_t>& shape);
 
 // Version 1, or a file of GraphZero 0.2. O(1). Throws FormatError.

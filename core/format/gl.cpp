@@ -95,27 +95,31 @@ class LayoutReader {
     return gl_section_name(gl_kind(direction, role));
   }
 
+  // Where the entry of a section says its dtype, and where its length.
+  static std::uint64_t dtype_at(const Section& section) {
+    return section.entry + offsetof(SectionEntry, dtype);
+  }
+  static std::uint64_t length_at(const Section& section) {
+    return section.entry + offsetof(SectionEntry, length);
+  }
+
   // Ids of one role have one width in both indexes.
   IdWidth width_of(GlRole role, std::uint64_t num_ids) const {
     std::optional<Dtype> seen;
     for (const Direction direction : {Direction::kOut, Direction::kIn}) {
       const Section* const section = find(direction, role);
       if (section == nullptr) continue;
+      const std::string what = concat("dtype of section ", name(direction, role));
       const bool is_id = section->dtype == Dtype::kInt32 || section->dtype == Dtype::kInt64;
-      expect(is_id, concat("dtype of section ", name(direction, role)).c_str(), section->offset,
-             "int32 or int64", dtype_name(section->dtype));
-      expect(!seen || *seen == section->dtype,
-             concat("dtype of section ", name(direction, role)).c_str(), section->offset,
+      expect(is_id, what.c_str(), dtype_at(*section), "int32 or int64", dtype_name(section->dtype));
+      expect(!seen || *seen == section->dtype, what.c_str(), dtype_at(*section),
              concat(dtype_name(seen.value_or(section->dtype)), " as in the other index"),
              dtype_name(section->dtype));
+      expect(section->dtype == Dtype::kInt64 || id_width_for(num_ids) == IdWidth::k4, what.c_str(),
+             dtype_at(*section), concat("int64 for ids up to ", num_ids - 1), "int32");
       seen = section->dtype;
     }
-    const IdWidth width = seen == Dtype::kInt64 ? IdWidth::k8 : IdWidth::k4;
-    if (seen == Dtype::kInt32 && id_width_for(num_ids) == IdWidth::k8) {
-      throw FormatError(path_, "ids of 4 bytes cannot count to ", num_ids,
-                        ": expected int64 sections");
-    }
-    return width;
+    return seen == Dtype::kInt64 ? IdWidth::k8 : IdWidth::k4;
   }
 
   std::optional<ByteRange> range(Direction direction, GlRole role, Dtype dtype,
@@ -123,11 +127,12 @@ class LayoutReader {
     const Section* const section = find(direction, role);
     if (section == nullptr) return std::nullopt;
     const std::string what = name(direction, role);
-    expect(section->dtype == dtype, concat("dtype of section ", what).c_str(), section->offset,
+    expect(section->dtype == dtype, concat("dtype of section ", what).c_str(), dtype_at(*section),
            dtype_name(dtype), dtype_name(section->dtype));
     const std::uint64_t length = count * item_size(dtype);
-    expect(section->length == length, concat("length of section ", what).c_str(), section->offset,
-           concat(length, " bytes for ", count, " items"), concat(section->length, " bytes"));
+    expect(section->length == length, concat("length of section ", what).c_str(),
+           length_at(*section), concat(length, " bytes for ", count, " items"),
+           concat(section->length, " bytes"));
     return ByteRange{section->offset, section->length};
   }
 
@@ -146,6 +151,11 @@ class LayoutReader {
       throw FormatError(path_, "the ", direction_name(direction),
                         " index is incomplete: expected sections indptr and indices, found ",
                         indptr ? "no indices" : "no indptr");
+    }
+    if (!edge_ids && fields_.num_edges > fields_.num_input_edges) {
+      throw FormatError(path_, "expected a section ", name(direction, GlRole::kEdgeIds),
+                        ", found none: positions cannot be the edge ids of ", fields_.num_edges,
+                        " entries made from ", fields_.num_input_edges, " edges");
     }
     return GlIndex{*indptr, *indices, edge_ids, weights, times};
   }

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+Array = TypeVar("Array", bound=NDArray[Any])
+
+
+def plain(array: Array) -> Array:
+    """Give an array from the core NumPy's own int64: the core's is C's ``long long``, equal but not identical."""
+    return array.view(np.int64) if array.dtype == np.int64 else array  # type: ignore[return-value]
 
 
 def as_numpy(values: Any, name: str) -> NDArray[Any]:
@@ -24,7 +32,7 @@ def int64_vector(values: Any, name: str) -> NDArray[np.int64]:
     array = as_numpy(values, name)
     if array.ndim != 1:
         raise ValueError(f"{name}: expected one dimension, found shape {array.shape}")
-    if array.size == 0 and not hasattr(values, "dtype"):  # NumPy takes an empty list for floats
+    if array.size == 0:  # NumPy takes an empty list for floats
         return np.empty(0, dtype=np.int64)
     if array.dtype == np.uint64:
         too_large = np.flatnonzero(array > np.uint64(np.iinfo(np.int64).max))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
-from graphzero.arrays import as_numpy, integer
+from graphzero.arrays import as_numpy, integer, plain
 from graphzero.dtypes import BFLOAT16_BITS, DataType, as_data_type, name_of, numpy_dtype
 from graphzero.memory import MemoryReport, byte_text, memory_report
 from graphzero.mounted import Mounted, one_path
@@ -109,11 +109,11 @@ class FeatureStore(Mounted[_core.Features]):
         core = self._core
         if writable:
             try:
-                return core.writable_tensor(_ADVICE[access])
+                return plain(core.writable_tensor(_ADVICE[access]))
             except OSError as error:
                 if error.errno not in _REFUSED_MAPPING:
                     raise
-        return core.read_only_tensor(_ADVICE[access])
+        return plain(core.read_only_tensor(_ADVICE[access]))
 
     def as_torch(self, *, access: Access = "random") -> torch.Tensor:
         """Return :meth:`get_tensor` as a torch tensor, bfloat16 included. Needs torch."""

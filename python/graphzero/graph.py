@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
-from graphzero.arrays import as_numpy, float32_vector, int64_vector, integer
+from graphzero.arrays import as_numpy, float32_vector, int64_vector, integer, plain
 from graphzero.memory import MemoryReport, byte_text, memory_report
 from graphzero.mounted import Mounted, one_path
 from graphzero.verify import verify_if_asked
@@ -167,13 +167,13 @@ class Graph(Mounted[_core.Topology]):
 
     def degree(self, nodes: ArrayLike, direction: Direction = "out") -> NDArray[np.int64]:
         """Return the number of neighbours of each of ``nodes``."""
-        return self._core.degrees(as_direction(direction), int64_vector(nodes, "nodes"))
+        return plain(self._core.degrees(as_direction(direction), int64_vector(nodes, "nodes")))
 
     def neighbors(self, node: int, direction: Direction = "out") -> NDArray[np.int32] | NDArray[np.int64]:
         """Return the neighbours of ``node``, in order, as a view of the file."""
         side = as_direction(direction)
         core = self._core
-        return core.indices(side, core.edges_of(side, integer(node, "node")))
+        return plain(core.indices(side, core.edges_of(side, integer(node, "node"))))
 
     def get_degree(self, node_id: int) -> int:
         """Return the out-degree of ``node_id``, as GraphZero 0.2 spells it."""
@@ -186,10 +186,11 @@ class Graph(Mounted[_core.Topology]):
     def get_weights(self, node_id: int) -> NDArray[np.float32]:
         """Return a copy of the weights of the edges out of ``node_id``, as GraphZero 0.2 spells it."""
         core = self._core
-        weights = core.weights(_core.Direction.OUT, core.edges_of(_core.Direction.OUT, integer(node_id, "node_id")))
+        side = _core.Direction.OUT
+        weights = core.weights(side, core.edges_of(side, integer(node_id, "node_id")))
         if weights is None:
             raise ValueError(f"{self._path}: has no weights; write the graph with weight= to store them")
-        return weights.copy()
+        return np.array(weights)
 
     def memory_report(self) -> MemoryReport:
         """Return :func:`graphzero.memory_report` for this file alone."""

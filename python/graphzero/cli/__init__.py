@@ -1,0 +1,1 @@
+"""The ``graphzero`` command: one file per verb."""

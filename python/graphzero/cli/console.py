@@ -1,0 +1,60 @@
+"""How verbs print: tables for people, plain lines for pipes, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Protocol
+
+import typer
+
+PathArgument = Annotated[
+    Path, typer.Argument(metavar="PATH", help="A .gl file, a .gd file or a data set folder.", show_default=False)
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """Print one JSON object."""
+    print(json.dumps(document, indent=2, ensure_ascii=False))
+
+
+def print_facts(title: str, facts: Sequence[tuple[str, str]]) -> None:
+    """Print names and values side by side under a title."""
+    if not sys.stdout.isatty():
+        width = max(len(name) for name, _ in facts)
+        print(title, *(f"  {name:<{width}}  {value}" for name, value in facts), sep="\n")
+        return
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2))
+    for name, value in facts:
+        table.add_row(Text(name, style="dim"), Text(value))
+    console = Console()
+    console.print(Text(title, style="bold"))
+    console.print(Padding(table, (0, 2)))
+
+
+class Progress(Protocol):
+    """Tells what is being done now."""
+
+    def __call__(self, text: str) -> None: ...
+
+
+@contextmanager
+def progress() -> Iterator[Progress]:
+    """Show a spinner while the block runs, on a terminal; elsewhere nothing."""
+    if not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    with Console(stderr=True).status("") as status:
+        yield lambda text: status.update(escape(text))

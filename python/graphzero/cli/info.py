@@ -1,0 +1,214 @@
+"""``graphzero info``: what a file or a data set holds. docs/guide/command-line.md lists the JSON."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import graphzero as gz
+from graphzero.cli.console import JsonOption, PathArgument, print_facts, print_json
+from graphzero.graph import Direction
+from graphzero.manifest import VERSION, read_manifest
+from graphzero.memory import byte_text
+from graphzero.mounted import Mounted
+from graphzero.verify import is_features
+
+# Offsets of this many nodes are 8 MB: read without being asked for.
+_CHEAP_NODES = 1 << 20
+
+
+def info(
+    path: PathArgument,
+    json: JsonOption = False,
+    degrees: Annotated[
+        bool, typer.Option("--degrees", help="Also scan large graphs for the least and the largest degree.")
+    ] = False,
+) -> int:
+    """Tell what a file or a data set holds, without reading it."""
+    name = os.fspath(path)
+    if os.path.isdir(name):
+        facts = dataset_facts(name, degrees)
+        rows = _dataset_rows(facts)
+    elif is_features(name):
+        if degrees:
+            raise typer.BadParameter(f"--degrees is about graphs, and {name} holds features")
+        with gz.FeatureStore(name) as store:
+            facts = features_facts(store)
+        rows = _features_rows(facts)
+    else:
+        with gz.Graph(name) as graph:
+            facts = graph_facts(graph, degrees)
+        rows = _graph_rows(facts)
+    if json:
+        print_json(facts)
+    else:
+        print_facts(name, rows)
+    return 0
+
+
+def _file_facts(kind: str, store: Mounted[Any]) -> dict[str, Any]:
+    return {
+        "kind": kind,
+        "path": store.path,
+        "format": store.format,
+        "size": store.nbytes,
+        "resident": store.resident_bytes(),
+        "fingerprint": f"{store.fingerprint:#018x}",
+    }
+
+
+def features_facts(store: gz.FeatureStore) -> dict[str, Any]:
+    """Gather what a feature file tells without being read."""
+    return _file_facts("features", store) | {
+        "shape": list(store.shape),
+        "dtype": store.dtype,
+        "row_bytes": store.row_bytes,
+    }
+
+
+def graph_facts(graph: gz.Graph, scan: bool) -> dict[str, Any]:
+    """Gather what a graph tells without being read, and degrees if that is cheap or ``scan`` asks for them."""
+    return _file_facts("graph", graph) | {
+        "num_src_nodes": graph.num_src_nodes,
+        "num_dst_nodes": graph.num_dst_nodes,
+        "num_edges": graph.num_edges,
+        "num_input_edges": graph.num_input_edges,
+        "directed": graph.directed,
+        "bipartite": graph.bipartite,
+        "indexes": list(graph.indexes),
+        "id_dtype": str(graph.id_dtype),
+        "sorted": graph.is_sorted,
+        "weights": graph.has_weights,
+        "times": graph.has_times,
+        "degrees": {direction: _degrees(graph, direction, scan) for direction in graph.indexes},
+    }
+
+
+def _degrees(graph: gz.Graph, direction: Direction, scan: bool) -> dict[str, Any]:
+    num_nodes = graph.num_src_nodes if direction == "out" else graph.num_dst_nodes
+    if num_nodes == 0:
+        return {"min": None, "mean": None, "max": None}
+    mean = graph.num_edges / num_nodes
+    if num_nodes > _CHEAP_NODES and not scan:
+        return {"min": None, "mean": mean, "max": None}
+    least, largest = graph.num_edges, 0
+    for start in range(0, num_nodes, _CHEAP_NODES):
+        found = graph.degree(np.arange(start, min(start + _CHEAP_NODES, num_nodes)), direction)
+        least, largest = min(least, int(found.min())), max(largest, int(found.max()))
+    return {"min": least, "mean": mean, "max": largest}
+
+
+def dataset_facts(folder: str, scan: bool) -> dict[str, Any]:
+    """Gather what a data set and each of its files tell."""
+    manifest, fingerprint = read_manifest(folder)
+    with gz.open(folder) as ds:
+        resident = [store.resident_bytes() for store in ds.stores()]
+        return {
+            "kind": "dataset",
+            "path": folder,
+            "format": str(VERSION),
+            "size": ds.nbytes,
+            "resident": None if None in resident else sum(count or 0 for count in resident),
+            "fingerprint": f"{fingerprint:#018x}",
+            "nodes": [
+                {
+                    "type": node.name,
+                    "num_nodes": node.num_nodes,
+                    "label": node.label,
+                    "num_classes": node.num_classes,
+                    "attributes": {name: features_facts(store) for name, store in node.attributes.items()},
+                }
+                for node in ds.nodes.values()
+            ],
+            "edges": [
+                {
+                    "type": list(edge.name),
+                    "graph": graph_facts(edge.graph, scan),
+                    "attributes": {name: features_facts(store) for name, store in edge.attributes.items()},
+                }
+                for edge in ds.edges.values()
+            ],
+            "splits": [
+                {
+                    "name": split.name,
+                    "of": split.of if isinstance(split.of, str) else list(split.of),
+                    "num_ids": len(ds.split(split.name, of=split.of)),
+                }
+                for split in manifest.splits
+            ],
+            "metadata": dict(ds.metadata),
+        }
+
+
+def _file_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    resident = "not told" if facts["resident"] is None else byte_text(facts["resident"])
+    return [
+        ("size", byte_text(facts["size"])),
+        ("in page cache", resident),
+        ("fingerprint", facts["fingerprint"]),
+    ]
+
+
+def _array_text(facts: dict[str, Any]) -> str:
+    return " × ".join([*(f"{extent:,}" for extent in facts["shape"][1:]), facts["dtype"]])
+
+
+def _features_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        ("holds", f"features, format {facts['format']}"),
+        ("rows", f"{facts['shape'][0]:,}"),
+        ("a row", f"{_array_text(facts)}, {byte_text(facts['row_bytes'])}"),
+        *_file_rows(facts),
+    ]
+
+
+def _symmetry_text(facts: dict[str, Any]) -> str:
+    return "directed" if facts["directed"] else "undirected, each stored both ways"
+
+
+def _degree_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = []
+    for direction, degrees in facts["degrees"].items():
+        if degrees["mean"] is None:
+            continue
+        known = "" if degrees["min"] is None else f"{degrees['min']:,} to {degrees['max']:,}, "
+        rows.append((f"{direction}-degree", f"{known}mean {degrees['mean']:.2f}"))
+    return rows
+
+
+def _graph_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    nodes = f"{facts['num_src_nodes']:,}"
+    if facts["bipartite"]:
+        nodes += f" → {facts['num_dst_nodes']:,}"
+    extras = [name for name in ("weights", "times") if facts[name]]
+    return [
+        ("holds", f"graph, format {facts['format']}"),
+        ("nodes", nodes),
+        ("edges", f"{facts['num_edges']:,}, {_symmetry_text(facts)}"),
+        ("indexes", ", ".join(facts["indexes"])),
+        ("ids", facts["id_dtype"] + ("" if facts["sorted"] else ", lists not in order")),
+        ("edge data", ", ".join(extras) or "none"),
+        *_degree_rows(facts),
+        *_file_rows(facts),
+    ]
+
+
+def _dataset_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = [("holds", f"data set, format {facts['format']}")]
+    for node in facts["nodes"]:
+        classes = f" of {node['num_classes']} classes" if node["num_classes"] is not None else ""
+        label = f", label {node['label']}{classes}" if node["label"] is not None else ""
+        rows.append((node["type"], f"{node['num_nodes']:,} nodes{label}"))
+        rows += [(f"  {name}", _array_text(array)) for name, array in node["attributes"].items()]
+    for edge in facts["edges"]:
+        graph = edge["graph"]
+        rows.append((" → ".join(edge["type"]), f"{graph['num_edges']:,} edges, {_symmetry_text(graph)}"))
+        rows += [(f"  {name}", text) for name, text in _degree_rows(graph)]
+        rows += [(f"  {name}", _array_text(array)) for name, array in edge["attributes"].items()]
+    for split in facts["splits"]:
+        kind = split["of"] if isinstance(split["of"], str) else " → ".join(split["of"])
+        rows.append((f"split {split['name']}", f"{split['num_ids']:,} ids of {kind}"))
+    return rows + _file_rows(facts)

@@ -1,0 +1,48 @@
+"""One tiny graph in every form, for tests and doctests alike."""
+
+import os
+
+import graphzero as gz
+import numpy as np
+import pytest
+
+# 0→1  0→2  1→2  3→0
+TINY_SRC = [0, 0, 1, 3]
+TINY_DST = [1, 2, 2, 0]
+
+
+@pytest.fixture
+def tiny_gl(tmp_path):
+    path = str(tmp_path / "tiny.gl")
+    gz.write_graph(path, TINY_SRC, TINY_DST)
+    return path
+
+
+@pytest.fixture
+def tiny(tiny_gl):
+    return gz.Graph(tiny_gl)
+
+
+@pytest.fixture
+def tiny_gd(tmp_path):
+    path = str(tmp_path / "tiny.gd")
+    gz.write_features(path, np.arange(12, dtype=np.float32).reshape(4, 3))
+    return path
+
+
+@pytest.fixture
+def tiny_dataset(tmp_path):
+    path = str(tmp_path / "tiny")
+    with gz.DatasetWriter(path) as w:
+        w.add_nodes({"x": np.arange(12, dtype=np.float32).reshape(4, 3), "y": [0, 1, 0, 2]}, label="y", num_classes=3)
+        w.add_edges(TINY_SRC, TINY_DST)
+        w.add_split("train", [0, 2])
+        w.add_split("test", [1, 3])
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _leave_nothing_behind(monkeypatch, tmp_path):
+    """Doctests and tests may write relative paths; they land in a folder of their own."""
+    monkeypatch.chdir(tmp_path)
+    os.environ.pop("GRAPHZERO_NUM_THREADS", None)

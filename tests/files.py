@@ -1,0 +1,314 @@
+"""The file formats, read and written the slow way: from docs/formats alone, without our code."""
+
+import os
+import re
+import struct
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import xxhash
+
+PAGE = 4096
+MAGIC = {"gl": b"GRAPHZGL", "gd": b"GRAPHZGD"}
+VERSION = 1
+BYTE_ORDER = 0x01020304
+FIELDS, TABLE, ENTRY = 64, 256, 40
+DIRECTED, BIPARTITE = 1, 2
+REQUIRED = 1
+DATA = 1
+
+DTYPES = ("int32", "int64", "float32", "float64", "float16", "bfloat16", "int8", "int16", "uint8", "bool")
+STORED = {name: np.dtype("uint16" if name == "bfloat16" else name) for name in DTYPES}
+
+ROLES = ("indptr", "indices", "edge_ids", "weights", "times")
+KINDS = {f"{side}_{role}": base + i for side, base in (("out", 1), ("in", 17)) for i, role in enumerate(ROLES)}
+NAMES = {kind: name for name, kind in KINDS.items()}
+
+# Where the fields of the header page are, and how to pack them.
+HEADER = {
+    "magic": (0, "8s"),
+    "version": (8, "<I"),
+    "byte_order": (12, "<I"),
+    "header_checksum": (16, "<Q"),
+    "file_size": (24, "<Q"),
+    "num_sections": (32, "<I"),
+    "flags": (36, "<I"),
+    "reserved": (40, "24s"),
+}
+ENTRY_FIELDS = {
+    "kind": (0, "<I"),
+    "dtype": (4, "<I"),
+    "flags": (8, "<I"),
+    "reserved": (12, "<I"),
+    "offset": (16, "<Q"),
+    "length": (24, "<Q"),
+    "checksum": (32, "<Q"),
+}
+GL_FIELDS = {"num_src_nodes": (64, "<Q"), "num_dst_nodes": (72, "<Q"), "num_edges": (80, "<Q"), "num_input_edges": (88, "<Q")}
+GD_FIELDS = {"dtype": (64, "<I"), "num_dimensions": (68, "<I"), **{f"shape{i}": (72 + 8 * i, "<Q") for i in range(16)}}
+
+
+class BadFile(Exception):
+    """What this reader says where graphzero says FormatError."""
+
+
+def expect(holds, what):
+    if not holds:
+        raise BadFile(what)
+
+
+@dataclass
+class Section:
+    """One section. ``checksum`` is computed unless it is given, ``length`` only if the data is sparse."""
+
+    kind: int
+    dtype: str
+    data: bytes = b""
+    flags: int = REQUIRED
+    checksum: int | None = None
+    length: int | None = None
+    offset: int = 0
+
+    def __post_init__(self):
+        if self.length is None:
+            self.length = len(self.data)
+        if self.checksum is None:
+            self.checksum = xxh64(self.data)
+
+
+@dataclass
+class Container:
+    magic: bytes
+    flags: int
+    fields: bytes
+    sections: list[Section] = field(default_factory=list)
+
+    def section(self, kind):
+        return next((section for section in self.sections if section.kind == kind), None)
+
+
+def xxh64(data):
+    return xxhash.xxh64_intdigest(bytes(data), seed=0)
+
+
+def round_up(position):
+    return -(-position // PAGE) * PAGE
+
+
+def header_checksum(page):
+    return xxh64(page[:16] + bytes(8) + page[24:PAGE])
+
+
+def sign(data):
+    """Put the right header checksum into a file's bytes."""
+    struct.pack_into("<Q", data, 16, header_checksum(bytes(data[:PAGE])))
+    return data
+
+
+def header_page(container):
+    """The first page; gives every section its place on the way."""
+    page = bytearray(PAGE)
+    end = PAGE
+    for i, section in enumerate(container.sections):
+        section.offset = end
+        entry = (
+            section.kind,
+            DTYPES.index(section.dtype),
+            section.flags,
+            0,
+            section.offset,
+            section.length,
+            section.checksum,
+        )
+        struct.pack_into("<IIIIQQQ", page, TABLE + i * ENTRY, *entry)
+        end = round_up(section.offset + section.length)
+    struct.pack_into("<8sIIQQII", page, 0, container.magic, VERSION, BYTE_ORDER, 0, end, len(container.sections), container.flags)
+    page[FIELDS : FIELDS + len(container.fields)] = container.fields
+    return sign(page), end
+
+
+def build(container):
+    """The bytes of a whole file."""
+    page, end = header_page(container)
+    data = bytearray(end)
+    data[:PAGE] = page
+    for section in container.sections:
+        data[section.offset : section.offset + section.length] = section.data
+    return data
+
+
+def write_sparse(path, container, pieces):
+    """Write a file of any size that takes no room: holes, but for ``pieces`` {(kind, byte): array}."""
+    page, end = header_page(container)
+    with open(path, "wb") as file:
+        file.truncate(end)
+        file.write(page)
+        for (kind, at), array in pieces.items():
+            file.seek(container.section(kind).offset + at)
+            file.write(array.tobytes())
+
+
+def gl(arrays, *, num_nodes, num_input_edges, flags=DIRECTED, num_edges=None):
+    """A .gl as a container. ``arrays`` are named ``out_indptr``, ``in_weights`` … and stored in that order."""
+    num_src, num_dst = num_nodes if isinstance(num_nodes, tuple) else (num_nodes, num_nodes)
+    if num_edges is None:
+        num_edges = next(len(array) for name, array in arrays.items() if name.endswith("indices"))
+    sections = [Section(KINDS[name], array.dtype.name, array.tobytes()) for name, array in arrays.items()]
+    return Container(MAGIC["gl"], flags, struct.pack("<QQQQ", num_src, num_dst, num_edges, num_input_edges), sections)
+
+
+def gd(array, dtype=None):
+    """A .gd as a container. bfloat16 comes as uint16 with ``dtype="bfloat16"``."""
+    name = dtype or array.dtype.name
+    fields = struct.pack(f"<II{array.ndim}Q", DTYPES.index(name), array.ndim, *array.shape)
+    return Container(MAGIC["gd"], 0, fields, [Section(DATA, name, array.tobytes())])
+
+
+def parse(data, magic, known):
+    """Read the container of a file's bytes, checking invariants C1 to C17."""
+    expect(len(data) >= PAGE, "C1")
+    page = bytes(data[:PAGE])
+    found, version, byte_order, checksum, file_size, count, flags = struct.unpack_from("<8sIIQQII", page)
+    expect(found == magic, "C2")
+    expect(byte_order == BYTE_ORDER, "C3")
+    expect(version == VERSION, "C4")
+    expect(checksum == header_checksum(page), "C5")
+    expect(file_size == len(data), "C6")
+    expect(count <= 64, "C7")
+    expect(not any(page[40:FIELDS]), "C8")
+    expect(not any(page[TABLE + count * ENTRY :]), "C9")
+    container = Container(magic, flags, page[FIELDS:TABLE])
+    end = PAGE
+    for i in range(count):
+        kind, dtype, entry_flags, reserved, offset, length, checksum = struct.unpack_from("<IIIIQQQ", page, TABLE + i * ENTRY)
+        expect(reserved == 0, "C10")
+        expect(entry_flags in (0, REQUIRED), "C11")
+        expect(kind in known or entry_flags == 0, "C12")
+        expect(dtype < len(DTYPES) or kind not in known, "C13")
+        expect(offset == end, "C14")
+        expect(offset + length <= file_size, "C15")
+        expect(container.section(kind) is None, "C16")
+        name = DTYPES[dtype] if dtype < len(DTYPES) else "uint8"
+        content = bytes(data[offset : offset + length])
+        container.sections.append(Section(kind, name, content, entry_flags, checksum, length, offset))
+        end = round_up(offset + length)
+    expect(end == file_size, "C17")
+    return container
+
+
+@dataclass
+class Gl:
+    num_src_nodes: int
+    num_dst_nodes: int
+    num_edges: int
+    num_input_edges: int
+    directed: bool
+    bipartite: bool
+    arrays: dict
+
+
+def read_gl(data):
+    """Read the bytes of a .gl, checking the O(1) invariants of docs/formats/gl.md."""
+    container = parse(data, MAGIC["gl"], NAMES)
+    num_src, num_dst, num_edges, num_input = struct.unpack_from("<QQQQ", container.fields)
+    directed, bipartite = bool(container.flags & DIRECTED), bool(container.flags & BIPARTITE)
+    expect(container.flags <= DIRECTED + BIPARTITE, "GL1")
+    expect(directed or not bipartite, "GL2")
+    expect(max(num_src, num_dst, num_edges, num_input) <= 2**59, "GL3")
+    expect(bipartite or num_src == num_dst, "GL4")
+    expect(num_edges <= num_input * (1 if directed else 2), "GL5")
+    expect(not any(container.fields[32:]), "GL6")
+    sections = {NAMES[section.kind]: section for section in container.sections if section.kind in NAMES}
+    for role, num_ids in (("indices", max(num_src, num_dst)), ("edge_ids", num_input)):
+        dtypes = {section.dtype for name, section in sections.items() if name.endswith(role)}
+        expect(dtypes <= {"int32", "int64"} and len(dtypes) <= 1, "GL7")
+        expect("int32" not in dtypes or num_ids <= 2**31, "GL8")
+    for name, section in sections.items():
+        role = name.split("_", 1)[1]
+        wanted = {"indptr": "int64", "weights": "float32", "times": "int64"}.get(role, section.dtype)
+        expect(section.dtype == wanted, "GL9")
+        count = num_edges if role != "indptr" else (num_src if name.startswith("out") else num_dst) + 1
+        expect(section.length == count * STORED[section.dtype].itemsize, "GL10")
+    sides = [side for side in ("out", "in") if any(name.startswith(side) for name in sections)]
+    for side in sides:
+        expect(f"{side}_indptr" in sections and f"{side}_indices" in sections, "GL11")
+        expect(f"{side}_edge_ids" in sections or num_edges <= num_input, "GL15")
+    expect(sides, "GL12")
+    expect(directed or sides == ["out"], "GL13")
+    for role in ("weights", "times"):
+        expect(len({f"{side}_{role}" in sections for side in sides}) == 1, "GL14")
+    arrays = {name: np.frombuffer(section.data, STORED[section.dtype]) for name, section in sections.items()}
+    return Gl(num_src, num_dst, num_edges, num_input, directed, bipartite, arrays)
+
+
+def read_gd(data):
+    """Read the bytes of a .gd, checking the O(1) invariants of docs/formats/gd.md: (dtype name, array)."""
+    container = parse(data, MAGIC["gd"], {DATA})
+    code, num_dimensions = struct.unpack_from("<II", container.fields)
+    expect(container.flags == 0, "GD1")
+    expect(code < len(DTYPES), "GD2")
+    expect(1 <= num_dimensions <= 16, "GD3")
+    expect(not any(container.fields[8 + 8 * num_dimensions :]), "GD4")
+    shape = struct.unpack_from(f"<{num_dimensions}Q", container.fields, 8)
+    dtype = DTYPES[code]
+    size = bound = STORED[dtype].itemsize
+    for extent in shape:
+        size, bound = size * extent, bound * max(extent, 1)
+    expect(bound <= 2**62, "GD5")
+    section = container.section(DATA)
+    expect(section is not None, "GD6")
+    expect(section.dtype == dtype, "GD7")
+    expect(section.length == size, "GD8")
+    return dtype, np.frombuffer(section.data, STORED[dtype]).reshape(shape)
+
+
+def patched(data, changes, *, resign=True):
+    """A copy of a file's bytes with ``changes`` {(offset, format): value} and a header checksum to match."""
+    copy = bytearray(data)
+    for (offset, code), value in changes.items():
+        struct.pack_into(code, copy, offset, value)
+    return sign(copy) if resign else copy
+
+
+def entry_field(i, name):
+    """Where field ``name`` of the ``i``-th table entry is, for ``patched``."""
+    offset, code = ENTRY_FIELDS[name]
+    return TABLE + i * ENTRY + offset, code
+
+
+def reseal(data):
+    """Give every section the checksum its bytes have now, then sign: damage that only a full check finds."""
+    copy = bytearray(data)
+    for i in range(struct.unpack_from("<I", copy, 32)[0]):
+        offset, length = struct.unpack_from("<QQ", copy, TABLE + i * ENTRY + 16)
+        struct.pack_into("<Q", copy, TABLE + i * ENTRY + 32, xxh64(copy[offset : offset + length]))
+    return sign(copy)
+
+
+@dataclass
+class Broken:
+    """One way to be wrong: the invariant it breaks, the bytes, and what the error must say."""
+
+    invariant: str
+    what: str
+    data: bytes
+    message: str
+
+    def __str__(self):
+        return f"{self.invariant}: {self.what}"
+
+
+DOCS = Path(__file__).parent.parent / "docs" / "formats"
+
+
+def invariants(page, kind):
+    """The numbers of the invariants a format page marks as ``O(1)`` or ``full``."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return re.findall(rf"^- \*\*([A-Z]+[0-9]+)\*\* \({re.escape(kind)}\)", text, re.MULTILINE)
+
+
+def write(path, data):
+    with open(path, "wb") as file:
+        file.write(data)
+    return os.fspath(path)

@@ -1,0 +1,387 @@
+"""The command line: what it prints, and which exit code it leaves with."""
+
+import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import graphzero as gz
+from graphzero.cli.__main__ import run
+
+COMMAND = [sys.executable, "-m", "graphzero.cli"]
+
+
+def ran(*arguments):
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def json_of(capsys):
+    """Runs a command with --json and returns its exit code and what it printed."""
+
+    def of(*arguments):
+        code = run([*arguments, "--json"])
+        return code, json.loads(capsys.readouterr().out)
+
+    return of
+
+
+def flip_last_bit_of_data(path):
+    with open(path, "r+b") as file:
+        file.seek(4096)
+        byte = file.read(1)[0]
+        file.seek(4096)
+        file.write(bytes([byte ^ 1]))
+
+
+def problems(document):
+    return {
+        (file["path"], check["name"]): check["problem"]
+        for file in document["files"]
+        for check in file["checks"]
+        if not check["holds"]
+    }
+
+
+def test_help_imports_nothing_heavy():
+    script = (
+        "import sys; from graphzero.cli.__main__ import run; code = run(['--help']);"
+        "print(sorted({'torch', 'pyarrow', 'rich', 'pandas'} & set(sys.modules)), code)"
+    )
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert shown.stdout.splitlines()[-1] == "[] 0"
+    assert "info" in shown.stdout
+    assert "verify" in shown.stdout
+
+
+def test_version_is_that_of_the_package():
+    shown = ran("--version")
+    assert (shown.returncode, shown.stdout) == (0, f"graphzero {gz.__version__}\n")
+
+
+def test_no_verb_shows_help_as_a_usage_error(capsys):
+    assert run([]) == 2
+    assert "Commands:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["grow"], "No such command 'grow'."),
+        (["info"], "Missing argument 'PATH'."),
+        (["info", "--depth", "x.gd"], "No such option: --depth"),
+        (["info", "missing.gl"], "missing.gl: No such file or directory"),
+        (["verify", "missing.gl"], "missing.gl: No such file or directory"),
+        (["info", "."], ".: has no graphzero.json: it is not a data set, or its conversion did not finish"),
+        (["verify", "."], ".: has no graphzero.json: it is not a data set, or its conversion did not finish"),
+    ],
+)
+def test_bad_command_is_one_line_and_exit_code_2(arguments, message, capsys):
+    assert run(arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"graphzero: {message}")
+    assert printed.err.count("\n") == 1
+
+
+def test_exit_codes_reach_the_shell(tiny_gd):
+    assert ran("verify", tiny_gd).returncode == 0
+    flip_last_bit_of_data(tiny_gd)
+    assert ran("verify", tiny_gd).returncode == 1
+    missing = ran("verify", "missing.gd")
+    assert (missing.returncode, missing.stderr) == (2, "graphzero: missing.gd: No such file or directory\n")
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "info", "missing.gl"], ["info", "missing.gl", "--debug"]])
+def test_debug_adds_the_traceback_wherever_it_stands(arguments, capsys):
+    assert run(arguments) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("Traceback")
+    assert error.endswith("graphzero: missing.gl: No such file or directory\n")
+
+
+def test_what_we_did_not_foresee_names_its_type(tiny_gd, monkeypatch, capsys):
+    def fail(path):
+        raise RuntimeError("of all\nthings")
+
+    monkeypatch.setattr("graphzero.cli.verify.gz.verify", fail)
+    assert run(["verify", tiny_gd]) == 2
+    assert capsys.readouterr().err == "graphzero: RuntimeError: of all things; --debug shows where\n"
+
+
+def test_interrupt_is_told_in_one_line(tiny_gd, monkeypatch, capsys):
+    def interrupt(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("graphzero.cli.verify.gz.verify", interrupt)
+    assert run(["verify", tiny_gd]) == 130
+    assert capsys.readouterr().err.strip() == "graphzero: interrupted"
+
+
+def test_reader_that_leaves_early_is_no_error(tiny_gd):
+    shown = subprocess.Popen([*COMMAND, "info", tiny_gd], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    shown.stdout.close()
+    assert shown.stderr.read() == b""
+    shown.stderr.close()
+    assert shown.wait() == 0
+
+
+def test_info_of_a_graph(tiny_gl, json_of):
+    code, facts = json_of("info", tiny_gl)
+    assert code == 0
+    assert facts.pop("resident") in (None, *range(os.path.getsize(tiny_gl) + 1))
+    assert facts == {
+        "kind": "graph",
+        "path": tiny_gl,
+        "format": "1",
+        "size": os.path.getsize(tiny_gl),
+        "fingerprint": f"{gz.Graph(tiny_gl).fingerprint:#018x}",
+        "num_src_nodes": 4,
+        "num_dst_nodes": 4,
+        "num_edges": 4,
+        "num_input_edges": 4,
+        "directed": True,
+        "bipartite": False,
+        "indexes": ["out", "in"],
+        "id_dtype": "int32",
+        "sorted": True,
+        "weights": False,
+        "times": False,
+        "degrees": {"out": {"min": 0, "mean": 1.0, "max": 2}, "in": {"min": 0, "mean": 1.0, "max": 2}},
+    }
+
+
+def test_info_of_features(tiny_gd, json_of):
+    code, facts = json_of("info", tiny_gd)
+    assert code == 0
+    assert facts["kind"] == "features"
+    assert facts["size"] == os.path.getsize(tiny_gd)
+    assert (facts["shape"], facts["dtype"], facts["row_bytes"]) == ([4, 3], "float32", 12)
+
+
+def test_info_of_a_data_set(tiny_dataset, json_of):
+    code, facts = json_of("info", tiny_dataset)
+    assert code == 0
+    assert list(facts) == [
+        *("kind", "path", "format", "size", "resident", "fingerprint"),
+        *("nodes", "edges", "splits", "metadata"),
+    ]
+    (node,) = facts["nodes"]
+    assert (node["type"], node["num_nodes"], node["label"], node["num_classes"]) == ("node", 4, "y", 3)
+    assert node["attributes"]["x"]["shape"] == [4, 3]
+    (edge,) = facts["edges"]
+    assert edge["type"] == ["node", "to", "node"]
+    assert edge["graph"]["num_edges"] == 4
+    assert facts["splits"] == [
+        {"name": "train", "of": "node", "num_ids": 2},
+        {"name": "test", "of": "node", "num_ids": 2},
+    ]
+    assert facts["size"] == gz.open(tiny_dataset).nbytes
+
+
+def test_info_without_json_is_plain_where_nobody_looks(tiny_dataset, capsys):
+    assert run(["info", tiny_dataset]) == 0
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[0] == tiny_dataset
+    assert "node              4 nodes, label y of 3 classes" in printed
+    assert "split train       2 ids of node" in printed
+    assert "\x1b" not in printed
+
+
+def test_info_names_both_sides_of_a_bipartite_graph(capsys):
+    gz.write_graph("ratings.gl", [0, 1, 2], [1, 0, 1], num_nodes=(3, 2), weight=[5, 3, 4], time=[7, 8, 9])
+    assert run(["info", "ratings.gl"]) == 0
+    printed = capsys.readouterr().out
+    assert "nodes          3 → 2" in printed
+    assert "edge data      weights, times" in printed
+
+
+def test_info_of_an_undirected_graph_says_how_edges_are_stored(capsys):
+    gz.write_graph("path.gl", [0, 1], [1, 2], directed=False)
+    assert run(["info", "path.gl"]) == 0
+    assert "4, undirected, each stored both ways" in capsys.readouterr().out
+
+
+def test_info_of_a_graph_without_nodes(json_of):
+    gz.write_graph("empty.gl", [], [])
+    code, facts = json_of("info", "empty.gl")
+    assert code == 0
+    assert facts["degrees"]["out"] == {"min": None, "mean": None, "max": None}
+
+
+def test_degrees_of_a_large_graph_are_scanned_only_if_asked_for(json_of):
+    num_nodes = (1 << 20) + 1
+    gz.write_graph("wide.gl", [0, 0, num_nodes - 1], [1, 2, 0], num_nodes=num_nodes, index="out")
+    _, facts = json_of("info", "wide.gl")
+    assert facts["degrees"] == {"out": {"min": None, "mean": 3 / num_nodes, "max": None}}
+    _, facts = json_of("info", "wide.gl", "--degrees")
+    assert facts["degrees"] == {"out": {"min": 0, "mean": 3 / num_nodes, "max": 2}}
+
+
+def test_degrees_of_features_are_a_usage_error(tiny_gd, capsys):
+    assert run(["info", tiny_gd, "--degrees"]) == 2
+    assert f"--degrees is about graphs, and {tiny_gd} holds features" in capsys.readouterr().err
+
+
+def test_info_of_a_graphzero02_file(json_of):
+    with open("old.gd", "wb") as file:
+        file.write(struct.pack("<8sIiQQ", b"GZDATA26", 0, 2, 2, 3) + bytes(24))
+    code, facts = json_of("info", "old.gd")
+    assert (code, facts["format"], facts["shape"]) == (0, "GraphZero 0.2", [2, 3])
+
+
+def test_info_of_another_kind_of_file_says_what_it_found(capsys):
+    with open("notes.txt", "w") as file:
+        file.write("no graph at all")
+    assert run(["info", "notes.txt"]) == 1
+    assert capsys.readouterr().err.startswith("graphzero: notes.txt: bad magic at byte 0")
+
+
+@pytest.mark.parametrize("fixture", ["tiny_gl", "tiny_gd", "tiny_dataset"])
+def test_verify_of_intact_data(fixture, request, json_of):
+    path = request.getfixturevalue(fixture)
+    code, document = json_of("verify", path)
+    assert (code, document["path"], document["intact"]) == (0, path, True)
+    assert problems(document) == {}
+    assert all(len(file["checks"]) >= 3 for file in document["files"])
+
+
+def test_verify_prints_a_line_per_file_where_nobody_looks(tiny_dataset, capsys):
+    assert run(["verify", tiny_dataset]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("✓ graphzero.json: ")
+    assert lines[-1].startswith(f"{tiny_dataset}: intact, ")
+    assert len(lines) == 7
+
+
+def test_verify_names_the_section_that_changed(tiny_gd, capsys):
+    flip_last_bit_of_data(tiny_gd)
+    assert run(["verify", tiny_gd]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f"✗ {tiny_gd}: checksum of data: expected ")
+    assert lines[-1] == f"{tiny_gd}: damaged, 1 of 3 checks failed"
+
+
+def test_unreadable_header_is_damage_not_an_error(tiny_gl, json_of):
+    os.truncate(tiny_gl, 5000)
+    code, document = json_of("verify", tiny_gl)
+    assert code == 1
+    ((place, problem),) = problems(document).items()
+    assert place == (tiny_gl, "header")
+    assert "bad file size" in problem
+
+
+def test_verify_of_a_file_that_was_replaced(tiny_dataset, json_of):
+    gz.write_features(f"{tiny_dataset}/nodes/node/x.gd", np.ones((4, 3), dtype=np.float32))
+    code, document = json_of("verify", tiny_dataset)
+    assert code == 1
+    ((place, problem),) = problems(document).items()
+    assert place == ("nodes/node/x.gd", "fingerprint is the manifest's")
+    assert problem.endswith("this is another file")
+
+
+def test_verify_of_a_missing_file(tiny_dataset, json_of):
+    path = f"{tiny_dataset}/nodes/node/y.gd"
+    os.remove(path)
+    code, document = json_of("verify", tiny_dataset)
+    assert code == 1
+    assert problems(document) == {("nodes/node/y.gd", "header"): f"expected a file, found none at {path}"}
+
+
+def edit_manifest(folder, edit):
+    path = f"{folder}/graphzero.json"
+    with open(path) as file:
+        document = json.load(file)
+    edit(document)
+    with open(path, "w") as file:
+        json.dump(document, file)
+
+
+def test_verify_compares_split_ids_with_their_nodes(tiny_dataset, json_of):
+    path = f"{tiny_dataset}/splits/train/node.gd"
+    gz.write_features(path, [0, 4])
+    fingerprint = f"{gz.FeatureStore(path).fingerprint:#018x}"
+    edit_manifest(tiny_dataset, lambda document: document["splits"][0]["ids"].update(fingerprint=fingerprint))
+    code, document = json_of("verify", tiny_dataset)
+    assert code == 1
+    place = ("graphzero.json", "split train: ids of node exist")
+    assert problems(document) == {place: "[1]: expected an id below 4, found 4"}
+
+
+def test_verify_compares_edge_splits_with_edge_ids(json_of):
+    triple = ("user", "rates", "movie")
+    with gz.DatasetWriter("movies") as writer:
+        writer.add_nodes(type="user", num_nodes=9)
+        writer.add_nodes(type="movie", num_nodes=2)
+        writer.add_edges([0, 1, 2], [1, 0, 1], type=triple)
+        writer.add_split("train", [0, 2], of=triple)
+    assert json_of("verify", "movies")[0] == 0
+    path = "movies/splits/train/user__rates__movie.gd"
+    gz.write_features(path, [0, -1])
+    fingerprint = f"{gz.FeatureStore(path).fingerprint:#018x}"
+    edit_manifest("movies", lambda document: document["splits"][0]["ids"].update(fingerprint=fingerprint))
+    code, document = json_of("verify", "movies")
+    assert code == 1
+    assert list(problems(document).values()) == ["[1]: expected an id below 3, found -1"]
+
+
+def test_verify_compares_counts_with_the_manifest(tiny_dataset, json_of):
+    edit_manifest(tiny_dataset, lambda document: document["nodes"]["node"].update(num_nodes=5))
+    code, document = json_of("verify", tiny_dataset)
+    assert code == 1
+    ((place, problem),) = problems(document).items()
+    assert place == ("graphzero.json", "counts agree with the files")
+    assert "expected 5 rows, found 4" in problem
+
+
+def test_verify_of_a_manifest_that_is_no_json(tiny_dataset, json_of):
+    with open(f"{tiny_dataset}/graphzero.json", "w") as file:
+        file.write("{")
+    code, document = json_of("verify", tiny_dataset)
+    assert code == 1
+    assert problems(document)["graphzero.json", "manifest"].startswith("expected JSON")
+
+
+def test_copy_of_a_data_set_with_graphzero02_files_is_intact(tmp_path, json_of):
+    with open("old.gd", "wb") as file:
+        file.write(struct.pack("<8sIiQQ", b"GZDATA26", 0, 2, 2, 3) + bytes(24))
+    with gz.DatasetWriter("old") as writer:
+        writer.add_nodes({"x": "old.gd"}, num_nodes=2)
+        writer.add_edges([0], [1])
+    os.utime("old/nodes/node/x.gd", ns=(1, 1))
+    assert json_of("verify", "old")[0] == 0
+
+
+def test_a_terminal_gets_every_check_with_a_mark(tiny_gd):
+    ours, theirs = pty.openpty()
+    shown = subprocess.Popen(
+        [*COMMAND, "verify", tiny_gd], stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm"}
+    )
+    os.close(theirs)
+    printed = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # how Linux says that the other end is closed
+            break
+        if not part:
+            break
+        printed += part
+    os.close(ours)
+    assert shown.wait() == 0
+    text = printed.decode()
+    assert text.count("✓") == 3
+    assert "checksum of data" in text
+
+
+def test_a_name_that_no_encoding_knows_is_printed_all_the_same():
+    name = os.fsdecode(b"odd\xff.gd")
+    gz.write_features(name, [1, 2])
+    shown = subprocess.run([*COMMAND, "info", name], capture_output=True, check=False)
+    assert shown.returncode == 0
+    assert shown.stdout.startswith(b"odd\\udcff.gd")

@@ -1,0 +1,23 @@
+"""The examples in docstrings run."""
+
+import doctest
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+
+import graphzero
+
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(graphzero.__path__, "graphzero.")
+    if not module.name.endswith(("__main__", "._core"))
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of_module(name, tiny_gl, tiny_gd, tiny_dataset):
+    names = {"np": np, "tiny_gl": tiny_gl, "tiny_gd": tiny_gd, "tiny_dataset": tiny_dataset}
+    result = doctest.testmod(importlib.import_module(name), extraglobs=names)
+    assert result.failed == 0

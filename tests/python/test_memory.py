@@ -1,0 +1,141 @@
+"""Zero bytes of RAM is a thing the user can check."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import graphzero as gz
+
+
+def test_the_report_counts_what_the_process_owns(tmp_path):
+    before = gz.memory_report()
+    ballast = np.ones(100_000_000, dtype=np.uint8)
+    after = gz.memory_report()
+    assert ballast.size
+    assert 95e6 < after.anonymous - before.anonymous < 120e6
+    assert 0 < after.ram_available < after.ram_total
+
+
+def test_the_report_tells_page_cache_from_memory(tmp_path):
+    gz.write_features("x.gd", np.ones((200_000, 64), dtype=np.float32))  # 51 MB
+    fs = gz.FeatureStore("x.gd")
+    drop_from_page_cache("x.gd")
+    cold = fs.memory_report()
+    assert cold.files[0].path == "x.gd"
+    assert cold.files[0].size == fs.nbytes
+    assert cold.files[0].resident < 2e6
+    fs.get_tensor(access="sequential").sum()
+    warm = fs.memory_report()
+    assert warm.files[0].resident > 51e6
+    assert warm.file_backed - cold.file_backed > 45e6
+    assert warm.anonymous - cold.anonymous < 2e6
+    assert fs.resident_bytes() == warm.files[0].resident
+
+
+def drop_from_page_cache(path):
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def test_random_access_reads_only_the_pages_it_touches(tmp_path):
+    """A default mapping would read megabytes around each of them."""
+    gz.write_features("x.gd", np.ones((200_000, 64), dtype=np.float32))
+    drop_from_page_cache("x.gd")
+    fs = gz.FeatureStore("x.gd")
+    for view in (fs.get_tensor(), fs.get_tensor(writable=False)):
+        drop_from_page_cache("x.gd")
+        view[::20_000].sum()
+    for row in range(0, 200_000, 20_000):
+        fs.get_data(row)
+    assert fs.resident_bytes() < 60 * 4096
+
+
+def test_all_mounted_files_are_listed_until_closed(tiny_gl, tiny_gd):
+    g, fs = gz.Graph(tiny_gl), gz.FeatureStore(tiny_gd)
+    listed = [file.path for file in gz.memory_report().files]
+    assert tiny_gl in listed
+    assert tiny_gd in listed
+    g.close()
+    del fs
+    listed = [file.path for file in gz.memory_report().files]
+    assert tiny_gl not in listed
+    assert tiny_gd not in listed
+
+
+def test_the_report_reads_well(tiny_gd):
+    fs = gz.FeatureStore(tiny_gd)
+    text = str(fs.memory_report())
+    assert "anonymous memory" in text
+    assert f"{tiny_gd}: 8.2 kB of 8.2 kB in the page cache" in text
+
+
+def test_files_of_others_are_not_claimed_to_be_resident(tmp_path):
+    """The kernel answers mincore with 'all resident' for files we could not write."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become somebody else")
+    gz.write_features("x.gd", [1.0])
+    os.chmod("x.gd", 0o644)
+    code = """
+import os, graphzero as gz
+fs = gz.FeatureStore("x.gd")
+os.seteuid(65534)
+print(fs.resident_bytes(), "not told" in str(fs.memory_report()))
+"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert out == "None True\n"
+
+
+@pytest.mark.parametrize("kind", ["gd", "gl"])
+def test_opening_a_huge_file_takes_no_memory(tmp_path, kind):
+    from sparse import write_sparse_gd, write_sparse_gl
+
+    torch = pytest.importorskip("torch")
+    if kind == "gd":
+        write_sparse_gd("huge.gd", shape=(39_000_000, 128), dtype="float32")  # 20 GB
+    else:
+        write_sparse_gl("huge.gl", num_nodes=1 << 26, num_edges=1 << 30)  # 5 GB
+    gz.memory_report()
+    before = gz.memory_report().anonymous
+    if kind == "gd":
+        store = gz.FeatureStore("huge.gd")
+        tensor = torch.from_numpy(store.get_tensor())
+        assert tensor[38_999_999].sum() == 0
+    else:
+        store = gz.Graph("huge.gl")
+        tensor = store.indptr
+        assert store.get_degree((1 << 26) - 1) == 1 << 30
+    assert gz.memory_report().anonymous - before < 1_000_000
+    assert tensor.shape[0] > 1
+
+
+def test_a_60_gb_tensor_maps_on_a_smaller_machine(tmp_path):
+    from sparse import write_sparse_gd
+
+    torch = pytest.importorskip("torch")
+    write_sparse_gd("huge.gd", shape=(120_000_000, 128), dtype="float32")
+    fs = gz.FeatureStore("huge.gd")
+    tensor = torch.from_numpy(fs.get_tensor())
+    tensor[119_999_999] = 7
+    assert tensor[119_999_999, 127] == 7
+    assert fs.get_data(119_999_999)[127] == 0
+
+
+def test_a_memory_cgroup_limit_is_seen_and_respected(tmp_path):
+    from cgroups import limited_to
+
+    gz.write_features("x.gd", np.ones((400_000, 128), dtype=np.float32))  # 205 MB
+    code = """
+import graphzero as gz, numpy as np
+fs = gz.FeatureStore("x.gd")
+total = fs.get_tensor(access="sequential").sum(dtype=np.float64)
+report = gz.memory_report()
+print(int(total), report.cgroup_limit, report.cgroup_used <= report.cgroup_limit)
+"""
+    out = subprocess.run(
+        limited_to(120 << 20, [sys.executable, "-c", code]), capture_output=True, text=True, check=True
+    )
+    assert out.stdout == f"51200000 {120 << 20} True\n"
