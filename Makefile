@@ -31,7 +31,7 @@ bench: $(VENV)/.package $(VENV)/.test
 	for file in bench/python/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
 docs: $(VENV)/.package $(VENV)/.docs
-	$(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 install: $(VENV)/.package
 
@@ -40,9 +40,9 @@ wheel: $(VENV)/.build
 
 # The suite under a sanitizer: our library is instrumented, the interpreter is not, so the runtime is
 # preloaded and the leaks of others are not reported. tsan needs a fixed address space layout.
-SANITIZED = PYTHONPATH=build/$@/site ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS="exitcode=66 suppressions=tests/tsan.supp" \
+SANITIZED = PYTHONPATH=$(CURDIR)/build/$@/site ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS="exitcode=66 suppressions=$(CURDIR)/tests/tsan.supp" \
 	LD_PRELOAD="$$($(CXX) -print-file-name=lib$@.so) $$($(CXX) -print-file-name=libstdc++.so)" \
-	setarch -R $(BIN)/python -m pytest -q -m "not unsanitized" -p no:cacheprovider
+	setarch -R $(BIN)/python -m pytest -q -m "not no_$@" -p no:cacheprovider
 
 asan tsan: $(VENV)/.package $(VENV)/.test $(VENV)/.build
 	cmake --preset $@ -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python > build/$@.log

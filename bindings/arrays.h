@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/base/file.h"
@@ -25,6 +26,9 @@ template <class Item>
 std::span<const Item> as_span(const InputArray<Item>& array) {
   return {array.data(), array.size()};
 }
+
+// Paths cross as bytes: a file name need not be text.
+inline std::string path_of(const nb::bytes& path) { return {path.c_str(), path.size()}; }
 
 // Runs `body` with the GIL released. Nothing in it may touch a Python object.
 template <class Body>

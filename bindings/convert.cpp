@@ -21,7 +21,7 @@ void bind_convert(nb::module_& m) {
       .def_rw("in_index", &WriteGraphOptions::in_index);
   m.def(
       "write_graph",
-      [](const std::string& path, const NodeIdArray& src, const NodeIdArray& dst,
+      [](const nb::bytes& path, const NodeIdArray& src, const NodeIdArray& dst,
          const std::optional<InputArray<float>>& weight,
          const std::optional<InputArray<std::int64_t>>& time, const WriteGraphOptions& options) {
         EdgeList edges;
@@ -29,7 +29,8 @@ void bind_convert(nb::module_& m) {
         edges.dst = as_span(dst);
         if (weight) edges.weight = as_span(*weight);
         if (time) edges.time = as_span(*time);
-        without_gil([&] { write_graph(path, edges, options); });
+        const std::string name = path_of(path);
+        without_gil([&] { write_graph(name, edges, options); });
       },
       "path"_a, "src"_a.noconvert(), "dst"_a.noconvert(), "weight"_a.noconvert().none(),
       "time"_a.noconvert().none(), "options"_a);

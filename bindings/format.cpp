@@ -25,8 +25,10 @@ void bind_format(nb::module_& m) {
   nb::class_<GdWriter>(m, "GdWriter")
       .def(
           "__init__",
-          [](GdWriter* self, const std::string& path, Dtype dtype,
-             const std::vector<std::uint64_t>& shape) { new (self) GdWriter(path, dtype, shape); },
+          [](GdWriter* self, const nb::bytes& path, Dtype dtype,
+             const std::vector<std::uint64_t>& shape) {
+            new (self) GdWriter(path_of(path), dtype, shape);
+          },
           "path"_a, "dtype"_a, "shape"_a)
       .def(
           "append",

@@ -1,8 +1,8 @@
 // graphzero._core: the list of what is bound, and how errors become Python's.
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 
 #include <exception>
+#include <stdexcept>
 
 #include "bindings/bind.h"
 #include "core/base/error.h"
@@ -11,9 +11,17 @@ namespace nb = nanobind;
 
 namespace {
 
+// Messages may hold a path, and a path may hold any bytes: they become text as os.fsdecode does it.
+nb::object text(const char* message) { return nb::steal(PyUnicode_DecodeFSDefault(message)); }
+
+void raise(PyObject* type, const std::exception& error) {
+  PyErr_SetObject(type, text(error.what()).ptr());
+}
+
 // Raises OSError(errno, message, path), which Python turns into FileNotFoundError and its siblings.
 void raise_os_error(const gz::IoError& error) {
-  nb::object arguments = nb::make_tuple(error.code(), error.what(), error.path());
+  const nb::object arguments =
+      nb::make_tuple(error.code(), text(error.what()), text(error.path().c_str()));
   PyErr_SetObject(PyExc_OSError, arguments.ptr());
 }
 
@@ -21,16 +29,27 @@ void raise_os_error(const gz::IoError& error) {
 
 NB_MODULE(_core, m) {
   m.doc() = "The C++ core of graphzero. Use the functions of the graphzero package instead.";
-  nb::exception<gz::FormatError>(m, "FormatError", PyExc_ValueError);
-  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
-    try {
-      std::rethrow_exception(thrown);
-    } catch (const gz::IoError& error) {
-      raise_os_error(error);
-    } catch (const gz::MemoryShortage& error) {
-      PyErr_SetString(PyExc_MemoryError, error.what());
-    }
-  });
+  const nb::object format_error =
+      nb::exception<gz::FormatError>(m, "FormatError", PyExc_ValueError);
+  nb::register_exception_translator(
+      [](const std::exception_ptr& thrown, void* format_error_type) {
+        try {
+          std::rethrow_exception(thrown);
+        } catch (const gz::IoError& error) {
+          raise_os_error(error);
+        } catch (const gz::FormatError& error) {
+          raise(static_cast<PyObject*>(format_error_type), error);
+        } catch (const gz::MemoryShortage& error) {
+          raise(PyExc_MemoryError, error);
+        } catch (const std::out_of_range& error) {
+          raise(PyExc_IndexError, error);
+        } catch (const std::invalid_argument& error) {
+          raise(PyExc_ValueError, error);
+        } catch (const std::length_error& error) {
+          raise(PyExc_ValueError, error);
+        }
+      },
+      format_error.ptr());
   gz::bind_base(m);
   gz::bind_format(m);
   gz::bind_convert(m);

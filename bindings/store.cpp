@@ -46,8 +46,9 @@ void bind_topology(nb::module_& m) {
   nb::class_<Topology>(m, "Topology")
       .def(
           "__init__",
-          [](Topology* self, const std::string& path) {
-            without_gil([&] { new (self) Topology(path); });
+          [](Topology* self, const nb::bytes& path) {
+            const std::string name = path_of(path);
+            without_gil([&] { new (self) Topology(name); });
           },
           "path"_a)
       .def_prop_ro("num_src_nodes", [](const Topology& g) { return g.layout().num_src_nodes; })
@@ -131,8 +132,9 @@ void bind_features(nb::module_& m) {
   nb::class_<Features>(m, "Features")
       .def(
           "__init__",
-          [](Features* self, const std::string& path) {
-            without_gil([&] { new (self) Features(path); });
+          [](Features* self, const nb::bytes& path) {
+            const std::string name = path_of(path);
+            without_gil([&] { new (self) Features(name); });
           },
           "path"_a)
       .def_prop_ro(
@@ -163,9 +165,7 @@ void bind_features(nb::module_& m) {
       .def(
           "row",
           [](const Features& f, std::int64_t row) {
-            std::vector<std::uint8_t> bytes(f.row_bytes());
-            without_gil([&] { f.read_row(row, std::as_writable_bytes(std::span(bytes))); });
-            return owned_array(std::move(bytes));
+            return owned_array(without_gil([&] { return f.read_row(row); }));
           },
           "row"_a);
 }
@@ -178,11 +178,17 @@ void bind_store(nb::module_& m) {
   nb::class_<Check>(m, "Check").def_ro("name", &Check::name).def_ro("problem", &Check::problem);
   m.def(
       "verify_graph",
-      [](const std::string& path) { return without_gil([&] { return verify_graph(path); }); },
+      [](const nb::bytes& path) {
+        const std::string name = path_of(path);
+        return without_gil([&] { return verify_graph(name); });
+      },
       "path"_a);
   m.def(
       "verify_features",
-      [](const std::string& path) { return without_gil([&] { return verify_features(path); }); },
+      [](const nb::bytes& path) {
+        const std::string name = path_of(path);
+        return without_gil([&] { return verify_features(name); });
+      },
       "path"_a);
 }
 

@@ -45,7 +45,12 @@ ENTRY_FIELDS = {
     "length": (24, "<Q"),
     "checksum": (32, "<Q"),
 }
-GL_FIELDS = {"num_src_nodes": (64, "<Q"), "num_dst_nodes": (72, "<Q"), "num_edges": (80, "<Q"), "num_input_edges": (88, "<Q")}
+GL_FIELDS = {
+    "num_src_nodes": (64, "<Q"),
+    "num_dst_nodes": (72, "<Q"),
+    "num_edges": (80, "<Q"),
+    "num_input_edges": (88, "<Q"),
+}
 GD_FIELDS = {"dtype": (64, "<I"), "num_dimensions": (68, "<I"), **{f"shape{i}": (72 + 8 * i, "<Q") for i in range(16)}}
 
 
@@ -123,7 +128,9 @@ def header_page(container):
         )
         struct.pack_into("<IIIIQQQ", page, TABLE + i * ENTRY, *entry)
         end = round_up(section.offset + section.length)
-    struct.pack_into("<8sIIQQII", page, 0, container.magic, VERSION, BYTE_ORDER, 0, end, len(container.sections), container.flags)
+    struct.pack_into(
+        "<8sIIQQII", page, 0, container.magic, VERSION, BYTE_ORDER, 0, end, len(container.sections), container.flags
+    )
     page[FIELDS : FIELDS + len(container.fields)] = container.fields
     return sign(page), end
 
@@ -181,7 +188,9 @@ def parse(data, magic, known):
     container = Container(magic, flags, page[FIELDS:TABLE])
     end = PAGE
     for i in range(count):
-        kind, dtype, entry_flags, reserved, offset, length, checksum = struct.unpack_from("<IIIIQQQ", page, TABLE + i * ENTRY)
+        kind, dtype, entry_flags, reserved, offset, length, checksum = struct.unpack_from(
+            "<IIIIQQQ", page, TABLE + i * ENTRY
+        )
         expect(reserved == 0, "C10")
         expect(entry_flags in (0, REQUIRED), "C11")
         expect(kind in known or entry_flags == 0, "C12")
@@ -261,6 +270,41 @@ def read_gd(data):
     expect(section.dtype == dtype, "GD7")
     expect(section.length == size, "GD8")
     return dtype, np.frombuffer(section.data, STORED[dtype]).reshape(shape)
+
+
+def read_graphzero02_gl(data):
+    """Read the bytes of a GraphZero 0.2 .gl, checking ZL1 to ZL7."""
+    expect(len(data) >= 64, "ZL1")
+    size_indptr, size_indices, at_indptr, at_indices, num_nodes, num_edges, flags = struct.unpack_from("<7Q", data, 8)
+    expect(max(num_nodes, num_edges) <= 2**59, "ZL2")
+    expect(size_indptr == 8 * (num_nodes + 1), "ZL3")
+    expect(size_indices == 8 * num_edges, "ZL4")
+    expect(at_indptr == 64, "ZL5")
+    expect(at_indices == -(-(64 + size_indptr) // 64) * 64, "ZL6")
+    end = at_indices + size_indices
+    if flags & 1:
+        at_weights = -(-end // 64) * 64
+        end = at_weights + 4 * num_edges
+    expect(len(data) == end, "ZL7")
+    arrays = {
+        "out_indptr": np.frombuffer(data, np.int64, num_nodes + 1, 64),
+        "out_indices": np.frombuffer(data[at_indices:], np.int64, num_edges),
+    }
+    if flags & 1:
+        arrays["out_weights"] = np.frombuffer(data[at_weights:], np.float32, num_edges)
+    return Gl(num_nodes, num_nodes, num_edges, num_edges, True, False, arrays)
+
+
+def read_graphzero02_gd(data):
+    """Read the bytes of a GraphZero 0.2 .gd, checking ZD1 to ZD4: (dtype name, array)."""
+    expect(len(data) >= 32, "ZD1")
+    code, num_nodes, feature_dim = struct.unpack_from("<iQQ", data, 12)
+    expect(0 <= code <= 3, "ZD2")
+    dtype = DTYPES[code]
+    itemsize = STORED[dtype].itemsize
+    expect(itemsize * max(num_nodes, 1) * max(feature_dim, 1) <= 2**62, "ZD3")
+    expect(len(data) == 32 + itemsize * num_nodes * feature_dim, "ZD4")
+    return dtype, np.frombuffer(data[32:], STORED[dtype]).reshape(num_nodes, feature_dim)
 
 
 def patched(data, changes, *, resign=True):

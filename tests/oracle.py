@@ -7,7 +7,9 @@ def list_of(node, src, dst, *, direction="out", directed=True, time=None):
         src, dst = dst, src
     entries = [(neighbour, edge) for edge, (owner, neighbour) in enumerate(zip(src, dst, strict=True)) if owner == node]
     if not directed:
-        entries += [(owner, edge) for edge, (owner, neighbour) in enumerate(zip(src, dst, strict=True)) if neighbour == node]
+        entries += [
+            (owner, edge) for edge, (owner, neighbour) in enumerate(zip(src, dst, strict=True)) if neighbour == node
+        ]
     return sorted(entries, key=lambda entry: ((time[entry[1]],) if time is not None else ()) + entry)
 
 
@@ -17,4 +19,8 @@ def index_of(num_nodes, src, dst, **options):
     indptr = [0]
     for entries in lists:
         indptr.append(indptr[-1] + len(entries))
-    return indptr, [entry[0] for entries in lists for entry in entries], [entry[1] for entries in lists for entry in entries]
+    return (
+        indptr,
+        [entry[0] for entries in lists for entry in entries],
+        [entry[1] for entries in lists for entry in entries],
+    )

@@ -1,6 +1,5 @@
 #include "core/store/features.h"
 
-#include <cstring>
 #include <stdexcept>
 
 #include "core/base/error.h"
@@ -23,17 +22,15 @@ std::shared_ptr<const MappedFile> Features::view(MappedFile::Mode mode, Advice a
   return view;
 }
 
-void Features::read_row(std::int64_t row, std::span<std::byte> out) const {
+std::vector<std::uint8_t> Features::read_row(std::int64_t row) const {
   if (row < 0 || row >= num_rows()) {
     throw std::out_of_range(concat("row ", row, " is not in ", path(), ", which has ", num_rows(),
                                    " rows (0 to ", num_rows() - 1, ")"));
   }
-  guarded(*mapping_, [&] {
-    if (row_bytes_ == 0) return;
-    std::memcpy(
-        out.data(),
-        mapping_->data() + layout_.data_offset + static_cast<std::uint64_t>(row) * row_bytes_,
-        row_bytes_);
+  return guarded(*mapping_, [&] {
+    const auto* const begin = reinterpret_cast<const std::uint8_t*>(mapping_->data()) +
+                              layout_.data_offset + static_cast<std::uint64_t>(row) * row_bytes_;
+    return std::vector<std::uint8_t>(begin, begin + row_bytes_);
   });
 }
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/file.h"
 #include "core/base/types.h"
@@ -33,8 +33,8 @@ class Features {
   // refuses a copy-on-write one (strict overcommit, RLIMIT_DATA).
   std::shared_ptr<const MappedFile> view(MappedFile::Mode mode, Advice advice) const;
 
-  // Copies row `row` to `out`, which is row_bytes() long. Throws std::out_of_range.
-  void read_row(std::int64_t row, std::span<std::byte> out) const;
+  // A copy of row `row`. Throws std::out_of_range.
+  std::vector<std::uint8_t> read_row(std::int64_t row) const;
 
  private:
   std::shared_ptr<const File> file_;

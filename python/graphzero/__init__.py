@@ -5,7 +5,8 @@ files are mounted, not loaded: opening one takes under a millisecond and no memo
 """
 
 from graphzero._core import FormatError
-from graphzero.dataset import Dataset, DatasetWriter, EdgeType, NodeType, open
+from graphzero.dataset import Dataset, DatasetWriter, EdgeType, NodeType
+from graphzero.dataset import open_dataset as open
 from graphzero.dtypes import FLOAT32, FLOAT64, INT32, INT64, DataType
 from graphzero.features import FeatureStore, write_features
 from graphzero.graph import Graph, Index, write_graph

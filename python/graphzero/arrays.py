@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-
 Array = TypeVar("Array", bound=NDArray[Any])
 
 

@@ -77,7 +77,7 @@ def _attribute(attributes: Mapping[str, FeatureStore], name: str, owner: str) ->
 class Dataset:
     """A mounted data set folder; made by :func:`graphzero.open`.
 
-    >>> ds = open(tiny_dataset)
+    >>> ds = open_dataset(tiny_dataset)
     >>> ds.graph.num_edges, ds.features("x").shape, ds.split("train")
     (4, (4, 3), array([0, 2]))
     """
@@ -144,7 +144,8 @@ class Dataset:
         """Return the ids of a split, as a view of its file."""
         kind = self._kind(of)
         if (name, kind) not in self._splits:
-            raise KeyError(f"{self.path}: no split {name!r} of {kind!r}; there are {sorted(map(str, self._splits))}")
+            there = ", ".join(f"{split} of {type_text(of_kind)}" for split, of_kind in self._splits) or "none"
+            raise KeyError(f"{self.path}: no split {name} of {type_text(kind)}; there are {there}")
         return self._splits[name, kind].get_tensor(writable=False)
 
     def _kind(self, of: TypeName | None) -> TypeName:
@@ -199,10 +200,15 @@ class Dataset:
         for node in self.nodes.values():
             lines.append(f"  {node.name}: {node.num_nodes:,} nodes{_listed(node.attributes)}")
         for edge in self.edges.values():
-            lines.append(f"  {' → '.join(edge.name)}: {edge.graph.num_edges:,} edges{_listed(edge.attributes)}")
+            lines.append(f"  {type_text(edge.name)}: {edge.graph.num_edges:,} edges{_listed(edge.attributes)}")
         for (name, kind), ids in self._splits.items():
-            lines.append(f"  split {name} of {kind if isinstance(kind, str) else ' → '.join(kind)}: {len(ids):,} ids")
+            lines.append(f"  split {name} of {type_text(kind)}: {len(ids):,} ids")
         return "\n".join(lines)
+
+
+def type_text(kind: TypeName) -> str:
+    """Write a type as a person would read it."""
+    return kind if isinstance(kind, str) else " → ".join(kind)
 
 
 def _listed(attributes: Mapping[str, FeatureStore]) -> str:
@@ -210,7 +216,7 @@ def _listed(attributes: Mapping[str, FeatureStore]) -> str:
     return "; " + ", ".join(texts) if texts else ""
 
 
-def open(path: str | os.PathLike[str]) -> Dataset:
+def open_dataset(path: str | os.PathLike[str]) -> Dataset:
     """Mount a data set folder.
 
     Every file is opened and its counts are compared with the manifest; none is read.
@@ -227,7 +233,7 @@ def open(path: str | os.PathLike[str]) -> Dataset:
 
 
 def _reopen(path: str, fingerprint: int) -> Dataset:
-    dataset = open(path)
+    dataset = open_dataset(path)
     if dataset._fingerprint != fingerprint:
         dataset.close()
         raise FormatError(f"{path}: the data set changed since it was pickled; open it anew with graphzero.open(path)")
@@ -287,7 +293,7 @@ class DatasetWriter:
     ...     w.add_nodes(type="movie", num_nodes=2)
     ...     w.add_edges([0, 1, 2], [1, 0, 1], type=("user", "rates", "movie"), attributes={"stars": [5, 3, 4]})
     ...     w.add_split("train", [0, 1], of=("user", "rates", "movie"))
-    >>> open("movies").edges["user", "rates", "movie"]["stars"].get_tensor()
+    >>> open_dataset("movies").edges["user", "rates", "movie"]["stars"].get_tensor()
     array([5, 3, 4])
     """
 

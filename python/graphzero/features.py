@@ -13,8 +13,7 @@ from graphzero import _core
 from graphzero.arrays import as_numpy, integer, plain
 from graphzero.dtypes import BFLOAT16_BITS, DataType, as_data_type, name_of, numpy_dtype
 from graphzero.memory import MemoryReport, byte_text, memory_report
-from graphzero.mounted import Mounted, one_path
-from graphzero.verify import verify_if_asked
+from graphzero.mounted import Mounted, one_path, path_bytes, verify_if_asked
 
 if TYPE_CHECKING:
     import torch
@@ -49,8 +48,8 @@ class FeatureStore(Mounted[_core.Features]):
         filename: str | os.PathLike[str] | None = None,
     ) -> None:
         name = one_path(path, filename)
-        core = _core.Features(name)
-        verify_if_asked(name, verify)
+        core = _core.Features(path_bytes(name))
+        verify_if_asked(name, verify, _core.verify_features)
         super().__init__(name, core)
 
     @property
@@ -164,7 +163,7 @@ def write_features(path: str | os.PathLike[str], array: ArrayLike, *, dtype: Any
     if source.ndim == 0:
         raise ValueError("array: expected at least one dimension, found a scalar")
     stored = as_data_type(source.dtype if dtype is None else dtype)
-    writer = _core.GdWriter(os.fsdecode(path), stored, list(source.shape))
+    writer = _core.GdWriter(path_bytes(path), stored, list(source.shape))
     rows_per_block = max(1, _BLOCK_BYTES // max(1, source.itemsize * int(np.prod(source.shape[1:], dtype=np.int64))))
     for start in range(0, len(source), rows_per_block):
         block = np.ascontiguousarray(_converted(source[start : start + rows_per_block], stored, start))

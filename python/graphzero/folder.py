@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import secrets
@@ -39,9 +40,11 @@ class NewFolder:
         if not os.path.lexists(self._target):
             return
         if not os.path.isdir(self._target):
-            raise NotADirectoryError(f"{self._target}: is a file, expected a folder to write")
+            raise NotADirectoryError(errno.ENOTDIR, "is a file, expected a folder to write", self._target)
         if os.listdir(self._target) and not self._overwrite:
-            raise FileExistsError(f"{self._target}: exists and is not empty; give overwrite=True to replace it")
+            raise FileExistsError(
+                errno.EEXIST, "exists and is not empty; give overwrite=True to replace it", self._target
+            )
 
     def file(self, relative: str) -> str:
         """Return where to write a file of the folder; the folders above it are made."""

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphzero import _core
 from graphzero.arrays import as_numpy, float32_vector, int64_vector, integer, plain
 from graphzero.memory import MemoryReport, byte_text, memory_report
-from graphzero.mounted import Mounted, one_path
-from graphzero.verify import verify_if_asked
+from graphzero.mounted import Mounted, one_path, path_bytes, verify_if_asked
 
 Direction = Literal["out", "in"]
 
@@ -66,8 +65,8 @@ class Graph(Mounted[_core.Topology]):
         filename: str | os.PathLike[str] | None = None,
     ) -> None:
         name = one_path(path, filename)
-        core = _core.Topology(name)
-        verify_if_asked(name, verify)
+        core = _core.Topology(path_bytes(name))
+        verify_if_asked(name, verify, _core.verify_graph)
         super().__init__(name, core)
 
     @property
@@ -251,7 +250,7 @@ def write_graph(
     options.out_index = index != "in"
     options.in_index = index != "out"
     _core.write_graph(
-        os.fsdecode(path),
+        path_bytes(path),
         int64_vector(src, "src"),
         int64_vector(dst, "dst"),
         None if weight is None else float32_vector(weight, "weight"),

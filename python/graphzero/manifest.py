@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import urllib.parse
@@ -119,9 +120,13 @@ def read_manifest(folder: str) -> tuple[Manifest, int]:
     """Read and check the manifest of ``folder``; also return the fingerprint of the data set."""
     path = os.path.join(folder, MANIFEST)
     if os.path.isdir(folder) and not os.path.exists(path):
-        raise FileNotFoundError(f"{folder}: has no {MANIFEST}: it is not a data set, or its conversion did not finish")
+        raise FileNotFoundError(
+            errno.ENOENT, f"has no {MANIFEST}: it is not a data set, or its conversion did not finish", folder
+        )
     if os.path.isfile(folder):
-        raise NotADirectoryError(f"{folder}: is a file, expected a data set folder; use Graph or FeatureStore for one")
+        raise NotADirectoryError(
+            errno.ENOTDIR, "is a file, expected a data set folder; use Graph or FeatureStore for one", folder
+        )
     with open(path, "rb") as file:
         text = file.read(_LARGEST_MANIFEST + 1)
     if len(text) > _LARGEST_MANIFEST:

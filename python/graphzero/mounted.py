@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from graphzero._core import Check as CoreCheck
 from graphzero._core import FormatError
 
 if TYPE_CHECKING:
@@ -31,11 +33,31 @@ C = TypeVar("C", bound=Core)
 mounted: weakref.WeakSet[Mounted[Any]] = weakref.WeakSet()
 
 
+def path_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Return the path as the core takes it: any bytes but NUL, which ends a path."""
+    encoded = os.fsencode(path)
+    if b"\0" in encoded:
+        raise ValueError(f"path: expected no NUL byte, found {encoded!r}")
+    return encoded
+
+
 def one_path(path: str | os.PathLike[str] | None, filename: str | os.PathLike[str] | None) -> str:
-    """``filename`` is what GraphZero 0.2 called its path."""
-    if (path is None) == (filename is None):
+    """Return the one that was given; ``filename`` is what GraphZero 0.2 called its path."""
+    given = [name for name in (path, filename) if name is not None]
+    if len(given) != 1:
         raise TypeError("expected one path, as the first argument")
-    return os.fsdecode(path if path is not None else filename)  # type: ignore[arg-type]
+    return os.fsdecode(given[0])
+
+
+def verify_if_asked(path: str, wanted: str, checks: Callable[[bytes], Sequence[CoreCheck]]) -> None:
+    """Do what ``verify=`` asks for when a store is opened; opening itself proves the header."""
+    if wanted == "header":
+        return
+    if wanted != "full":
+        raise ValueError(f"verify: expected 'header' or 'full', found {wanted!r}")
+    for check in checks(path_bytes(path)):
+        if check.problem:
+            raise FormatError(f"{path}: {check.name}: {check.problem}")
 
 
 class Mounted(Generic[C]):
@@ -74,9 +96,14 @@ class Mounted(Generic[C]):
         return self._core.fingerprint
 
     @property
+    def is_graphzero02(self) -> bool:
+        """Whether it is a file of the predecessor, which has no version and no checksums."""
+        return self._core.is_graphzero02
+
+    @property
     def format(self) -> str:
         """``"1"`` for our own files, ``"GraphZero 0.2"`` for those of the predecessor."""
-        return "GraphZero 0.2" if self._core.is_graphzero02 else "1"
+        return "GraphZero 0.2" if self.is_graphzero02 else "1"
 
     def resident_bytes(self) -> int | None:
         """Count how many bytes of the file are in the page cache now; ``None`` if the kernel will not tell."""

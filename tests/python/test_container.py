@@ -1,13 +1,15 @@
 """What .gl and .gd have in common: docs/formats/container.md, invariant by invariant."""
 
 import os
+import re
 import struct
 from pathlib import Path
 
-import files
-import graphzero as gz
 import numpy as np
 import pytest
+
+import files
+import graphzero as gz
 from files import ENTRY, HEADER, PAGE, TABLE, Broken, entry_field, patched
 
 GL = (Path(__file__).parent.parent / "data" / "tiny.gl").read_bytes()
@@ -37,50 +39,224 @@ BROKEN = [
     Broken("C1", "an empty file", b"", "too short: expected at least the header's 4096 bytes, found 0"),
     Broken("C1", "the magic alone", GL[:8], "too short: expected at least the header's 4096 bytes, found 8"),
     Broken("C1", "one byte short of a page", GL[:4095], "too short: .* found 4095"),
-    Broken("C2", "another magic", with_header(magic=b"GRAPHZXX"), "bad magic at byte 0: expected 'GRAPHZGL', found 'GRAPHZXX'"),
+    Broken(
+        "C2",
+        "another magic",
+        with_header(magic=b"GRAPHZXX"),
+        "bad magic at byte 0: expected 'GRAPHZGL', found 'GRAPHZXX'",
+    ),
     Broken("C2", "text", b"src,dst\n0,1\n", r"bad magic at byte 0: expected 'GRAPHZGL', found 'src,dst\\x0a'"),
-    Broken("C3", "a big-endian file", with_header(byte_order=0x04030201), "bad byte order at byte 12: expected a little-endian file, found a big-endian one"),
-    Broken("C3", "no byte order at all", with_header(byte_order=0), "bad byte order at byte 12: .* found something else"),
+    Broken(
+        "C3",
+        "a big-endian file",
+        with_header(byte_order=0x04030201),
+        "bad byte order at byte 12: expected a little-endian file, found a big-endian one",
+    ),
+    Broken(
+        "C3", "no byte order at all", with_header(byte_order=0), "bad byte order at byte 12: .* found something else"
+    ),
     Broken("C4", "a future version", with_header(version=7), "bad version at byte 8: expected 1, found 7"),
     Broken("C4", "version 0", with_header(version=0), "bad version at byte 8: expected 1, found 0"),
-    Broken("C5", "a wrong header checksum", patched(GL, {HEADER["header_checksum"]: 99}, resign=False), r"bad header checksum at byte 16: expected \d+, found 99"),
-    Broken("C5", "a header that changed", patched(GL, {(80, "<Q"): 5}, resign=False), r"bad header checksum at byte 16: expected \d+, found \d+"),
-    Broken("C6", "a page missing", GL[:-PAGE], f"bad file size at byte 24: expected {SIZE} bytes .*, found {SIZE - PAGE} bytes"),
-    Broken("C6", "a byte missing", GL[:-1], f"bad file size at byte 24: expected {SIZE} bytes .*, found {SIZE - 1} bytes"),
-    Broken("C6", "a byte too many", GL + b"\0", f"bad file size at byte 24: expected {SIZE} bytes .*, found {SIZE + 1} bytes"),
-    Broken("C6", "the largest size", with_header(file_size=2**64 - 1), f"bad file size at byte 24: expected {2**64 - 1} bytes .*, found {SIZE} bytes"),
-    Broken("C7", "too many sections", with_header(num_sections=65), "bad section count at byte 32: expected at most 64, found 65"),
-    Broken("C7", "far too many sections", with_header(num_sections=2**32 - 1), "bad section count at byte 32: .* found 4294967295"),
-    Broken("C8", "a reserved byte", with_header(reserved=bytes(23) + b"\1"), "bad reserved bytes at byte 40: expected zeros"),
-    Broken("C9", "a byte behind the table", patched(GL, {(BEHIND_TABLE, "B"): 1}), f"bad reserved bytes at byte {BEHIND_TABLE}: expected zeros"),
-    Broken("C9", "the last byte of the page", patched(GL, {(PAGE - 1, "B"): 1}), f"bad reserved bytes at byte {BEHIND_TABLE}: expected zeros"),
-    Broken("C9", "a section that is not counted", with_header(num_sections=4), f"bad reserved bytes at byte {BEHIND_TABLE - ENTRY}: expected zeros"),
-    Broken("C10", "a reserved byte of an entry", with_entry(1, reserved=3), f"bad reserved bytes of a section at byte {TABLE + ENTRY + 12}: expected zeros, found 3"),
-    Broken("C11", "an unknown flag", with_entry(2, flags=3), f"bad section flags at byte {TABLE + 2 * ENTRY + 8}: expected 0 or 1, found 3"),
-    Broken("C12", "a required section of unknown kind", with_section(99, flags=1), f"section kind 99 at byte {BEHIND_TABLE} is required but not known"),
-    Broken("C13", "an unknown dtype", with_entry(0, dtype=10), f"bad section dtype at byte {TABLE + 4}: expected a code below 10, found 10"),
-    Broken("C14", "a section in the header", with_entry(0, offset=0), f"bad section offset at byte {TABLE + 16}: expected 4096 .*, found 0"),
-    Broken("C14", "a section off the page", with_entry(1, offset=8200), f"bad section offset at byte {TABLE + ENTRY + 16}: expected 8192 .*, found 8200"),
-    Broken("C14", "two sections in one place", with_entry(1, offset=4096), f"bad section offset at byte {TABLE + ENTRY + 16}: expected 8192 .*, found 4096"),
-    Broken("C14", "a hole", with_entry(1, offset=12288), f"bad section offset at byte {TABLE + ENTRY + 16}: expected 8192 .*, found 12288"),
-    Broken("C15", "a section beyond the end", with_entry(0, length=SIZE - PAGE + 1), f"bad section length at byte {TABLE + 24}: expected at most {SIZE - PAGE} bytes .*, found {SIZE - PAGE + 1}"),
-    Broken("C15", "a length that wraps around", with_entry(0, length=2**64 - PAGE), f"bad section length at byte {TABLE + 24}: .* found {2**64 - PAGE}"),
-    Broken("C15", "the largest length", with_entry(0, length=2**64 - 1), f"bad section length at byte {TABLE + 24}: .* found {2**64 - 1}"),
-    Broken("C16", "a kind twice", with_entry(1, kind=1), f"section kind 1 at byte {TABLE + ENTRY} appears twice, expected once"),
-    Broken("C16", "an unknown kind twice", patched(with_section(99, flags=0), {entry_field(0, "kind"): 99, entry_field(0, "flags"): 0}), f"section kind 99 at byte {BEHIND_TABLE} appears twice"),
-    Broken("C17", "a page behind the last section", patched(GL + bytes(PAGE), {HEADER["file_size"]: SIZE + PAGE}), rf"bad file size at byte 24: expected {SIZE} \(the end of the last section.*found {SIZE + PAGE}"),
-    Broken("C17", "a file that is not whole pages", patched(GL[:-8], {HEADER["file_size"]: SIZE - 8}), rf"bad file size at byte 24: expected {SIZE} .*, found {SIZE - 8}"),
-    Broken("C17", "no sections in a large file", patched(GL[:TABLE] + bytes(SIZE - TABLE), {HEADER["num_sections"]: 0}), f"bad file size at byte 24: expected 4096 .*, found {SIZE}"),
-]  # fmt: skip
+    Broken(
+        "C5",
+        "a wrong header checksum",
+        patched(GL, {HEADER["header_checksum"]: 99}, resign=False),
+        r"bad header checksum at byte 16: expected \d+, found 99",
+    ),
+    Broken(
+        "C5",
+        "a header that changed",
+        patched(GL, {(80, "<Q"): 5}, resign=False),
+        r"bad header checksum at byte 16: expected \d+, found \d+",
+    ),
+    Broken(
+        "C6",
+        "a page missing",
+        GL[:-PAGE],
+        f"bad file size at byte 24: expected {SIZE} bytes .*, found {SIZE - PAGE} bytes",
+    ),
+    Broken(
+        "C6", "a byte missing", GL[:-1], f"bad file size at byte 24: expected {SIZE} bytes .*, found {SIZE - 1} bytes"
+    ),
+    Broken(
+        "C6",
+        "a byte too many",
+        GL + b"\0",
+        f"bad file size at byte 24: expected {SIZE} bytes .*, found {SIZE + 1} bytes",
+    ),
+    Broken(
+        "C6",
+        "the largest size",
+        with_header(file_size=2**64 - 1),
+        f"bad file size at byte 24: expected {2**64 - 1} bytes .*, found {SIZE} bytes",
+    ),
+    Broken(
+        "C7",
+        "too many sections",
+        with_header(num_sections=65),
+        "bad section count at byte 32: expected at most 64, found 65",
+    ),
+    Broken(
+        "C7",
+        "far too many sections",
+        with_header(num_sections=2**32 - 1),
+        "bad section count at byte 32: .* found 4294967295",
+    ),
+    Broken(
+        "C8",
+        "a reserved byte",
+        with_header(reserved=bytes(23) + b"\1"),
+        "bad reserved bytes at byte 40: expected zeros",
+    ),
+    Broken(
+        "C9",
+        "a byte behind the table",
+        patched(GL, {(BEHIND_TABLE, "B"): 1}),
+        f"bad reserved bytes at byte {BEHIND_TABLE}: expected zeros",
+    ),
+    Broken(
+        "C9",
+        "the last byte of the page",
+        patched(GL, {(PAGE - 1, "B"): 1}),
+        f"bad reserved bytes at byte {BEHIND_TABLE}: expected zeros",
+    ),
+    Broken(
+        "C9",
+        "a section that is not counted",
+        with_header(num_sections=4),
+        f"bad reserved bytes at byte {BEHIND_TABLE - ENTRY}: expected zeros",
+    ),
+    Broken(
+        "C10",
+        "a reserved byte of an entry",
+        with_entry(1, reserved=3),
+        f"bad reserved bytes of a section at byte {TABLE + ENTRY + 12}: expected zeros, found 3",
+    ),
+    Broken(
+        "C11",
+        "an unknown flag",
+        with_entry(2, flags=3),
+        f"bad section flags at byte {TABLE + 2 * ENTRY + 8}: expected 0 or 1, found 3",
+    ),
+    Broken(
+        "C12",
+        "a required section of unknown kind",
+        with_section(99, flags=1),
+        f"section kind 99 at byte {BEHIND_TABLE} is required but not known",
+    ),
+    Broken(
+        "C13",
+        "an unknown dtype",
+        with_entry(0, dtype=10),
+        f"bad section dtype at byte {TABLE + 4}: expected a code below 10, found 10",
+    ),
+    Broken(
+        "C14",
+        "a section in the header",
+        with_entry(0, offset=0),
+        f"bad section offset at byte {TABLE + 16}: expected 4096 .*, found 0",
+    ),
+    Broken(
+        "C14",
+        "a section off the page",
+        with_entry(1, offset=8200),
+        f"bad section offset at byte {TABLE + ENTRY + 16}: expected 8192 .*, found 8200",
+    ),
+    Broken(
+        "C14",
+        "two sections in one place",
+        with_entry(1, offset=4096),
+        f"bad section offset at byte {TABLE + ENTRY + 16}: expected 8192 .*, found 4096",
+    ),
+    Broken(
+        "C14",
+        "a hole",
+        with_entry(1, offset=12288),
+        f"bad section offset at byte {TABLE + ENTRY + 16}: expected 8192 .*, found 12288",
+    ),
+    Broken(
+        "C15",
+        "a section beyond the end",
+        with_entry(0, length=SIZE - PAGE + 1),
+        f"bad section length at byte {TABLE + 24}: expected at most {SIZE - PAGE} bytes .*, found {SIZE - PAGE + 1}",
+    ),
+    Broken(
+        "C15",
+        "a length that wraps around",
+        with_entry(0, length=2**64 - PAGE),
+        f"bad section length at byte {TABLE + 24}: .* found {2**64 - PAGE}",
+    ),
+    Broken(
+        "C15",
+        "the largest length",
+        with_entry(0, length=2**64 - 1),
+        f"bad section length at byte {TABLE + 24}: .* found {2**64 - 1}",
+    ),
+    Broken(
+        "C16",
+        "a kind twice",
+        with_entry(1, kind=1),
+        f"section kind 1 at byte {TABLE + ENTRY} appears twice, expected once",
+    ),
+    Broken(
+        "C16",
+        "an unknown kind twice",
+        patched(with_section(99, flags=0), {entry_field(0, "kind"): 99, entry_field(0, "flags"): 0}),
+        f"section kind 99 at byte {BEHIND_TABLE} appears twice",
+    ),
+    Broken(
+        "C17",
+        "a page behind the last section",
+        patched(GL + bytes(PAGE), {HEADER["file_size"]: SIZE + PAGE}),
+        rf"bad file size at byte 24: expected {SIZE} \(the end of the last section.*found {SIZE + PAGE}",
+    ),
+    Broken(
+        "C17",
+        "a file that is not whole pages",
+        patched(GL[:-8], {HEADER["file_size"]: SIZE - 8}),
+        rf"bad file size at byte 24: expected {SIZE} .*, found {SIZE - 8}",
+    ),
+    Broken(
+        "C17",
+        "no sections in a large file",
+        patched(GL[:TABLE] + bytes(SIZE - TABLE), {HEADER["num_sections"]: 0}),
+        f"bad file size at byte 24: expected 4096 .*, found {SIZE}",
+    ),
+]
 
 DAMAGED = [
-    Broken("C18", "a bit of the first section", patched(GL, {(PAGE, "B"): 1}), r"checksum of out_indptr: expected \d+, found \d+"),
-    Broken("C18", "a bit of the last section", patched(GL, {(5 * PAGE, "B"): 2}), r"checksum of in_edge_ids: expected \d+, found \d+"),
+    Broken(
+        "C18",
+        "a bit of the first section",
+        patched(GL, {(PAGE, "B"): 1}),
+        r"checksum of out_indptr: expected \d+, found \d+",
+    ),
+    Broken(
+        "C18",
+        "a bit of the last section",
+        patched(GL, {(5 * PAGE, "B"): 2}),
+        r"checksum of in_edge_ids: expected \d+, found \d+",
+    ),
     Broken("C18", "a checksum", with_entry(1, checksum=7), r"checksum of out_indices: expected 7, found \d+"),
-    Broken("C18", "a bit of an unknown section", patched(with_section(99, flags=0), {(SIZE, "B"): 0}), r"checksum of kind 99: expected \d+, found \d+"),
-    Broken("C19", "a byte behind the first section", patched(GL, {(PAGE + 40, "B"): 1}), f"zeros between the sections: byte {PAGE + 40} is not zero"),
-    Broken("C19", "the last byte of the file", patched(GL, {(SIZE - 1, "B"): 1}), f"zeros between the sections: byte {SIZE - 1} is not zero"),
-]  # fmt: skip
+    Broken(
+        "C18",
+        "a bit of an unknown section",
+        patched(with_section(99, flags=0), {(SIZE, "B"): 0}),
+        r"checksum of kind 99: expected \d+, found \d+",
+    ),
+    Broken(
+        "C19",
+        "a byte behind the first section",
+        patched(GL, {(PAGE + 40, "B"): 1}),
+        f"zeros between the sections: byte {PAGE + 40} is not zero",
+    ),
+    Broken(
+        "C19",
+        "the last byte of the file",
+        patched(GL, {(SIZE - 1, "B"): 1}),
+        f"zeros between the sections: byte {SIZE - 1} is not zero",
+    ),
+]
 
 
 @pytest.mark.parametrize("broken", BROKEN, ids=str)
@@ -107,17 +283,10 @@ def test_damage_behind_the_header_is_found_by_a_full_check(broken, tmp_path):
     with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
         gz.Graph(path, verify="full")
     problems = [f"{check.name}: {check.problem}" for check in gz.verify(path) if not check.holds]
-    assert any(struct_match(broken.message, problem) for problem in problems)
-
-
-def struct_match(message, problem):
-    import re
-
-    return re.match(message, problem) is not None
+    assert re.match(broken.message, problems[0])
 
 
 def test_every_invariant_has_a_broken_file():
-    assert [case.invariant for case in BROKEN if case.invariant not in files.invariants("container.md", "O(1)")] == []
     assert {case.invariant for case in BROKEN} == set(files.invariants("container.md", "O(1)"))
     assert {case.invariant for case in DAMAGED} == set(files.invariants("container.md", "full"))
 
@@ -223,12 +392,6 @@ def test_a_truncated_file_does_not_open(data, store, resign, tmp_path):
 
 def test_the_fingerprint_is_the_header_checksum(tiny_gl):
     assert gz.Graph(tiny_gl).fingerprint == struct.unpack_from("<Q", GL, 16)[0]
-
-
-def test_a_file_may_grow_by_one_page_only_with_its_header(tmp_path):
-    path = files.write(tmp_path / "grown.gd", GD + bytes(PAGE))
-    with pytest.raises(gz.FormatError, match="bad file size"):
-        gz.FeatureStore(path)
 
 
 def test_the_slow_reader_reads_what_the_fast_one_does(tiny_gl, tiny_gd):

@@ -1,5 +1,6 @@
 """Mounted features: views, dtypes, copy-on-write, and what bad arrays are told."""
 
+import os
 import pickle
 import resource
 import subprocess
@@ -86,6 +87,8 @@ def test_the_guarded_view_refuses_writes(tiny_gd):
         view[0] = 1
 
 
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
 def test_the_guarded_view_is_the_fallback_where_the_kernel_refuses(tmp_path):
     gz.write_features("x.gd", np.zeros((1 << 20, 16), dtype=np.float32))
     code = """
@@ -193,6 +196,8 @@ def test_any_layout_is_written_in_order(tmp_path, source):
     assert np.array_equal(gz.FeatureStore("x.gd").get_tensor(), expected)
 
 
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
 def test_a_mapped_array_is_written_in_blocks(tmp_path):
     rows = 1 << 18
     source = np.lib.format.open_memmap("x.npy", mode="w+", dtype=np.float64, shape=(rows, 64))  # 134 MB
@@ -267,7 +272,7 @@ else:
 def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
     code = """
 import os, signal, numpy as np, graphzero._core as core
-writer = core.GdWriter("x.gd", core.DataType.UINT8, [1 << 20])
+writer = core.GdWriter(b"x.gd", core.DataType.UINT8, [1 << 20])
 writer.append(np.zeros(1 << 19, np.uint8))
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -284,11 +289,29 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_a_writer_at_work_is_left_alone(tmp_path):
     from graphzero import _core
 
-    slow = _core.GdWriter("x.gd", _core.DataType.UINT8, [4])
+    slow = _core.GdWriter(b"x.gd", _core.DataType.UINT8, [4])
     gz.write_features("x.gd", [1.0])
     slow.append(np.arange(4, dtype=np.uint8))
     slow.finish()
     assert gz.FeatureStore("x.gd").get_tensor().tolist() == [0, 1, 2, 3]
+
+
+def test_a_path_may_hold_any_bytes(tmp_path):
+    name = os.fsdecode(b"caf\xe9.gd")  # latin-1, not UTF-8
+    gz.write_features(name, [1.0])
+    fs = gz.FeatureStore(name)
+    assert fs.get_tensor().tolist() == [1.0]
+    assert all(check.holds for check in gz.verify(name))
+    with pytest.raises(IndexError, match=name):
+        fs.get_data(9)
+    with pytest.raises(gz.FormatError, match=name):
+        gz.Graph(name)
+    os.remove(name)
+    with pytest.raises(FileNotFoundError) as caught:
+        gz.FeatureStore(name)
+    assert caught.value.filename == name
+    with pytest.raises(ValueError, match="path: expected no NUL byte"):
+        gz.FeatureStore("x.gd\0y")
 
 
 def test_open_files_have_ordinary_permissions(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 import graphzero as gz
 
 
+@pytest.mark.no_tsan
 def test_the_report_counts_what_the_process_owns(tmp_path):
     before = gz.memory_report()
     ballast = np.ones(100_000_000, dtype=np.uint8)

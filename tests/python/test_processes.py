@@ -13,7 +13,7 @@ import pytest
 
 import graphzero as gz
 
-METHODS = ["fork", "spawn", "forkserver"]
+METHODS = [pytest.param("fork", marks=pytest.mark.no_tsan), "spawn", "forkserver"]
 NODES = 50_000
 
 
@@ -80,6 +80,7 @@ class _Degrees:
         return self.graph.degree(ids).tolist()
 
 
+@pytest.mark.no_tsan
 def test_fork_while_the_pool_is_at_work(stores):
     """The child must not wait for threads or locks that only the parent has."""
     code = """

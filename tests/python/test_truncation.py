@@ -103,6 +103,7 @@ except (OSError, gz.FormatError) as error:
     assert "sparse.gl" in result.stdout
 
 
+@pytest.mark.no_asan
 def test_faults_of_others_reach_their_handler(tmp_path):
     """A SIGBUS that is not ours kills as before, with faulthandler's traceback if that is on."""
     code = """
@@ -121,6 +122,7 @@ m[5000]
         assert ("Fatal Python error: Bus error" in result.stderr) == bool(first)
 
 
+@pytest.mark.no_asan
 def test_a_bus_signal_sent_by_hand_still_kills(tmp_path):
     result = run("""
 import os, signal, graphzero as gz

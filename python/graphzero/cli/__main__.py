@@ -19,6 +19,7 @@ from graphzero.cli import info, verify
 DAMAGED = 1
 FAILED = 2
 INTERRUPTED = 130  # what shells make of Ctrl-C
+CUT_OFF = 141  # and of a pipe whose reader, such as head, has seen enough
 
 
 def _print_version(wanted: bool) -> None:
@@ -72,9 +73,9 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
-    except BrokenPipeError:  # the reader, such as head, has seen enough
+    except (BrokenPipeError, SystemExit):  # typer leaves by itself for one reason only: a broken pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return CUT_OFF
     except Exception as error:
         if debug:
             import traceback

@@ -1,0 +1,270 @@
+"""Data set folders: docs/formats/dataset.md, invariant by invariant."""
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import files
+import graphzero as gz
+
+CITES = ["paper", "cites", "paper"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The data set of the page: one node type, one edge type, one split."""
+    path = tmp_path / "papers"
+    with gz.DatasetWriter(path) as w:
+        w.add_nodes({"x": np.eye(3, dtype=np.float32), "y": [0, 1, 1]}, type="paper", label="y", num_classes=2)
+        w.add_edges([0, 2], [1, 1], type=tuple(CITES), attributes={"year": [1999, 2001]})
+        w.add_split("train", [0, 2], of="paper")
+        w.set_metadata(name="three papers")
+    return path
+
+
+def manifest_of(folder):
+    return json.loads((folder / "graphzero.json").read_text(encoding="utf-8"))
+
+
+def change(*place, to):
+    """Return a function that sets one place of a folder's manifest; ``to`` of None removes it."""
+
+    def apply(folder):
+        document = manifest_of(folder)
+        parent = document
+        for key in place[:-1]:
+            parent = parent[key]
+        if to is None:
+            del parent[place[-1]]
+        else:
+            parent[place[-1]] = to
+        (folder / "graphzero.json").write_text(json.dumps(document), encoding="utf-8")
+
+    return apply
+
+
+def write_manifest(text):
+    return lambda folder: (folder / "graphzero.json").write_bytes(text)
+
+
+def remove(name):
+    return lambda folder: (folder / name).unlink()
+
+
+def replace(name, array):
+    return lambda folder: gz.write_features(folder / name, array)
+
+
+@dataclass
+class Case:
+    invariant: str
+    what: str
+    break_it: object
+    message: str
+    error: type = gz.FormatError
+
+    def __str__(self):
+        return f"{self.invariant}: {self.what}"
+
+
+X = "nodes/paper/x.gd"
+YEAR = "edges/paper__cites__paper/year.gd"
+GRAPH = "edges/paper__cites__paper/graph.gl"
+TRAIN = "splits/train/paper.gd"
+AT_X = ("nodes", "paper", "attributes", "x")
+MANIFEST = r"graphzero\.json: "
+
+BROKEN = [
+    Case("DS1", "no manifest", remove("graphzero.json"), "has no graphzero.json", FileNotFoundError),
+    Case("DS2", "a manifest without end", write_manifest(b" " * (16 << 20) + b"{}"), "expected at most 16777216 bytes"),
+    Case("DS3", "an empty manifest", write_manifest(b""), f"{MANIFEST}expected JSON, found"),
+    Case("DS3", "half a manifest", write_manifest(b'{"format": "graphz'), f"{MANIFEST}expected JSON, found"),
+    Case("DS3", "bytes that are no UTF-8", write_manifest(b'{"\xff'), f"{MANIFEST}expected JSON, found"),
+    Case("DS3", "a deep manifest", write_manifest(b"[" * 100_000), f"{MANIFEST}expected JSON, found"),
+    Case("DS4", "another format", change("format", to="dgl"), 'format: expected "graphzero dataset", found "dgl"'),
+    Case("DS5", "a future version", change("version", to=2), "version: expected 1 .*, found 2"),
+    *(
+        Case("DS6", f"no {place}", change(place, to=None), f"{MANIFEST}{place}: expected .*, found null")
+        for place in ("format", "version", "nodes", "edges", "splits", "metadata")
+    ),
+    Case("DS6", "a list", write_manifest(b"[]"), r"top: expected an object, found \[\]"),
+    Case("DS6", "a version that is true", change("version", to=True), "version: expected 1, found true"),
+    Case(
+        "DS6",
+        "a node type that is a list",
+        change("nodes", "paper", to=[1]),
+        r"nodes.paper: expected an object, found \[1\]",
+    ),
+    Case("DS6", "an edge type that is text", change("edges", 0, to="x"), r'edges\[0\]: expected an object, found "x"'),
+    Case("DS6", "a split that is a number", change("splits", 0, to=3), r"splits\[0\]: expected an object, found 3"),
+    Case("DS6", "no graph", change("edges", 0, "graph", to=None), r"edges\[0\].graph: expected a file, found null"),
+    Case(
+        "DS6",
+        "a file that is text",
+        change(*AT_X, to="x.gd"),
+        'nodes.paper.attributes.x: expected a file, found "x.gd"',
+    ),
+    Case(
+        "DS6",
+        "a label that is a number",
+        change("nodes", "paper", "label", to=1),
+        "nodes.paper.label: expected the name",
+    ),
+    Case(
+        "DS6",
+        "classes that are text",
+        change("nodes", "paper", "num_classes", to="2"),
+        "num_classes: expected a number",
+    ),
+    Case(
+        "DS7",
+        "a negative count",
+        change("nodes", "paper", "num_nodes", to=-1),
+        "num_nodes: expected 0 to 2.59, found -1",
+    ),
+    Case(
+        "DS7", "too large a count", change("nodes", "paper", "num_nodes", to=2**59 + 1), "num_nodes: expected 0 to 2.59"
+    ),
+    Case("DS8", "an unknown label", change("nodes", "paper", "label", to="z"), 'label: expected one of .*, found "z"'),
+    Case("DS9", "two names", change("edges", 0, "type", to=CITES[:2]), r"edges\[0\].type: expected \[source, relation"),
+    Case(
+        "DS9",
+        "a name that is a number",
+        change("edges", 0, "type", to=["paper", 1, "paper"]),
+        r"edges\[0\].type: expected",
+    ),
+    Case(
+        "DS9",
+        "an unknown end",
+        change("edges", 0, "type", to=["paper", "by", "author"]),
+        "type: expected node types from",
+    ),
+    Case(
+        "DS10",
+        "an edge type twice",
+        lambda f: change("edges", to=manifest_of(f)["edges"] * 2)(f),
+        "each edge type once",
+    ),
+    Case("DS11", "ids of no type", change("splits", 0, "of", to="author"), r"splits\[0\].of: expected a node type or"),
+    Case(
+        "DS11", "ids of no edge type", change("splits", 0, "of", to=["a", "b", "c"]), r"splits\[0\].of: expected a node"
+    ),
+    *(
+        Case("DS12", f"the path {path!r}", change(*AT_X, "file", to=path), "x.file: expected a path inside the folder")
+        for path in ("", "/etc/hostname", "../papers/x.gd", "nodes/../../x.gd", "x\0.gd")
+    ),
+    Case(
+        "DS13",
+        "no number",
+        change(*AT_X, "fingerprint", to="new"),
+        'fingerprint: expected a hexadecimal number, found "new"',
+    ),
+    Case("DS14", "a missing file", remove(X), "No such file|cannot open", FileNotFoundError),
+    Case("DS14", "a graph for features", change(*AT_X, "file", to=GRAPH), "is a topology file"),
+    Case("DS14", "features for a graph", change("edges", 0, "graph", "file", to=X), "is a feature file"),
+    Case(
+        "DS14", "a truncated file", lambda f: (f / X).write_bytes((f / X).read_bytes()[:-1]), "bad file size at byte 24"
+    ),
+    Case(
+        "DS15", "a row too few", replace(X, np.eye(2)), "attribute 'x' of node type 'paper': expected 3 rows, found 2"
+    ),
+    Case(
+        "DS15", "a row too many", replace(YEAR, [1, 2, 3]), "attribute 'year' of edge type .*: expected 2 rows, found 3"
+    ),
+    Case(
+        "DS16",
+        "another number of nodes",
+        lambda f: gz.write_graph(f / GRAPH, [0, 2], [1, 1], num_nodes=4),
+        "source nodes of .*: expected 3, as many as 'paper' has, found 4",
+    ),
+    Case(
+        "DS16",
+        "another number of destinations",
+        lambda f: gz.write_graph(f / GRAPH, [0, 2], [1, 1], num_nodes=(3, 2)),
+        "destination nodes of .*: expected 3, as many as 'paper' has, found 2",
+    ),
+    Case("DS17", "a split of floats", replace(TRAIN, [0.5]), "split 'train': expected int64 ids, found float64"),
+    Case("DS17", "a split of pairs", replace(TRAIN, [[0, 1]]), "split 'train': expected int64 ids, found int64"),
+]
+
+DAMAGED = [
+    Case(
+        "DS18",
+        "features of another time",
+        replace(X, np.zeros((3, 3), np.float32)),
+        r"fingerprint is the manifest's: expected 0x[0-9a-f]{16}, found 0x[0-9a-f]{16}",
+    ),
+    Case(
+        "DS18",
+        "a fingerprint that changed",
+        change("edges", 0, "graph", "fingerprint", to="0x1"),
+        "fingerprint is the manifest's: expected 0x0000000000000001, found",
+    ),
+    Case(
+        "DS19",
+        "an id that is no node",
+        None,
+        r"split train: ids of paper exist: \[1\]: expected an id below 3, found 3",
+    ),
+    Case("DS19", "a negative id", None, r"split train: ids of paper exist: \[1\]: expected an id below 3, found -1"),
+]
+
+
+@pytest.mark.parametrize("case", BROKEN, ids=str)
+def test_a_broken_folder_does_not_open(case, folder):
+    gz.open(folder).close()
+    case.break_it(folder)
+    with pytest.raises(case.error, match=case.message) as error:
+        gz.open(folder)
+    assert str(folder) in str(error.value)
+
+
+@pytest.mark.parametrize("case", DAMAGED, ids=str)
+def test_damage_is_found_by_a_full_check(case, folder):
+    if case.invariant == "DS19":
+        split = np.array([0, 3 if "no node" in case.what else -1])
+        gz.write_features(folder / TRAIN, split)
+        with gz.FeatureStore(folder / TRAIN) as store:
+            change("splits", 0, "ids", "fingerprint", to=f"{store.fingerprint:#018x}")(folder)
+    else:
+        case.break_it(folder)
+    gz.open(folder).close()
+    checks = [check for check in gz.verify(folder) if not check.holds]
+    assert re.match(case.message, f"{checks[0].name}: {checks[0].problem}")
+
+
+def test_every_invariant_has_a_broken_folder():
+    assert {case.invariant for case in BROKEN} == set(files.invariants("dataset.md", "O(1)"))
+    assert {case.invariant for case in DAMAGED} == set(files.invariants("dataset.md", "full"))
+
+
+def test_an_intact_folder_passes_a_full_check(folder):
+    assert all(check.holds for check in gz.verify(folder))
+
+
+def test_the_manifest_has_the_places_of_the_page(folder):
+    page = (files.DOCS / "dataset.md").read_text(encoding="utf-8")
+    example = json.loads(re.search(r"```json\n(.*?)```", page, re.DOTALL)[1])
+    written = manifest_of(folder)
+    assert list(written) == list(example)
+    assert list(written["nodes"]["paper"]) == list(example["nodes"]["paper"])
+    assert list(written["edges"][0]) == list(example["edges"][0])
+    assert list(written["splits"][0]) == list(example["splits"][0])
+    assert written["nodes"]["paper"]["attributes"]["x"]["file"] == X
+    assert written["edges"][0]["graph"]["file"] == GRAPH
+    assert written["splits"][0]["ids"]["file"] == TRAIN
+
+
+def test_a_fingerprint_is_the_header_checksum(folder):
+    checksum = int.from_bytes(Path(folder / X).read_bytes()[16:24], "little")
+    assert manifest_of(folder)["nodes"]["paper"]["attributes"]["x"]["fingerprint"] == f"{checksum:#018x}"
+
+
+def test_unknown_places_are_ignored(folder):
+    change("nodes", "paper", "colour", to="blue")(folder)
+    change("futurism", to=[1])(folder)
+    assert gz.open(folder).num_nodes == 3

@@ -1,0 +1,92 @@
+"""The pages tell the truth: their examples run, and their links lead somewhere."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+FENCE = re.compile(r"^```(?P<language>\w*)[^\n]*\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
+
+
+def names(paths):
+    return [str(path.relative_to(ROOT)) for path in paths]
+
+
+def blocks(page):
+    """Yield (language, line, text) of each fenced block."""
+    text = page.read_text(encoding="utf-8")
+    for match in FENCE.finditer(text):
+        yield match["language"], text.count("\n", 0, match.start()) + 1, match["text"]
+
+
+def runnable(page):
+    return [block for block in blocks(page) if block[0] in ("python", "console")]
+
+
+WITH_EXAMPLES = [page for page in PAGES if runnable(page)]
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=names(WITH_EXAMPLES))
+def test_examples_run(page):
+    """Blocks of a page share a folder and a namespace and run in order."""
+    namespace = {"__name__": "__main__"}
+    for language, line, text in runnable(page):
+        if language == "python":
+            padded = "\n" * line + text  # so that a traceback names the line of the page
+            exec(compile(padded, str(page), "exec"), namespace)
+        else:
+            run_console(text)
+
+
+def run_console(text):
+    for line in text.splitlines():
+        if line.startswith("$ graphzero "):
+            words = shlex.split(line.removeprefix("$ graphzero "), comments=True)
+            shown = subprocess.run(
+                [sys.executable, "-m", "graphzero.cli", *words], capture_output=True, text=True, check=False
+            )
+            assert shown.returncode == 0, f"{line}\n{shown.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_relative_links_lead_to_files(page):
+    prose = FENCE.sub("", page.read_text(encoding="utf-8"))
+    targets = [match["target"].split("#")[0] for match in LINK.finditer(prose)]
+    relative = [target for target in targets if target and not re.match(r"[a-z]+:", target)]
+    missing = [target for target in relative if not (page.parent / target).exists()]
+    assert missing == []
+
+
+def test_every_page_is_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = [str(page.relative_to(ROOT / "docs")) for page in ROOT.glob("docs/**/*.md")]
+    assert [page for page in pages if f": {page}\n" not in navigation] == []
+
+
+def test_every_public_name_is_in_the_reference():
+    import graphzero as gz
+
+    reference = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    assert [name for name in gz.__all__ if f"`{name}" not in reference] == []
+
+
+def test_the_demo_runs_and_cleans_up(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    shown = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "demo.py")],
+        capture_output=True,
+        text=True,
+        env=environment,
+        check=False,
+    )
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "5. Prove it intact" in shown.stdout
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,180 @@
+"""Feature files: golden bytes, the slow writer's bytes, and docs/formats/gd.md invariant by invariant."""
+
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import files
+import graphzero as gz
+from files import GD_FIELDS, HEADER, Broken, entry_field, patched, reseal
+
+DATA = Path(__file__).parent.parent / "data"
+GD = (DATA / "tiny.gd").read_bytes()
+TINY = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+SHAPES = [(4, 3), (1,), (5,), (0,), (0, 7), (7, 0), (2, 3, 4), (1024, 1), (1025,), (1,) * 16]
+
+
+def some(shape, dtype):
+    values = np.random.default_rng(5).integers(0, 100, shape)
+    return (values % 2).astype(bool) if dtype == "bool" else values.astype(files.STORED[dtype])
+
+
+@pytest.mark.parametrize("dtype", files.DTYPES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_writer_writes_the_bytes_of_the_slow_one(shape, dtype, tmp_path):
+    array = some(shape, dtype)
+    gz.write_features(tmp_path / "fast.gd", array, dtype=dtype)
+    assert (tmp_path / "fast.gd").read_bytes() == files.build(files.gd(array, dtype))
+
+
+@pytest.mark.parametrize("dtype", files.DTYPES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_the_tensor_is_that_of_the_file(shape, dtype, tmp_path):
+    array = some(shape, dtype)
+    store = gz.FeatureStore(files.write(tmp_path / "slow.gd", files.build(files.gd(array, dtype))), verify="full")
+    assert (store.shape, store.dtype) == (shape, dtype)
+    assert store.get_tensor().dtype == files.STORED[dtype]
+    np.testing.assert_array_equal(store.get_tensor(), array)
+
+
+def test_the_golden_file_is_written_byte_for_byte(tiny_gd):
+    assert Path(tiny_gd).read_bytes() == GD
+    assert files.build(files.gd(TINY)) == GD
+
+
+def test_the_golden_file_holds_the_tiny_features():
+    np.testing.assert_array_equal(gz.FeatureStore(DATA / "tiny.gd", verify="full").get_tensor(), TINY)
+
+
+def test_data_starts_on_a_page(tiny_gd):
+    address = gz.FeatureStore(tiny_gd).get_tensor().__array_interface__["data"][0]
+    assert address % files.PAGE == 0
+
+
+def with_fields(**values):
+    return patched(GD, {GD_FIELDS[name]: value for name, value in values.items()})
+
+
+def with_shape(*shape, dtype="float32", data=b""):
+    """A file whose header claims this shape, around a section with this content."""
+    container = files.gd(np.empty(0, np.uint8))
+    container.fields = struct.pack(f"<II{len(shape)}Q", files.DTYPES.index(dtype), len(shape), *shape)
+    container.sections = [files.Section(files.DATA, dtype, data)]
+    return files.build(container)
+
+
+def without_data():
+    container = files.gd(TINY)
+    container.sections = []
+    return files.build(container)
+
+
+LENGTH = "bad length of section data at byte 280: expected"
+
+BROKEN = [
+    Broken("GD1", "a flag", patched(GD, {HEADER["flags"]: 1}), "bad flags at byte 36: expected 0, found 1"),
+    Broken(
+        "GD2", "an unknown dtype", with_fields(dtype=10), "bad dtype at byte 64: expected a code below 10, found 10"
+    ),
+    Broken("GD2", "the largest dtype", with_fields(dtype=2**32 - 1), "bad dtype at byte 64: .* found 4294967295"),
+    Broken("GD3", "a scalar", with_shape(), "bad number of dimensions at byte 68: expected 1 to 16, found 0"),
+    Broken("GD3", "17 dimensions", with_fields(num_dimensions=17), "bad number of dimensions at byte 68: .* found 17"),
+    Broken(
+        "GD3",
+        "the most dimensions",
+        with_fields(num_dimensions=2**32 - 1),
+        "bad number of dimensions at byte 68: .* found 4294967295",
+    ),
+    Broken("GD4", "an extent too many", with_fields(shape2=1), "bad reserved bytes at byte 88: expected zeros"),
+    Broken(
+        "GD4", "a dimension too few", with_fields(num_dimensions=1), "bad reserved bytes at byte 80: expected zeros"
+    ),
+    Broken("GD4", "the byte before the table", patched(GD, {(255, "B"): 1}), "bad reserved bytes at byte 88: expected"),
+    Broken(
+        "GD5", "2^62 + 4 bytes", with_shape(2**60 + 1), r"bad shape at byte 72: .* \(1152921504606846977\) .* exceeds"
+    ),
+    Broken("GD5", "a product that wraps to 0", with_shape(2**32, 2**32), "bad shape at byte 72: .* exceeds 2.62 bytes"),
+    Broken(
+        "GD5", "a product that wraps to 4", with_shape(2**63 + 1, 2**63 + 1), "bad shape at byte 72: .* exceeds 2.62"
+    ),
+    Broken("GD5", "one huge extent", with_shape(2**64 - 1), "bad shape at byte 72: .* exceeds 2.62 bytes"),
+    Broken("GD5", "no rows of a size no row can have", with_shape(0, 2**40, 2**40), "bad shape at byte 72: .* exceeds"),
+    Broken("GD5", "a zero between huge extents", with_shape(2**40, 0, 2**40), "bad shape at byte 72: .* exceeds 2.62"),
+    Broken("GD6", "no data", without_data(), "expected a data section, found none"),
+    Broken(
+        "GD7",
+        "a section of another type",
+        patched(GD, {entry_field(0, "dtype"): 0}),
+        "bad dtype of section data at byte 260: expected float32, found int32",
+    ),
+    Broken("GD8", "a row too many", with_fields(shape0=5), rf"{LENGTH} 60 bytes for shape \(5, 3\), found 48 bytes"),
+    Broken("GD8", "a column too few", with_fields(shape1=2), rf"{LENGTH} 32 bytes for shape \(4, 2\), found 48 bytes"),
+    Broken(
+        "GD8", "a wider type", with_shape(2, dtype="float64", data=bytes(8)), rf"{LENGTH} 16 bytes .* found 8 bytes"
+    ),
+    Broken("GD8", "far too many rows", with_shape(2**60, data=bytes(8)), rf"{LENGTH} {2**62} bytes .* found 8 bytes"),
+    Broken("GD8", "data in an empty array", with_shape(0, data=bytes(8)), rf"{LENGTH} 0 bytes .* found 8 bytes"),
+]
+
+FLAGS = files.build(files.gd(np.array([True, False, True])))
+DAMAGED = [
+    Broken(
+        "GD9",
+        "a bool of 2",
+        reseal(patched(FLAGS, {(4097, "B"): 2})),
+        "bool items are 0 or 1: item 1: expected 0 or 1, found 2",
+    ),
+    Broken(
+        "GD9",
+        "a bool of 255",
+        reseal(patched(FLAGS, {(4098, "B"): 255})),
+        "bool items are 0 or 1: item 2: expected 0 or 1, found 255",
+    ),
+]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=str)
+def test_a_broken_header_does_not_open(broken, tmp_path):
+    path = files.write(tmp_path / "broken.gd", broken.data)
+    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+        gz.FeatureStore(path)
+    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+        gz.verify(path)
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=str)
+def test_the_slow_reader_finds_the_same_invariant_broken(broken):
+    with pytest.raises(files.BadFile, match=f"^{broken.invariant}$"):
+        files.read_gd(broken.data)
+
+
+@pytest.mark.parametrize("broken", DAMAGED, ids=str)
+def test_damage_behind_the_header_is_found_by_a_full_check(broken, tmp_path):
+    path = files.write(tmp_path / "damaged.gd", broken.data)
+    gz.FeatureStore(path).close()
+    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+        gz.FeatureStore(path, verify="full")
+    assert [f"{check.name}: {check.problem}" for check in gz.verify(path) if not check.holds] == [broken.message]
+
+
+def test_every_invariant_has_a_broken_file():
+    assert {case.invariant for case in BROKEN} == set(files.invariants("gd.md", "O(1)"))
+    assert {case.invariant for case in DAMAGED} == set(files.invariants("gd.md", "full"))
+
+
+def test_a_file_without_rows_takes_no_memory_for_one(tmp_path):
+    """Its header may claim rows of any size: nothing stands behind them."""
+    store = gz.FeatureStore(files.write(tmp_path / "x.gd", with_shape(0, 2**36)), verify="full")
+    assert (store.shape, store.row_bytes, store.get_tensor().nbytes) == ((0, 2**36), 2**38, 0)
+    with pytest.raises(IndexError, match="row 0 .* which has 0 rows"):
+        store.get_data(0)
+
+
+def test_a_changed_value_is_found_by_a_full_check(tmp_path):
+    path = files.write(tmp_path / "damaged.gd", patched(GD, {(4096, "<f"): 0.5}))
+    assert gz.FeatureStore(path).get_tensor()[0, 0] == 0.5
+    with pytest.raises(gz.FormatError, match=r"checksum of data: expected \d+, found \d+: the bytes changed"):
+        gz.FeatureStore(path, verify="full")
