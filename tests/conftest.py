@@ -2,9 +2,10 @@
 
 import os
 
-import graphzero as gz
 import numpy as np
 import pytest
+
+import graphzero as gz
 
 # 0→1  0→2  1→2  3→0
 TINY_SRC = [0, 0, 1, 3]

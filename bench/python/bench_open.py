@@ -6,9 +6,9 @@ import tempfile
 import numpy as np
 import torch
 from common import median_seconds, report
-from sparse import write_sparse_gd, write_sparse_gl
 
 import graphzero as gz
+from sparse import write_sparse_gd, write_sparse_gl
 
 ROWS, COLUMNS = 39_062_500, 128  # 20 GB of float32
 NODES, EDGES = 1 << 26, 1 << 30  # 0.5 GB of indptr, 4.3 GB of indices

@@ -29,7 +29,7 @@ def _first(path: str, default: str = "unknown") -> str:
 
 def machine() -> dict[str, Any]:
     """Return what a reader needs to judge a figure."""
-    cpu = next((line.split(":")[1].strip() for line in _first("/proc/cpuinfo").splitlines() if "model name" in line), "?")
+    models = [line.split(":")[1].strip() for line in _first("/proc/cpuinfo").splitlines() if "model name" in line]
     folder = os.stat(".").st_dev
     device = pathlib.Path(f"/sys/dev/block/{os.major(folder)}:{os.minor(folder)}").resolve().name
     report = gz.memory_report()
@@ -40,7 +40,7 @@ def machine() -> dict[str, Any]:
         check=False,
     ).stdout.strip()
     return {
-        "cpu": cpu,
+        "cpu": models[0] if models else platform.machine(),
         "cores": gz.num_threads(),
         "ram_bytes": report.ram_total,
         "kernel": platform.release(),

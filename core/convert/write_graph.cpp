@@ -205,7 +205,10 @@ void write_graph(const std::string& path, const EdgeList& edges, const WriteGrap
   const IdWidth edge_id_width = id_width_for(num_rows);
 
   const bool wide = id_width == IdWidth::k8 || edge_id_width == IdWidth::k8;
-  const std::uint64_t largest_side = std::max(info.counts.num_src_nodes, info.counts.num_dst_nodes);
+  const bool with_out = options.out_index || !options.directed;
+  const bool with_in = options.in_index && options.directed;
+  const std::uint64_t largest_side =
+      std::max(with_out ? info.counts.num_src_nodes : 0, with_in ? info.counts.num_dst_nodes : 0);
   require_memory(
       16 * std::min(largest_side, kTooManyNodes) + (wide ? 16 : 8) * info.counts.num_edges,
       concat(path, ": sorting ", num_rows, " edges over ", largest_side, " nodes in memory"));
@@ -217,8 +220,8 @@ void write_graph(const std::string& path, const EdgeList& edges, const WriteGrap
           .write(writer, id_width, edge_id_width);
     });
   };
-  if (options.out_index || !options.directed) add_index(Direction::kOut, num_src);
-  if (options.in_index && options.directed) add_index(Direction::kIn, num_dst);
+  if (with_out) add_index(Direction::kOut, num_src);
+  if (with_in) add_index(Direction::kIn, num_dst);
   writer.finish(info);
 }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import urllib.parse
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -187,7 +188,10 @@ class _Reader:
                 raise self._refuse(f"{place}.type", "each edge type once", list(triple))
             manifest.edges[triple] = EdgeRecord(self._file(edge, "graph", place), self._attributes(edge, place))
         for i, split in enumerate(self._get(document, "splits", list, "", "a list of splits")):
-            manifest.splits.append(self._split(split, f"splits[{i}]", manifest))
+            record = self._split(split, f"splits[{i}]", manifest)
+            if any((other.name, other.of) == (record.name, record.of) for other in manifest.splits):
+                raise self._refuse(f"splits[{i}]", "each split of a type once", split)
+            manifest.splits.append(record)
         manifest.metadata = self._get(document, "metadata", dict, "", "an object")
         return manifest
 
@@ -202,6 +206,8 @@ class _Reader:
                 raise self._refuse(f"{place}.label", f"one of {list(record.attributes)}", record.label)
         if node.get("num_classes") is not None:
             record.num_classes = self._get(node, "num_classes", int, place, "a number of classes")
+            if record.num_classes < 0:
+                raise self._refuse(f"{place}.num_classes", "a number of classes", record.num_classes)
         return record
 
     def _split(self, split: Any, place: str, manifest: Manifest) -> SplitRecord:
@@ -224,10 +230,9 @@ class _Reader:
         if os.path.isabs(file) or ".." in file.split("/") or "\0" in file or not file:
             raise self._refuse(f"{place}.file", "a path inside the folder", file)
         text = self._get(record, "fingerprint", str, place, "a fingerprint")
-        try:
-            return FileRecord(file, int(text, 16))
-        except ValueError:
-            raise self._refuse(f"{place}.fingerprint", "a hexadecimal number", text) from None
+        if not re.fullmatch("0x[0-9a-f]{16}", text):
+            raise self._refuse(f"{place}.fingerprint", "a hexadecimal number of 16 digits", text)
+        return FileRecord(file, int(text, 16))
 
     def _triple(self, value: Any, place: str) -> tuple[str, str, str]:
         if not isinstance(value, list) or len(value) != 3 or not all(isinstance(part, str) for part in value):

@@ -94,7 +94,10 @@ def test_exit_codes_reach_the_shell(tiny_gd):
     flip_a_bit_of_data(tiny_gd)
     assert ran("verify", tiny_gd).returncode == 1
     missing = ran("verify", "missing.gd")
-    assert (missing.returncode, missing.stderr) == (2, "graphzero: missing.gd: cannot open: No such file or directory\n")
+    assert (missing.returncode, missing.stderr) == (
+        2,
+        "graphzero: missing.gd: cannot open: No such file or directory\n",
+    )
 
 
 @pytest.mark.parametrize("arguments", [["--debug", "info", "missing.gl"], ["info", "missing.gl", "--debug"]])

@@ -267,15 +267,18 @@ BAD_MANIFESTS = [
     ({"edges__0__graph__file": "a/../../x"}, r"edges\[0\].graph.file: expected a path inside the folder"),
     (
         {"edges__0__graph__fingerprint": "zz"},
-        r"edges\[0\].graph.fingerprint: expected a hexadecimal number, found \"zz\"",
+        r"edges\[0\].graph.fingerprint: expected a hexadecimal number of 16 digits, found \"zz\"",
     ),
     ({"edges__0__attributes__order__file": "splits/train/paper.gd"}, None),
     (
-        {"edges__1__attributes": {"w": {"file": "nodes/paper/x.gd", "fingerprint": "0x1"}}},
+        {"edges__1__attributes": {"w": {"file": "nodes/paper/x.gd", "fingerprint": "0x0000000000000001"}}},
         "attribute 'w' of edge type .*: expected 2 rows, found 3",
     ),
     ({"splits__0__of": "venue"}, r"splits\[0\].of: expected a node type or an edge type of this data set"),
     ({"splits__0__ids__file": "nodes/paper/x.gd"}, r"split 'train': expected int64 ids, found float16 \(3, 3\)"),
+    ({"splits__1__of": "paper"}, r"splits\[1\]: expected each split of a type once"),
+    ({"nodes__paper__num_classes": -2}, "nodes.paper.num_classes: expected a number of classes, found -2"),
+    ({"edges__0__graph__fingerprint": "-0x5"}, r"edges\[0\].graph.fingerprint: expected a hexadecimal number"),
     ({"metadata": 3}, "metadata: expected an object, found 3"),
 ]
 

@@ -161,7 +161,7 @@ BROKEN = [
         "DS13",
         "no number",
         change(*AT_X, "fingerprint", to="new"),
-        'fingerprint: expected a hexadecimal number, found "new"',
+        'fingerprint: expected a hexadecimal number of 16 digits, found "new"',
     ),
     Case("DS14", "a missing file", remove(X), "No such file|cannot open", FileNotFoundError),
     Case("DS14", "a graph for features", change(*AT_X, "file", to=GRAPH), "is a topology file"),
@@ -201,7 +201,7 @@ DAMAGED = [
     Case(
         "DS18",
         "a fingerprint that changed",
-        change("edges", 0, "graph", "fingerprint", to="0x1"),
+        change("edges", 0, "graph", "fingerprint", to="0x0000000000000001"),
         "fingerprint is the manifest's: expected 0x0000000000000001, found",
     ),
     Case(
