@@ -27,7 +27,7 @@ format: $(VENV)/.check
 	$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
 	$(BIN)/clang-format -i $(shell find core bindings tests -name '*.h' -o -name '*.cpp')
 
-bench: $(VENV)/.package $(VENV)/.test
+bench: $(VENV)/.package $(VENV)/.test $(VENV)/.bench
 	for file in bench/python/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
 docs: $(VENV)/.package $(VENV)/.docs
@@ -57,7 +57,7 @@ $(VENV)/.made:
 	mkdir -p build && touch $@
 
 # Each group of pyproject.toml's [dependency-groups] is installed once.
-$(VENV)/.build $(VENV)/.test $(VENV)/.check $(VENV)/.docs: $(VENV)/.%: $(VENV)/.made pyproject.toml constraints.txt
+$(VENV)/.build $(VENV)/.test $(VENV)/.check $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: $(VENV)/.made pyproject.toml constraints.txt
 	$(PIP_INSTALL) $$($(BIN)/python .ci/group.py $*)
 	touch $@
 

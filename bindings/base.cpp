@@ -24,6 +24,7 @@ void bind_base(nb::module_& m) {
   nb::class_<MemoryFacts>(m, "MemoryFacts")
       .def_ro("anonymous_rss", &MemoryFacts::anonymous_rss)
       .def_ro("file_rss", &MemoryFacts::file_rss)
+      .def_ro("peak_rss", &MemoryFacts::peak_rss)
       .def_ro("major_faults", &MemoryFacts::major_faults)
       .def_ro("device_bytes_read", &MemoryFacts::device_bytes_read)
       .def_ro("cgroup_limit", &MemoryFacts::cgroup_limit)

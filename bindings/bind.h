@@ -8,6 +8,8 @@ namespace gz {
 void bind_base(nanobind::module_& m);
 void bind_format(nanobind::module_& m);
 void bind_convert(nanobind::module_& m);
+void bind_convert_features(nanobind::module_& m);
 void bind_store(nanobind::module_& m);
+void bind_ids(nanobind::module_& m);
 
 }  // namespace gz

@@ -1,16 +1,21 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "core/convert/edge_converter.h"
+#include "core/convert/text_labels.h"
 #include "core/convert/write_graph.h"
 
 namespace gz {
 
 using namespace nb::literals;
 
-void bind_convert(nb::module_& m) {
+namespace {
+
+void bind_write_graph(nb::module_& m) {
   nb::class_<WriteGraphOptions>(m, "WriteGraphOptions")
       .def(nb::init<>())
       .def_rw("num_src_nodes", &WriteGraphOptions::num_src_nodes)
@@ -34,6 +39,221 @@ void bind_convert(nb::module_& m) {
       },
       "path"_a, "src"_a.noconvert(), "dst"_a.noconvert(), "weight"_a.noconvert().none(),
       "time"_a.noconvert().none(), "options"_a);
+}
+
+void bind_text(nb::module_& m) {
+  nb::class_<TextFormat>(m, "TextFormat")
+      .def_prop_ro("delimiter", [](const TextFormat& f) { return std::string(1, f.delimiter); })
+      .def_ro("header", &TextFormat::header)
+      .def_ro("header_in_doubt", &TextFormat::header_in_doubt)
+      .def_ro("data_begin", &TextFormat::data_begin)
+      .def_ro("lines_before_data", &TextFormat::lines_before_data)
+      .def_ro("num_columns", &TextFormat::num_columns)
+      .def_ro("first_line", &TextFormat::first_line);
+
+  const auto hints = [](std::optional<std::string> delimiter, std::optional<bool> header,
+                        std::optional<std::string> comment) {
+    TextHints made;
+    if (delimiter) made.delimiter = delimiter->at(0);
+    made.header = header;
+    made.comment = std::move(comment);
+    return made;
+  };
+  m.def(
+      "sniff_file",
+      [hints](const nb::bytes& path, std::optional<std::string> delimiter,
+              std::optional<bool> header, std::optional<std::string> comment) {
+        return sniff_text(FileText(path_of(path)), hints(delimiter, header, comment));
+      },
+      "path"_a, "delimiter"_a = nb::none(), "header"_a = nb::none(), "comment"_a = nb::none());
+  m.def(
+      "sniff_block",
+      [hints](const nb::bytes& text, std::optional<std::string> delimiter,
+              std::optional<bool> header, std::optional<std::string> comment) {
+        return sniff_text(MemoryText("", {text.c_str(), text.size()}),
+                          hints(delimiter, header, comment));
+      },
+      "text"_a, "delimiter"_a = nb::none(), "header"_a = nb::none(), "comment"_a = nb::none());
+
+  nb::class_<EdgeColumns>(m, "EdgeColumns")
+      .def(nb::init<>())
+      .def_rw("src", &EdgeColumns::src)
+      .def_rw("dst", &EdgeColumns::dst)
+      .def_rw("weight", &EdgeColumns::weight)
+      .def_rw("time", &EdgeColumns::time);
+  m.def(
+      "count_text_edges",
+      [](const nb::bytes& path, const TextFormat& format, const EdgeColumns& columns) {
+        const std::string name = path_of(path);
+        return without_gil([&] { return count_edges(FileText(name), format, columns); });
+      },
+      "path"_a, "format"_a, "columns"_a);
+  nb::class_<BadLine>(m, "BadLine")
+      .def_ro("line", &BadLine::line)
+      .def_prop_ro("text",
+                   [](const BadLine& bad) { return nb::bytes(bad.text.data(), bad.text.size()); })
+      .def_prop_ro("reason", [](const BadLine& bad) {
+        return nb::bytes(bad.reason.data(), bad.reason.size());
+      });
+}
+
+// Columns that are there as arrays, the others as None.
+template <class Item>
+nb::object array_or_none(bool wanted, std::vector<Item>&& items) {
+  return wanted ? nb::cast(owned_array(std::move(items))) : nb::none();
+}
+
+nb::object label_array(LabelColumn&& column) {
+  return nb::make_tuple(owned_array(std::move(column.bytes)),
+                        owned_array(std::move(column.offsets)));
+}
+
+nb::object label_array(std::vector<std::int64_t>&& column) {
+  return nb::cast(owned_array(std::move(column)));
+}
+
+template <class Edges>
+void bind_labelled_edges(nb::module_& m, const char* name, const std::string& labels) {
+  const std::string take_src = "def take_src(self) -> " + labels;
+  const std::string take_dst = "def take_dst(self) -> " + labels;
+  nb::class_<Edges>(m, name)
+      .def_ro("lines", &Edges::lines)
+      .def_ro("num_bad", &Edges::num_bad)
+      .def_ro("bad", &Edges::bad)
+      .def(
+          "take_src", [](Edges& e) { return label_array(std::move(e.src)); },
+          nb::sig(take_src.c_str()))
+      .def(
+          "take_dst", [](Edges& e) { return label_array(std::move(e.dst)); },
+          nb::sig(take_dst.c_str()))
+      .def(
+          "take_weight",
+          [](Edges& e) { return array_or_none(!e.weight.empty(), std::move(e.weight)); },
+          nb::sig("def take_weight(self) -> NDArray[numpy.float32] | None"))
+      .def(
+          "take_time", [](Edges& e) { return array_or_none(!e.time.empty(), std::move(e.time)); },
+          nb::sig("def take_time(self) -> NDArray[numpy.int64] | None"));
+}
+
+template <auto parse>
+void bind_parse(nb::module_& m, const char* function) {
+  m.def(
+      function,
+      [](const std::string& name, const nb::bytes& text, std::uint64_t begin,
+         std::uint64_t lines_before, const TextFormat& format, const EdgeColumns& columns,
+         bool skip_bad) {
+        const MemoryText input(name, {text.c_str(), text.size()});
+        return without_gil(
+            [&] { return parse(input, begin, lines_before, format, columns, skip_bad); });
+      },
+      "name"_a, "text"_a, "begin"_a, "lines_before"_a, "format"_a, "columns"_a, "skip_bad"_a);
+}
+
+void bind_labels(nb::module_& m) {
+  bind_labelled_edges<TextLabelledEdges>(m, "TextLabelledEdges",
+                                         "tuple[NDArray[numpy.uint8], NDArray[numpy.int64]]");
+  bind_labelled_edges<IntegerLabelledEdges>(m, "IntegerLabelledEdges", "NDArray[numpy.int64]");
+  bind_parse<&parse_text_labels>(m, "parse_text_labels");
+  bind_parse<&parse_integer_labels>(m, "parse_integer_labels");
+}
+
+void bind_edge_converter(nb::module_& m) {
+  nb::class_<EdgeConverterOptions>(m, "EdgeConverterOptions")
+      .def(nb::init<>())
+      .def_rw("directed", &EdgeConverterOptions::directed)
+      .def_rw("bipartite", &EdgeConverterOptions::bipartite)
+      .def_rw("out_index", &EdgeConverterOptions::out_index)
+      .def_rw("in_index", &EdgeConverterOptions::in_index)
+      .def_rw("edge_ids", &EdgeConverterOptions::edge_ids)
+      .def_rw("weights", &EdgeConverterOptions::weights)
+      .def_rw("times", &EdgeConverterOptions::times)
+      .def_rw("drop_duplicates", &EdgeConverterOptions::drop_duplicates)
+      .def_rw("drop_self_loops", &EdgeConverterOptions::drop_self_loops)
+      .def_rw("skip_bad_lines", &EdgeConverterOptions::skip_bad_lines)
+      .def_rw("num_src_nodes", &EdgeConverterOptions::num_src_nodes)
+      .def_rw("num_dst_nodes", &EdgeConverterOptions::num_dst_nodes)
+      .def_rw("memory", &EdgeConverterOptions::memory)
+      .def_prop_rw(
+          "temporary_folder",
+          [](const EdgeConverterOptions& o) {
+            return nb::bytes(o.temporary_folder.data(), o.temporary_folder.size());
+          },
+          [](EdgeConverterOptions& o, const nb::bytes& folder) {
+            o.temporary_folder = path_of(folder);
+          });
+
+  nb::class_<EdgeReport>(m, "EdgeReport")
+      .def_ro("num_rows", &EdgeReport::num_rows)
+      .def_ro("num_lines", &EdgeReport::num_lines)
+      .def_ro("num_bad_lines", &EdgeReport::num_bad_lines)
+      .def_ro("bad_lines", &EdgeReport::bad_lines)
+      .def_ro("num_self_loops", &EdgeReport::num_self_loops)
+      .def_ro("num_duplicates", &EdgeReport::num_duplicates)
+      .def_ro("num_edges", &EdgeReport::num_edges)
+      .def_ro("num_src_nodes", &EdgeReport::num_src_nodes)
+      .def_ro("num_dst_nodes", &EdgeReport::num_dst_nodes)
+      .def_ro("smallest_id", &EdgeReport::smallest_id)
+      .def_ro("largest_id", &EdgeReport::largest_id)
+      .def_ro("spilled_bytes", &EdgeReport::spilled_bytes);
+
+  nb::class_<EdgeConverter::Done>(m, "EdgesDone")
+      .def_ro("text_bytes", &EdgeConverter::Done::text_bytes)
+      .def_ro("rows", &EdgeConverter::Done::rows)
+      .def_ro("entries", &EdgeConverter::Done::entries)
+      .def_ro("largest_id", &EdgeConverter::Done::largest_id);
+
+  nb::class_<EdgeConverter>(m, "EdgeConverter")
+      .def(nb::init<const EdgeConverterOptions&>(), "options"_a)
+      .def(
+          "add_text_file",
+          [](EdgeConverter& self, const nb::bytes& path, const TextFormat& format,
+             const EdgeColumns& columns) {
+            const std::string name = path_of(path);
+            without_gil([&] {
+              self.add_text(FileText(name), format.data_begin, format.lines_before_data, format,
+                            columns);
+            });
+          },
+          "path"_a, "format"_a, "columns"_a)
+      .def(
+          "add_text_block",
+          [](EdgeConverter& self, const std::string& name, const nb::bytes& text,
+             std::uint64_t begin, std::uint64_t lines_before, const TextFormat& format,
+             const EdgeColumns& columns) {
+            const MemoryText input(name, {text.c_str(), text.size()});
+            return without_gil(
+                [&] { return self.add_text(input, begin, lines_before, format, columns); });
+          },
+          "name"_a, "text"_a, "begin"_a, "lines_before"_a, "format"_a, "columns"_a)
+      .def(
+          "add_edges",
+          [](EdgeConverter& self, const NodeIdArray& src, const NodeIdArray& dst,
+             const std::optional<InputArray<float>>& weight,
+             const std::optional<InputArray<std::int64_t>>& time) {
+            const auto weights = weight ? as_span(*weight) : std::span<const float>();
+            const auto times = time ? as_span(*time) : std::span<const std::int64_t>();
+            const auto from = as_span(src), to = as_span(dst);
+            without_gil([&] { self.add_edges(from, to, weights, times); });
+          },
+          "src"_a.noconvert(), "dst"_a.noconvert(), "weight"_a.noconvert().none(),
+          "time"_a.noconvert().none())
+      .def(
+          "finish",
+          [](EdgeConverter& self, const nb::bytes& path) {
+            const std::string name = path_of(path);
+            return without_gil([&] { return self.finish(name); });
+          },
+          "path"_a)
+      .def("done", &EdgeConverter::done);
+}
+
+}  // namespace
+
+void bind_convert(nb::module_& m) {
+  bind_write_graph(m);
+  bind_text(m);
+  bind_labels(m);
+  bind_edge_converter(m);
 }
 
 }  // namespace gz

@@ -37,6 +37,32 @@ void bind_format(nb::module_& m) {
             without_gil([&] { self.append(bytes); });
           },
           "rows"_a.noconvert())
+      .def(
+          "append_from",
+          [](GdWriter& self, const nb::bytes& path, std::uint64_t offset, std::uint64_t length) {
+            const std::string name = path_of(path);
+            without_gil([&] { self.append_from(File(name), offset, length); });
+          },
+          "path"_a, "offset"_a, "length"_a)
+      .def("rewind", [](GdWriter& self) { without_gil([&] { self.rewind(); }); })
+      .def(
+          "read_back",
+          [](const GdWriter& self, std::uint64_t offset, std::uint64_t length) {
+            return owned_array(without_gil([&] {
+              std::vector<std::uint8_t> bytes(static_cast<std::size_t>(length));
+              self.read_back(std::as_writable_bytes(std::span(bytes)), offset);
+              return bytes;
+            }));
+          },
+          "offset"_a, "length"_a)
+      .def(
+          "append_scales",
+          [](GdWriter& self, const InputArray<float>& scales) {
+            const auto items = as_span(scales);
+            without_gil([&] { self.append_scales(items); });
+          },
+          "scales"_a.noconvert())
+      .def("set_num_rows", &GdWriter::set_num_rows, "num_rows"_a)
       .def("finish", [](GdWriter& self) { without_gil([&] { self.finish(); }); });
 }
 

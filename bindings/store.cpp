@@ -142,6 +142,13 @@ void bind_features(nb::module_& m) {
           nb::sig("def shape(self) -> tuple[int, ...]"))
       .def_prop_ro("dtype", [](const Features& f) { return f.layout().dtype; })
       .def_prop_ro("row_bytes", &Features::row_bytes)
+      .def_prop_ro("quantised",
+                   [](const Features& f) { return f.layout().scale_offset.has_value(); })
+      .def("scales",
+           [](const Features& f) {
+             f.mapping()->check_intact();
+             return mapped_vector(f.mapping(), f.scales());
+           })
       .def_prop_ro("is_graphzero02", [](const Features& f) { return f.layout().sections.empty(); })
       .def_prop_ro("fingerprint", [](const Features& f) { return f.layout().fingerprint; })
       .def_prop_ro("file_size", [](const Features& f) { return f.mapping()->size(); })

@@ -16,7 +16,7 @@ BYTE_ORDER = 0x01020304
 FIELDS, TABLE, ENTRY = 64, 256, 40
 DIRECTED, BIPARTITE = 1, 2
 REQUIRED = 1
-DATA = 1
+DATA, SCALE = 1, 2
 
 DTYPES = ("int32", "int64", "float32", "float64", "float16", "bfloat16", "int8", "int16", "uint8", "bool")
 STORED = {name: np.dtype("uint16" if name == "bfloat16" else name) for name in DTYPES}
@@ -165,11 +165,14 @@ def gl(arrays, *, num_nodes, num_input_edges, flags=DIRECTED, num_edges=None):
     return Container(MAGIC["gl"], flags, struct.pack("<QQQQ", num_src, num_dst, num_edges, num_input_edges), sections)
 
 
-def gd(array, dtype=None):
-    """A .gd as a container. bfloat16 comes as uint16 with ``dtype="bfloat16"``."""
+def gd(array, dtype=None, scales=None):
+    """A .gd as a container. bfloat16 comes as uint16 with ``dtype="bfloat16"``; ``scales`` make it quantised."""
     name = dtype or array.dtype.name
     fields = struct.pack(f"<II{array.ndim}Q", DTYPES.index(name), array.ndim, *array.shape)
-    return Container(MAGIC["gd"], 0, fields, [Section(DATA, name, array.tobytes())])
+    sections = [Section(DATA, name, array.tobytes())]
+    if scales is not None:
+        sections.append(Section(SCALE, "float32", np.asarray(scales, np.float32).tobytes()))
+    return Container(MAGIC["gd"], 0, fields, sections)
 
 
 def parse(data, magic, known):
@@ -253,7 +256,7 @@ def read_gl(data):
 
 def read_gd(data):
     """Read the bytes of a .gd, checking the O(1) invariants of docs/formats/gd.md: (dtype name, array)."""
-    container = parse(data, MAGIC["gd"], {DATA})
+    container = parse(data, MAGIC["gd"], {DATA, SCALE})
     code, num_dimensions = struct.unpack_from("<II", container.fields)
     expect(container.flags == 0, "GD1")
     expect(code < len(DTYPES), "GD2")
@@ -269,7 +272,18 @@ def read_gd(data):
     expect(section is not None, "GD6")
     expect(section.dtype == dtype, "GD7")
     expect(section.length == size, "GD8")
+    scale = container.section(SCALE)
+    if scale is not None:
+        expect(dtype == "int8", "GD10")
+        expect(scale.dtype == "float32", "GD11")
+        expect(scale.length == 4 * shape[0], "GD12")
     return dtype, np.frombuffer(section.data, STORED[dtype]).reshape(shape)
+
+
+def read_scales(data):
+    """The scales of a .gd that ``read_gd`` has read; None if it is not quantised."""
+    section = parse(data, MAGIC["gd"], {DATA, SCALE}).section(SCALE)
+    return None if section is None else np.frombuffer(section.data, np.float32)
 
 
 def read_graphzero02_gl(data):

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 
 namespace gz {
 namespace {
@@ -85,16 +86,16 @@ AtomicFile::~AtomicFile() {
 }
 
 void AtomicFile::write_at(std::span<const std::byte> bytes, std::uint64_t offset) {
-  while (!bytes.empty()) {
-    const ssize_t count =
-        ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (count < 0) {
-      if (errno == EINTR) continue;
-      throw_errno(path_, "write");
-    }
-    bytes = bytes.subspan(static_cast<std::size_t>(count));
-    offset += static_cast<std::uint64_t>(count);
-  }
+  write_exact_at(descriptor_, bytes, offset, path_);
+}
+
+void AtomicFile::read_at(std::span<std::byte> out, std::uint64_t offset) const {
+  read_exact_at(descriptor_, out, offset, path_);
+}
+
+void AtomicFile::start_writeback(std::uint64_t offset, std::uint64_t length) {
+  ::sync_file_range(descriptor_, static_cast<off64_t>(offset), static_cast<off64_t>(length),
+                    SYNC_FILE_RANGE_WRITE);
 }
 
 void AtomicFile::resize(std::uint64_t size) {

@@ -22,6 +22,11 @@ class AtomicFile {
   const std::string& path() const { return path_; }
 
   void write_at(std::span<const std::byte> bytes, std::uint64_t offset);
+  // What was written before, not yet committed.
+  void read_at(std::span<std::byte> out, std::uint64_t offset) const;
+  // Asks the kernel to start writing a range to the device, so that commit() finds little left to
+  // do. A hint: returns at once, and a kernel that ignores it is no error.
+  void start_writeback(std::uint64_t offset, std::uint64_t length);
   // Makes the file `size` bytes long; bytes never written read as zero.
   void resize(std::uint64_t size);
   void commit();

@@ -28,6 +28,38 @@ std::uint64_t machine_page() {
 
 }  // namespace
 
+void read_exact_at(int descriptor, std::span<std::byte> out, std::uint64_t offset,
+                   const std::string& path) {
+  while (!out.empty()) {
+    const ssize_t count = ::pread(descriptor, out.data(), out.size(), static_cast<off_t>(offset));
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      throw_errno(path, "read");
+    }
+    if (count == 0) {
+      throw IoError(
+          EIO, path,
+          concat("file ends at byte ", offset, ", expected ", out.size(), " more bytes there"));
+    }
+    out = out.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+}
+
+void write_exact_at(int descriptor, std::span<const std::byte> bytes, std::uint64_t offset,
+                    const std::string& path) {
+  while (!bytes.empty()) {
+    const ssize_t count =
+        ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      throw_errno(path, "write");
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+    offset += static_cast<std::uint64_t>(count);
+  }
+}
+
 File::File(std::string path) : path_(std::move(path)) {
   // Without O_NONBLOCK a named pipe would block here for ever; regular files ignore it.
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -56,23 +88,6 @@ std::uint64_t File::modified_ns() const {
   const struct timespec time = status_of(descriptor_, path_).st_mtim;
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
          static_cast<std::uint64_t>(time.tv_nsec);
-}
-
-void File::read_exact_at(std::span<std::byte> out, std::uint64_t offset) const {
-  while (!out.empty()) {
-    const ssize_t count = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
-    if (count < 0) {
-      if (errno == EINTR) continue;
-      throw_errno(path_, "read");
-    }
-    if (count == 0) {
-      throw IoError(
-          EIO, path_,
-          concat("file ends at byte ", offset, ", expected ", out.size(), " more bytes there"));
-    }
-    out = out.subspan(static_cast<std::size_t>(count));
-    offset += static_cast<std::uint64_t>(count);
-  }
 }
 
 namespace {

@@ -12,6 +12,13 @@
 
 namespace gz {
 
+// The only loops over pread and pwrite: all bytes or IoError, which names `path`. Interrupted calls
+// go on; a file that ends early is an error, never a short result.
+void read_exact_at(int descriptor, std::span<std::byte> out, std::uint64_t offset,
+                   const std::string& path);
+void write_exact_at(int descriptor, std::span<const std::byte> bytes, std::uint64_t offset,
+                    const std::string& path);
+
 // A regular file open for reading. Owns its descriptor, which is closed on exec.
 class File {
  public:
@@ -30,8 +37,9 @@ class File {
   std::uint64_t current_size() const;
   std::uint64_t modified_ns() const;  // time of the last change to the contents
 
-  // Fills `out` from byte `offset` on, or throws IoError: a short read is an error, never a result.
-  void read_exact_at(std::span<std::byte> out, std::uint64_t offset) const;
+  void read_exact_at(std::span<std::byte> out, std::uint64_t offset) const {
+    gz::read_exact_at(descriptor_, out, offset, path_);
+  }
 
  private:
   std::string path_;

@@ -190,6 +190,7 @@ MemoryFacts memory_facts() {
   MemoryFacts facts;
   facts.anonymous_rss = kilobytes_of("/proc/self/status", "RssAnon");
   facts.file_rss = kilobytes_of("/proc/self/status", "RssFile");
+  facts.peak_rss = kilobytes_of("/proc/self/status", "VmHWM");
   struct rusage usage = {};
   if (::getrusage(RUSAGE_SELF, &usage) == 0)
     facts.major_faults = static_cast<std::uint64_t>(usage.ru_majflt);

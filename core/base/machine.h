@@ -10,6 +10,7 @@ namespace gz {
 // All sizes in bytes. An empty value means that this system does not tell.
 struct MemoryFacts {
   std::uint64_t anonymous_rss = 0;  // memory that is the process's own: what an OOM is made of
+  std::uint64_t peak_rss = 0;       // the most of both at any time
   std::uint64_t file_rss = 0;      // mapped file pages: the kernel takes them back when it needs to
   std::uint64_t major_faults = 0;  // page faults that had to wait for the device
   std::optional<std::uint64_t> device_bytes_read;  // since the process started

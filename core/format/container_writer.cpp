@@ -11,6 +11,8 @@ namespace gz {
 namespace {
 
 constexpr std::size_t kWriteSize = 4 << 20;
+// Often enough to keep the device busy, seldom enough to cost nothing.
+constexpr std::size_t kWritebackSize = 32 << 20;
 
 }  // namespace
 
@@ -26,10 +28,8 @@ void ContainerWriter::append(std::span<const std::byte> bytes) {
   table_.back().length += bytes.size();
   while (!bytes.empty()) {
     if (pending_.empty() && bytes.size() >= kWriteSize) {
-      file_.write_at(bytes.first(kWriteSize), position_);
-      position_ += kWriteSize;
+      write(bytes.first(kWriteSize));
       bytes = bytes.subspan(kWriteSize);
-      check_interrupt();
       continue;
     }
     const std::size_t taken = std::min(bytes.size(), kWriteSize - pending_.size());
@@ -41,9 +41,17 @@ void ContainerWriter::append(std::span<const std::byte> bytes) {
 }
 
 void ContainerWriter::flush() {
-  file_.write_at(pending_, position_);
-  position_ += pending_.size();
+  write(pending_);
   pending_.clear();
+}
+
+void ContainerWriter::write(std::span<const std::byte> bytes) {
+  file_.write_at(bytes, position_);
+  position_ += bytes.size();
+  if (position_ >= writeback_ + kWritebackSize) {
+    file_.start_writeback(writeback_, position_ - writeback_);
+    writeback_ = position_;
+  }
   check_interrupt();
 }
 
@@ -53,7 +61,44 @@ void ContainerWriter::end() {
   position_ = *checked_round_up(position_, kPage);
 }
 
+void ContainerWriter::rewind() {
+  flush();
+  SectionEntry& entry = table_.back();
+  position_ = writeback_ = entry.offset;
+  entry.length = 0;
+  checksum_ = Xxh64();
+}
+
+void ContainerWriter::read_back(std::span<std::byte> out, std::uint64_t offset) const {
+  file_.read_at(out, table_.back().offset + offset);
+}
+
+ContainerWriter::Reserved& ContainerWriter::reserve(std::uint32_t kind, Dtype dtype,
+                                                    std::uint32_t flags, std::uint64_t length) {
+  begin(kind, dtype, flags);
+  table_.back().length = length;
+  Reserved& reserved = reserved_.emplace_back();
+  reserved.file_ = &file_;
+  reserved.entry_ = table_.size() - 1;
+  reserved.position_ = position_;
+  reserved.end_ = position_ + length;
+  position_ = *checked_round_up(reserved.end_, kPage);
+  return reserved;
+}
+
+void ContainerWriter::Reserved::append(std::span<const std::byte> bytes) {
+  if (bytes.size() > end_ - position_) throw std::length_error("a reserved section is full");
+  checksum_.update(bytes);
+  file_->write_at(bytes, position_);
+  position_ += bytes.size();
+}
+
 void ContainerWriter::finish(std::span<const std::byte> fields, std::uint32_t flags) {
+  for (const Reserved& reserved : reserved_) {
+    if (reserved.position_ != reserved.end_)
+      throw std::length_error("a reserved section is not full");
+    table_[reserved.entry_].checksum = reserved.checksum_.digest();
+  }
   HeaderPage page{};
   ContainerHeader header{};
   header.magic = magic_;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 62;
 
-bool is_known(std::uint32_t kind) { return kind == kGdData; }
+bool is_known(std::uint32_t kind) { return kind == kGdData || kind == kGdScale; }
 
 std::string shape_text(const std::vector<std::uint64_t>& shape) {
   std::string text = "(";
@@ -22,9 +22,30 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
   return text + ")";
 }
 
+std::uint64_t proven_scale_offset(const std::string& path, const Section& scale,
+                                  const GdLayout& layout) {
+  if (layout.dtype != Dtype::kInt8) {
+    refuse_field(path, "dtype", kFieldsOffset, "int8 beside a scale section",
+                 std::string(dtype_name(layout.dtype)));
+  }
+  if (scale.dtype != Dtype::kFloat32) {
+    refuse_field(path, "dtype of section scale", scale.entry + offsetof(SectionEntry, dtype),
+                 "float32", std::string(dtype_name(scale.dtype)));
+  }
+  const std::uint64_t num_rows = layout.shape[0];
+  // A row without items takes no bytes of data, so the number of rows may be too large for this.
+  const auto length = checked_mul(num_rows, sizeof(float));
+  if (!length || scale.length != *length) {
+    refuse_field(path, "length of section scale", scale.entry + offsetof(SectionEntry, length),
+                 concat("4 bytes for each of ", num_rows, " rows"), concat(scale.length, " bytes"));
+  }
+  return scale.offset;
+}
+
 }  // namespace
 
 std::string gd_section_name(std::uint32_t kind) {
+  if (kind == kGdScale) return "scale";
   return kind == kGdData ? "data" : concat("kind ", kind);
 }
 
@@ -93,6 +114,9 @@ GdLayout read_gd(const File& file) {
                  concat(data->length, " bytes"));
   }
   layout.data_offset = data->offset;
+  if (const Section* const scale = container.find(kGdScale)) {
+    layout.scale_offset = proven_scale_offset(path, *scale, layout);
+  }
   layout.fingerprint = container.fingerprint;
   layout.sections = container.sections;
   return layout;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,17 +27,21 @@ static_assert(sizeof(GdFields) == 136);
 static_assert(offsetof(GdFields, num_dimensions) == 4);
 static_assert(offsetof(GdFields, shape) == 8);
 
-inline constexpr std::uint32_t kGdData = 1;  // the kind of the one section version 1 knows
+// The kinds of section version 1 knows.
+inline constexpr std::uint32_t kGdData = 1;
+inline constexpr std::uint32_t kGdScale =
+    2;  // float32 per row: a value is its int8 times the scale
 
 std::string gd_section_name(std::uint32_t kind);
 
-// A header that has been proven: the data lies inside the file and has the length the shape asks
-// for.
+// A header that has been proven: data and scales lie inside the file and have the length the shape
+// asks for.
 struct GdLayout {
   Dtype dtype = Dtype::kFloat32;
   std::vector<std::uint64_t> shape;
   std::uint64_t data_offset = 0;
   std::uint64_t data_length = 0;
+  std::optional<std::uint64_t> scale_offset;  // set if the array is quantised
   std::uint64_t fingerprint = 0;
   std::vector<Section> sections;  // empty for a file of GraphZero 0.2: it has no checksums
 };

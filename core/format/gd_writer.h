@@ -8,24 +8,23 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/file.h"
 #include "core/format/container_writer.h"
 #include "core/format/gd.h"
 
 namespace gz {
 
-// append() the rows in order, then finish(), which throws if they are not as many as the shape
-// says.
+// append() the rows in order, then append_scales() if the array is quantised, then finish(), which
+// throws if they are not as many as the shape says.
 class GdWriter {
  public:
   GdWriter(std::string path, Dtype dtype, const std::vector<std::uint64_t>& shape)
-      : container_(std::move(path), kGdMagic), size_(byte_size(dtype, shape)) {
+      : container_(std::move(path), kGdMagic), dtype_(dtype), shape_(shape) {
     if (shape.empty() || shape.size() > kMaxDimensions) {
       throw std::invalid_argument(
           concat("a feature array has 1 to ", kMaxDimensions, " dimensions, found ", shape.size()));
     }
-    fields_.dtype = static_cast<std::uint32_t>(dtype);
-    fields_.num_dimensions = static_cast<std::uint32_t>(shape.size());
-    std::copy(shape.begin(), shape.end(), fields_.shape.begin());
+    byte_size(dtype, shape);  // refuses what no file can hold
     container_.begin(kGdData, dtype, kSectionRequired);
   }
 
@@ -34,19 +33,67 @@ class GdWriter {
     written_ += rows.size();
   }
 
-  void finish() {
-    if (written_ != size_) {
-      throw std::length_error(concat("expected ", size_, " bytes of rows, found ", written_));
+  // The rows are `length` bytes of `file` from `offset` on.
+  void append_from(const File& file, std::uint64_t offset, std::uint64_t length) {
+    // Stays in the cache between read, checksum and write, and is written without another copy.
+    constexpr std::uint64_t kBlock = 4 << 20;
+    std::vector<std::byte> block(static_cast<std::size_t>(std::min(kBlock, length)));
+    while (length > 0) {
+      const std::span<std::byte> part =
+          std::span(block).first(static_cast<std::size_t>(std::min(kBlock, length)));
+      file.read_exact_at(part, offset);
+      append(part);
+      offset += part.size();
+      length -= part.size();
     }
+  }
+
+  // To write all rows anew; see ContainerWriter. Not after append_scales().
+  void rewind() {
+    container_.rewind();
+    written_ = 0;
+  }
+  void read_back(std::span<std::byte> out, std::uint64_t offset) const {
+    container_.read_back(out, offset);
+  }
+
+  // One per row, after the last row.
+  void append_scales(std::span<const float> scales) {
+    if (!has_scales_) {
+      container_.end();
+      container_.begin(kGdScale, Dtype::kFloat32, kSectionRequired);
+      has_scales_ = true;
+    }
+    container_.append(std::as_bytes(scales));
+    num_scales_ += scales.size();
+  }
+
+  // Where the number of rows is known only at the end: it replaces the one of the shape.
+  void set_num_rows(std::uint64_t num_rows) { shape_[0] = num_rows; }
+
+  void finish() {
+    const std::uint64_t size = byte_size(dtype_, shape_);
+    if (written_ != size) {
+      throw std::length_error(concat("expected ", size, " bytes of rows, found ", written_));
+    }
+    if (has_scales_ && num_scales_ != shape_[0]) {
+      throw std::length_error(concat("expected ", shape_[0], " scales, found ", num_scales_));
+    }
+    GdFields fields{};
+    fields.dtype = static_cast<std::uint32_t>(dtype_);
+    fields.num_dimensions = static_cast<std::uint32_t>(shape_.size());
+    std::copy(shape_.begin(), shape_.end(), fields.shape.begin());
     container_.end();
-    container_.finish(std::as_bytes(std::span(&fields_, 1)), 0);
+    container_.finish(std::as_bytes(std::span(&fields, 1)), 0);
   }
 
  private:
   ContainerWriter container_;
-  GdFields fields_{};
-  std::uint64_t size_;
+  Dtype dtype_;
+  std::vector<std::uint64_t> shape_;
   std::uint64_t written_ = 0;
+  std::uint64_t num_scales_ = 0;
+  bool has_scales_ = false;
 };
 
 }  // namespace gz

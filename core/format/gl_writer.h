@@ -30,6 +30,13 @@ class GlWriter {
   }
   void end() { container_.end(); }
 
+  // See ContainerWriter::reserve.
+  ContainerWriter::Reserved& reserve(Direction direction, GlRole role, Dtype dtype,
+                                     std::uint64_t count) {
+    return container_.reserve(gl_kind(direction, role), dtype, kSectionRequired,
+                              count * item_size(dtype));
+  }
+
   void finish(const GlInfo& info) {
     const std::uint32_t flags =
         (info.directed ? kGlDirected : 0) | (info.bipartite ? kGlBipartite : 0);

@@ -14,6 +14,12 @@ Features::Features(const std::string& path)
   row_bytes_ = byte_size(layout_.dtype, {layout_.shape.begin() + 1, layout_.shape.end()});
 }
 
+std::span<const float> Features::scales() const {
+  if (!layout_.scale_offset) return {};
+  return {reinterpret_cast<const float*>(mapping_->data() + *layout_.scale_offset),
+          static_cast<std::size_t>(num_rows())};
+}
+
 std::shared_ptr<const MappedFile> Features::view(MappedFile::Mode mode, Advice advice) const {
   const std::lock_guard lock(mutex_);
   auto& view = views_[mode == MappedFile::Mode::kCopyOnWrite];

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ class Features {
 
   std::int64_t num_rows() const { return static_cast<std::int64_t>(layout_.shape[0]); }
   std::uint64_t row_bytes() const { return row_bytes_; }
+
+  // One per row, in the engine's mapping; empty if the array is not quantised.
+  std::span<const float> scales() const;
 
   // The mapping behind tensors handed to users, apart from the engine's own: made at the first call
   // for its mode, then shared, with the advice asked for last. Throws IoError where the kernel

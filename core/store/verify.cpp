@@ -1,9 +1,12 @@
 #include "core/store/verify.h"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 
@@ -14,6 +17,7 @@
 #include "core/base/parallel.h"
 #include "core/base/random.h"
 #include "core/store/features.h"
+#include "core/store/id_dictionary.h"
 #include "core/store/topology.h"
 
 namespace gz {
@@ -233,6 +237,122 @@ void check_edge_ids(const GlLayout& layout, const EdgeSums& sums) {
   }
 }
 
+class IdScan {
+ public:
+  explicit IdScan(const IdDictionary& d) : d_(d) {}
+
+  void check_integers() const {
+    const auto labels = d_.stored_labels();
+    if (labels.empty()) return;
+    parallel_chunks(labels.size() - 1, kGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        if (labels[i + 1] > labels[i]) continue;
+        throw Violation("labels[", i + 1, "]: expected more than ", labels[i], ", found ",
+                        labels[i + 1]);
+      }
+    });
+  }
+
+  void check_samples() const {
+    std::span<const std::int64_t> below = d_.stored_labels();
+    std::size_t num_below = below.size();  // without what fills it up
+    std::size_t start = 0;                 // of the level in the section
+    for (const auto level : d_.levels()) {
+      const std::size_t count = (num_below + kGiFanout - 1) / kGiFanout;
+      parallel_chunks(level.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) {
+          const std::int64_t expected =
+              i < count ? below[i * kGiFanout] : std::numeric_limits<std::int64_t>::max();
+          if (level[i] == expected) continue;
+          throw Violation("samples[", start + i, "]: expected ", expected, ", found ", level[i]);
+        }
+      });
+      start += level.size();
+      below = level;
+      num_below = count;
+    }
+  }
+
+  void check_offsets() const {
+    const auto offsets = d_.stored_offsets();
+    if (offsets[0] != 0) throw Violation("offsets[0]: expected 0, found ", offsets[0]);
+    parallel_chunks(offsets.size() - 1, kGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        if (offsets[i + 1] < offsets[i]) {
+          throw Violation("offsets[", i + 1, "]: expected at least ", offsets[i], ", found ",
+                          offsets[i + 1]);
+        }
+        if (static_cast<std::uint64_t>(offsets[i + 1]) - static_cast<std::uint64_t>(offsets[i]) >
+            kMaxLabelBytes) {
+          throw Violation("label ", i, ": expected at most 2^31 bytes, found ",
+                          offsets[i + 1] - offsets[i]);
+        }
+      }
+    });
+    if (static_cast<std::uint64_t>(offsets.back()) != d_.stored_bytes().size()) {
+      throw Violation("offsets[", offsets.size() - 1, "]: expected ", d_.stored_bytes().size(),
+                      ", all of the bytes, found ", offsets.back());
+    }
+  }
+
+  void check_text() const {
+    parallel_chunks(d_.num_labels(), kGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        if (!is_utf8(strings()[i]))
+          throw Violation("label ", i, ": expected UTF-8, found ", quoted_label(strings()[i]));
+      }
+    });
+  }
+
+  void check_strings() const {
+    if (d_.num_labels() == 0) return;
+    parallel_chunks(d_.num_labels() - 1, kGrain, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const auto a = strings()[i];
+        const auto b = strings()[i + 1];
+        const std::size_t common = std::min(a.size(), b.size());
+        const int order = common == 0 ? 0 : std::memcmp(a.data(), b.data(), common);
+        if (order < 0 || (order == 0 && a.size() < b.size())) continue;
+        throw Violation("label ", i + 1, ": expected more than ", quoted_label(a), ", found ",
+                        quoted_label(b));
+      }
+    });
+  }
+
+  // Labels in order, slots in the order of their hashes a million labels at a time.
+  void check_slots() const {
+    constexpr std::size_t kStep = 1 << 20;
+    std::vector<NodeId> found(std::min<std::size_t>(d_.num_labels(), kStep));
+    for (std::size_t begin = 0; begin < d_.num_labels(); begin += kStep) {
+      const std::size_t count = std::min<std::size_t>(kStep, d_.num_labels() - begin);
+      try {
+        d_.find(strings().part(begin, begin + count), std::span(found).first(count));
+      } catch (const FormatError& error) {
+        throw Violation(error.what());
+      }
+      for (std::size_t i = 0; i < count; ++i) {
+        if (found[i] == static_cast<NodeId>(begin + i)) continue;
+        throw Violation("label ", begin + i, ": expected its own id, found ",
+                        found[i] == kUnknownLabel ? "none" : concat(found[i]));
+      }
+    }
+    std::atomic<std::uint64_t> used{0};
+    parallel_chunks(d_.slots().size(), kGrain, [&](std::size_t begin, std::size_t end) {
+      const auto part = d_.slots().subspan(begin, end - begin);
+      used += part.size() - static_cast<std::size_t>(std::count(part.begin(), part.end(), 0u));
+    });
+    if (used != d_.num_labels())
+      throw Violation("expected ", d_.num_labels(), " slots in use, found ", used);
+  }
+
+ private:
+  static constexpr std::size_t kGrain = 1 << 15;
+
+  StringLabels strings() const { return {d_.stored_bytes(), d_.stored_offsets()}; }
+
+  const IdDictionary& d_;
+};
+
 }  // namespace
 
 std::vector<Check> verify_graph(const std::string& path) {
@@ -291,6 +411,39 @@ std::vector<Check> verify_features(const std::string& path) {
       });
     });
   }
+  if (layout.scale_offset) {
+    verifier.check("scales are finite and not negative", [&] {
+      const std::span<const float> scales = features.scales();
+      parallel_chunks(scales.size(), 1 << 20, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t row = begin; row < end; ++row) {
+          if (!(std::isfinite(scales[row]) && scales[row] >= 0)) {
+            throw Violation("row ", row, ": expected a finite number that is not negative, found ",
+                            scales[row]);
+          }
+        }
+      });
+    });
+  }
+  return verifier.take();
+}
+
+std::vector<Check> verify_ids(const std::string& path) {
+  const IdDictionary dictionary(path);
+  Verifier verifier(*dictionary.mapping());
+  verifier.check_sections(dictionary.layout().sections, &gi_section_name);
+  const IdScan scan(dictionary);
+  if (dictionary.layout().kind == LabelKind::kInteger) {
+    verifier.check("labels rise", [&] { scan.check_integers(); });
+    verifier.check("samples are those of the labels", [&] { scan.check_samples(); });
+    return verifier.take();
+  }
+  if (!verifier.check("offsets rise from 0 to the end of the bytes",
+                      [&] { scan.check_offsets(); })) {
+    return verifier.take();
+  }
+  verifier.check("labels are UTF-8", [&] { scan.check_text(); });
+  if (verifier.check("labels rise", [&] { scan.check_strings(); }))
+    verifier.check("every label is found by its hash", [&] { scan.check_slots(); });
   return verifier.take();
 }
 

@@ -17,5 +17,6 @@ struct Check {
 // right.
 std::vector<Check> verify_graph(const std::string& path);
 std::vector<Check> verify_features(const std::string& path);
+std::vector<Check> verify_ids(const std::string& path);
 
 }  // namespace gz

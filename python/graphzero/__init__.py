@@ -5,11 +5,16 @@ files are mounted, not loaded: opening one takes under a millisecond and no memo
 """
 
 from graphzero._core import FormatError
-from graphzero.dataset import Dataset, DatasetWriter, EdgeType, NodeType
+from graphzero.convert import ConversionReport, convert_csv_to_gl, convert_edges
+from graphzero.convert_dataset import DatasetReport, convert_dataset
+from graphzero.convert_features import FeatureReport, convert_csv_to_gd, convert_features
+from graphzero.dataset import Dataset, EdgeType, NodeType
 from graphzero.dataset import open_dataset as open
+from graphzero.dataset_writer import DatasetWriter
 from graphzero.dtypes import FLOAT32, FLOAT64, INT32, INT64, DataType
 from graphzero.features import FeatureStore, write_features
 from graphzero.graph import Graph, Index, write_graph
+from graphzero.ids import IdDictionary, write_ids
 from graphzero.memory import MemoryReport, memory_report
 from graphzero.threads import num_threads, set_num_threads
 from graphzero.verify import Check, verify
@@ -22,16 +27,25 @@ __all__ = [
     "INT32",
     "INT64",
     "Check",
+    "ConversionReport",
     "DataType",
     "Dataset",
+    "DatasetReport",
     "DatasetWriter",
     "EdgeType",
+    "FeatureReport",
     "FeatureStore",
     "FormatError",
     "Graph",
+    "IdDictionary",
     "Index",
     "MemoryReport",
     "NodeType",
+    "convert_csv_to_gd",
+    "convert_csv_to_gl",
+    "convert_dataset",
+    "convert_edges",
+    "convert_features",
     "memory_report",
     "num_threads",
     "open",
@@ -39,4 +53,5 @@ __all__ = [
     "verify",
     "write_features",
     "write_graph",
+    "write_ids",
 ]

@@ -9,23 +9,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from graphzero._core import FormatError
-from graphzero.arrays import int64_vector, integer
-from graphzero.features import FeatureStore, write_features
-from graphzero.folder import NewFolder, link_or_copy
-from graphzero.graph import Graph, write_graph
+from graphzero.features import FeatureStore
+from graphzero.graph import Graph
+from graphzero.ids import IdDictionary
 from graphzero.manifest import (
-    MANIFEST,
-    EdgeRecord,
     FileRecord,
     Manifest,
-    NodeRecord,
-    SplitRecord,
-    file_name,
     read_manifest,
-    write_manifest,
 )
 from graphzero.memory import MemoryReport, byte_text, memory_report
 from graphzero.mounted import Mounted
@@ -50,6 +43,7 @@ class NodeType:
     attributes: Mapping[str, FeatureStore]
     label: str | None = None
     num_classes: int | None = None
+    ids: IdDictionary | None = None
 
     def __getitem__(self, attribute: str) -> FeatureStore:
         return _attribute(self.attributes, attribute, f"node type {self.name!r}")
@@ -135,6 +129,23 @@ class Dataset:
             raise ValueError(f"{self.path}: node type {kind.name!r} has no label")
         return kind[kind.label]
 
+    def node_index(self, label: Any, of: str | None = None) -> int:
+        """Return the id of the node with this label; needs an id dictionary."""
+        return self._ids(of).index(label)
+
+    def node_label(self, id: int, of: str | None = None) -> int | str:
+        """Return the label of a node; needs an id dictionary."""
+        return self._ids(of).label(id)
+
+    def _ids(self, of: str | None) -> IdDictionary:
+        name = self._kind(of)
+        if not isinstance(name, str):
+            raise ValueError(f"{self.path}: labels are those of nodes; say of= one of {self.node_types}")
+        ids = self.nodes[name].ids
+        if ids is None:
+            raise ValueError(f"{self.path}: node type {name!r} has no id dictionary; its ids are its labels")
+        return ids
+
     @property
     def split_names(self) -> list[str]:
         """The names of the splits, such as ``train``."""
@@ -163,6 +174,8 @@ class Dataset:
         """Walk over every mounted file."""
         for node in self.nodes.values():
             yield from node.attributes.values()
+            if node.ids is not None:
+                yield node.ids
         for edge in self.edges.values():
             yield edge.graph
             yield from edge.attributes.values()
@@ -254,7 +267,15 @@ def _mount(folder: str, manifest: Manifest, fingerprint: int, opened: list[Mount
             attribute: features(record, node.num_nodes, f"attribute {attribute!r} of node type {name!r}")
             for attribute, record in node.attributes.items()
         }
-        nodes[name] = NodeType(name, node.num_nodes, attributes, node.label, node.num_classes)
+        ids = None
+        if node.ids is not None:
+            ids = IdDictionary(os.path.join(folder, node.ids.file))
+            opened.append(ids)
+            if len(ids) != node.num_nodes:
+                raise FormatError(
+                    f"{ids.path}: ids of node type {name!r}: expected {node.num_nodes} labels, found {len(ids)}"
+                )
+        nodes[name] = NodeType(name, node.num_nodes, attributes, node.label, node.num_classes, ids)
     edges = {}
     for triple, edge in manifest.edges.items():
         graph = Graph(os.path.join(folder, edge.graph.file))
@@ -275,178 +296,8 @@ def _mount(folder: str, manifest: Manifest, fingerprint: int, opened: list[Mount
         edges[triple] = EdgeType(triple, graph, attributes)
     splits: dict[tuple[str, TypeName], FeatureStore] = {}
     for split in manifest.splits:
-        ids = features(split.ids, None, "split")
-        if ids.dtype != "int64" or len(ids.shape) != 1:
-            raise FormatError(f"{ids.path}: split {split.name!r}: expected int64 ids, found {ids.dtype} {ids.shape}")
-        splits[split.name, split.of] = ids
+        rows = features(split.ids, None, "split")
+        if rows.dtype != "int64" or len(rows.shape) != 1:
+            raise FormatError(f"{rows.path}: split {split.name!r}: expected int64 ids, found {rows.dtype} {rows.shape}")
+        splits[split.name, split.of] = rows
     return Dataset(folder, nodes, edges, manifest.metadata, splits, fingerprint)
-
-
-class DatasetWriter:
-    """Writes a data set folder; it appears whole when the ``with`` block ends, or not at all.
-
-    Attributes are arrays, or paths of ``.gd`` files and mounted stores, which are linked or copied.
-    Types are left out for a homogeneous data set.
-
-    >>> with DatasetWriter("movies", overwrite=True) as w:
-    ...     w.add_nodes({"x": np.eye(3)}, type="user")
-    ...     w.add_nodes(type="movie", num_nodes=2)
-    ...     w.add_edges([0, 1, 2], [1, 0, 1], type=("user", "rates", "movie"), attributes={"stars": [5, 3, 4]})
-    ...     w.add_split("train", [0, 1], of=("user", "rates", "movie"))
-    >>> open_dataset("movies").edges["user", "rates", "movie"]["stars"].get_tensor()
-    array([5, 3, 4])
-    """
-
-    def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        self._folder = NewFolder(os.fsdecode(path), overwrite=overwrite)
-        self._manifest = Manifest()
-
-    @property
-    def folder(self) -> str:
-        """Where the files are while they are being written."""
-        return self._folder.temporary
-
-    def add_nodes(
-        self,
-        attributes: Mapping[str, Any] | None = None,
-        *,
-        type: str = NODE,
-        num_nodes: int | None = None,
-        label: str | None = None,
-        num_classes: int | None = None,
-    ) -> None:
-        """Add a kind of node. ``num_nodes`` may be left out where an attribute tells it."""
-        if type in self._manifest.nodes:
-            raise ValueError(f"node type {type!r} was added before")
-        counts = {
-            name: len(values)
-            for name, values in (attributes or {}).items()
-            if hasattr(values, "__len__") and not isinstance(values, str)
-        }
-        if num_nodes is None:
-            if not counts:
-                raise ValueError(f"node type {type!r}: expected num_nodes, or an attribute with a row per node")
-            num_nodes = next(iter(counts.values()))
-        num_nodes = integer(num_nodes, "num_nodes")
-        if label is not None and label not in (attributes or {}):
-            raise ValueError(
-                f"node type {type!r}: label {label!r} is not one of the attributes {list(attributes or {})}"
-            )
-        record = NodeRecord(num_nodes, {}, label, num_classes)
-        for name, values in (attributes or {}).items():
-            file = f"nodes/{file_name(type)}/{file_name(name)}.gd"
-            record.attributes[name] = self._features(file, values, num_nodes, f"attribute {name!r} of {type!r}")
-        self._manifest.nodes[type] = record
-
-    def add_edges(
-        self,
-        src: ArrayLike | None = None,
-        dst: ArrayLike | None = None,
-        *,
-        type: EdgeTriple = EDGE,
-        graph: str | os.PathLike[str] | Graph | None = None,
-        attributes: Mapping[str, Any] | None = None,
-        **options: Any,
-    ) -> None:
-        """Add a kind of edge, from arrays with the options of :func:`write_graph`, or from a ``.gl``.
-
-        The node types at both ends must have been added before.
-        """
-        triple = _triple(type)
-        if triple in self._manifest.edges:
-            raise ValueError(f"edge type {triple!r} was added before")
-        for end in (triple[0], triple[2]):
-            if end not in self._manifest.nodes:
-                raise ValueError(f"edge type {triple!r}: add node type {end!r} first")
-        if (src is None) != (dst is None) or (src is None) == (graph is None):
-            raise TypeError("expected src and dst, or graph=")
-        place = f"edges/{'__'.join(file_name(part) for part in triple)}"
-        target = self._folder.file(f"{place}/graph.gl")
-        if graph is not None:
-            link_or_copy(graph.path if isinstance(graph, Graph) else os.fsdecode(graph), target)
-        else:
-            counts = self._manifest.nodes[triple[0]].num_nodes, self._manifest.nodes[triple[2]].num_nodes
-            num_nodes = counts if triple[0] != triple[2] else counts[0]
-            write_graph(target, src, dst, num_nodes=num_nodes, **options)  # type: ignore[arg-type]
-        with Graph(target) as written:
-            record = EdgeRecord(FileRecord(f"{place}/graph.gl", written.fingerprint), {})
-            num_edges = written.num_input_edges
-        for name, values in (attributes or {}).items():
-            record.attributes[name] = self._features(
-                f"{place}/{file_name(name)}.gd", values, num_edges, f"attribute {name!r} of {triple!r}"
-            )
-        self._manifest.edges[triple] = record
-
-    def add_split(self, name: str, ids: ArrayLike, *, of: TypeName | None = None) -> None:
-        """Add the node ids, or with an edge type the edge ids, that belong to split ``name``."""
-        if of is None:
-            if len(self._manifest.nodes) != 1:
-                raise ValueError(f"split {name!r}: say of= one of {list(self._manifest.nodes)}")
-            of = next(iter(self._manifest.nodes))
-        kind: TypeName = of if isinstance(of, str) else _triple(of)
-        if any((split.name, split.of) == (name, kind) for split in self._manifest.splits):
-            raise ValueError(f"split {name!r} of {kind!r} was added before")
-        vector = int64_vector(ids, f"split {name!r}")
-        limit = self._count(kind)
-        wrong = np.flatnonzero((vector < 0) | (vector >= limit))
-        if wrong.size:
-            at = int(wrong[0])
-            raise IndexError(f"split {name!r}[{at}]: expected an id of {kind!r} below {limit}, found {vector[at]}")
-        part = file_name(kind) if isinstance(kind, str) else "__".join(file_name(part) for part in kind)
-        record = self._features(f"splits/{file_name(name)}/{part}.gd", vector, None, f"split {name!r}")
-        self._manifest.splits.append(SplitRecord(name, kind, record))
-
-    def set_metadata(self, **values: Any) -> None:
-        """Keep JSON values, such as a name or a licence, in the manifest."""
-        self._manifest.metadata.update(values)
-
-    def _count(self, kind: TypeName) -> int:
-        if isinstance(kind, str):
-            if kind not in self._manifest.nodes:
-                raise ValueError(f"add node type {kind!r} first")
-            return self._manifest.nodes[kind].num_nodes
-        if kind not in self._manifest.edges:
-            raise ValueError(f"add edge type {kind!r} first")
-        with Graph(self._folder.file(self._manifest.edges[kind].graph.file)) as graph:
-            return graph.num_input_edges
-
-    def _features(self, file: str, values: Any, num_rows: int | None, what: str) -> FileRecord:
-        target = self._folder.file(file)
-        if isinstance(values, (str, os.PathLike)):
-            link_or_copy(os.fsdecode(values), target)
-        elif isinstance(values, FeatureStore):
-            link_or_copy(values.path, target)
-        else:
-            write_features(target, values)
-        with FeatureStore(target) as store:
-            if num_rows is not None and store.num_rows != num_rows:
-                raise ValueError(f"{what}: expected {num_rows} rows, found {store.num_rows}")
-            return FileRecord(file, store.fingerprint)
-
-    def close(self) -> None:
-        """Write the manifest and put the folder in place. May be repeated."""
-        if self._folder.is_open:
-            write_manifest(self._folder.file(MANIFEST), self._manifest)
-            self._folder.commit()
-
-    def abort(self) -> None:
-        """Leave the target as it was and remove what was written."""
-        self._folder.abort()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None:
-            self.close()
-        else:
-            self.abort()
-
-
-def _triple(value: Any) -> EdgeTriple:
-    parts = tuple(value) if not isinstance(value, str) else ()
-    if len(parts) != 3 or not all(isinstance(part, str) for part in parts):
-        raise ValueError(f"edge type: expected (source, relation, destination), found {value!r}")
-    return parts

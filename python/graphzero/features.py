@@ -68,6 +68,16 @@ class FeatureStore(Mounted[_core.Features]):
         return self._core.dtype
 
     @property
+    def quantised(self) -> bool:
+        """Whether the items are int8 that count in steps of their row's scale."""
+        return self._core.quantised
+
+    @property
+    def scales(self) -> NDArray[np.float32] | None:
+        """One per row, as a view of the file: a value is its int8 times the scale. ``None`` if not quantised."""
+        return self._core.scales() if self.quantised else None
+
+    @property
     def num_rows(self) -> int:
         """The number of rows, one per node or edge."""
         return self.shape[0]
@@ -101,7 +111,8 @@ class FeatureStore(Mounted[_core.Features]):
 
         ``access`` tells the kernel how you will read: ``"random"`` rows, or a ``"sequential"`` scan,
         which then reads ahead. bfloat16 comes as the uint16 of its bits, since NumPy has none; use
-        :meth:`as_torch`.
+        :meth:`as_torch`. A quantised array comes as the int8 that are stored; multiply a row by its
+        :attr:`scales`, or use :meth:`get_data`.
         """
         if access not in _ADVICE:
             raise ValueError(f"access: expected 'random', 'sequential' or 'normal', found {access!r}")
@@ -122,9 +133,11 @@ class FeatureStore(Mounted[_core.Features]):
         return tensor.view(torch.bfloat16) if self.data_type is DataType.BFLOAT16 else tensor
 
     def get_data(self, node_id: int) -> NDArray[Any]:
-        """Return a copy of one row."""
-        row = self._core.row(integer(node_id, "node_id"))
-        return row.view(numpy_dtype(self.data_type)).reshape(self.shape[1:] or (1,))
+        """Return a copy of one row; of a quantised array, its float32 values."""
+        place = integer(node_id, "node_id")
+        row = self._core.row(place).view(numpy_dtype(self.data_type)).reshape(self.shape[1:] or (1,))
+        scales = self.scales
+        return row if scales is None else row.astype(np.float32) * scales[place]
 
     def memory_report(self) -> MemoryReport:
         """Return :func:`graphzero.memory_report` for this file alone."""
@@ -140,7 +153,8 @@ class FeatureStore(Mounted[_core.Features]):
         if self.closed:
             return f"FeatureStore({self._path!r}, closed)"
         row = " × ".join(f"{extent:,}" for extent in self.shape[1:])
-        kind = f"{row} {self.dtype}" if row else self.dtype
+        items = f"quantised {self.dtype}" if self.quantised else self.dtype
+        kind = f"{row} {items}" if row else items
         return f"FeatureStore({self._path!r}: {self.num_rows:,} rows of {kind}, {byte_text(self.nbytes)})"
 
 
@@ -188,7 +202,7 @@ def _converted(block: NDArray[Any], stored: DataType, start: int) -> NDArray[Any
     """Return the block in its stored type; refuse what would change the kind of number or not fit."""
     target = numpy_dtype(stored)
     if stored is DataType.BFLOAT16:
-        return block if block.dtype == BFLOAT16_BITS else _rounded_to_bfloat16(block)
+        return block if block.dtype == BFLOAT16_BITS else rounded_to_bfloat16(block)
     if block.dtype.kind not in "iufb" or not np.can_cast(block.dtype, target, casting="same_kind"):
         raise TypeError(f"array: {block.dtype} cannot be stored as {name_of(stored)}; convert it first")
     if target.kind in "iu" and not np.can_cast(block.dtype, target, casting="safe"):
@@ -202,12 +216,33 @@ def _converted(block: NDArray[Any], stored: DataType, start: int) -> NDArray[Any
         return block.astype(target, copy=False)
 
 
-def _rounded_to_bfloat16(block: NDArray[Any]) -> NDArray[np.uint16]:
+def rounded_to_bfloat16(block: NDArray[Any]) -> NDArray[np.uint16]:
     """Round to the nearest bfloat16, ties to even; a NaN stays one."""
     if block.dtype.kind != "f":
         raise TypeError(f"array: {block.dtype} cannot be stored as bfloat16; convert it to float32 first")
-    floats = np.ascontiguousarray(block, dtype=np.float32)
+    with np.errstate(over="ignore"):
+        floats = np.ascontiguousarray(block, dtype=np.float32)
     bits = floats.view(np.uint32)
+    if block.dtype.itemsize > 4:
+        bits = _without_false_ties(block, floats)
     rounded = (bits + (np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))) >> np.uint32(16)
     halves: NDArray[np.uint16] = np.where(np.isnan(floats), np.uint16(0x7FC0), rounded.astype(np.uint16))
     return halves
+
+
+def _without_false_ties(block: NDArray[Any], floats: NDArray[np.float32]) -> NDArray[np.uint32]:
+    """Return the bits of ``floats``, moved back towards ``block`` where rounding made a tie of what was none."""
+    bits: NDArray[np.uint32] = floats.view(np.uint32)
+    tie = (bits & np.uint32(0xFFFF)) == np.uint32(0x8000)
+    if not tie.any():
+        return bits
+    wide, narrow = np.abs(block[tie]), np.abs(floats[tie]).astype(np.float64)
+    moved: NDArray[np.uint32] = bits.copy()
+    moved[tie] += (wide > narrow).astype(np.uint32) - (wide < narrow).astype(np.uint32)
+    return moved
+
+
+def floats_of_bfloat16(bits: NDArray[Any]) -> NDArray[np.float32]:
+    """Return the float32 values of bfloat16 bits."""
+    floats: NDArray[np.float32] = (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return floats

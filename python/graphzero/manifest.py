@@ -35,6 +35,7 @@ class NodeRecord:
     attributes: dict[str, FileRecord]
     label: str | None = None
     num_classes: int | None = None
+    ids: FileRecord | None = None
 
 
 @dataclass
@@ -93,6 +94,7 @@ def write_manifest(path: str, manifest: Manifest) -> None:
                 "attributes": records(node.attributes),
                 **({"label": node.label} if node.label is not None else {}),
                 **({"num_classes": node.num_classes} if node.num_classes is not None else {}),
+                **({"ids": record(node.ids)} if node.ids is not None else {}),
             }
             for name, node in manifest.nodes.items()
         },
@@ -208,6 +210,8 @@ class _Reader:
             record.num_classes = self._get(node, "num_classes", int, place, "a number of classes")
             if record.num_classes < 0:
                 raise self._refuse(f"{place}.num_classes", "a number of classes", record.num_classes)
+        if node.get("ids") is not None:
+            record.ids = self._file(node, "ids", place)
         return record
 
     def _split(self, split: Any, place: str, manifest: Manifest) -> SplitRecord:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,38 @@ def byte_text(count: float) -> str:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1000
     raise AssertionError
+
+
+_UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
+_UNITS |= {f"{unit}i": 1024**i for i, unit in enumerate("kmgt", start=1)}
+
+
+def byte_count(size: int | str) -> int:
+    """Read a number of bytes as people write it.
+
+    >>> byte_count("2GB"), byte_count("512 MiB"), byte_count(4096)
+    (2000000000, 536870912, 4096)
+    """
+    if isinstance(size, int):
+        return size
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?i?)b?\s*", size.lower())
+    if match is None or match[2] not in _UNITS:
+        raise ValueError(f"expected a size such as '2GB' or '512MiB', found {size!r}")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def conversion_budget() -> int:
+    """Return what a conversion may hold unless told: half of what is available, at most 8 GB."""
+    facts = _core.memory_facts()
+    available = facts.ram_available
+    if facts.cgroup_limit is not None:
+        available = min(available, facts.cgroup_limit)
+    return max(64 << 20, min(available // 2, 8 << 30))
+
+
+def peak_memory() -> int:
+    """Return the most memory this process has held at any time, mapped files included."""
+    return _core.memory_facts().peak_rss  # getrusage would count what the parent held before exec
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from graphzero import _core
 
 
@@ -25,3 +28,17 @@ def set_num_threads(count: int) -> None:
     >>> set_num_threads(0)
     """
     _core.set_num_threads(count)
+
+
+@contextmanager
+def using_threads(count: int | None) -> Iterator[None]:
+    """Let the block use ``count`` threads; ``None`` changes nothing."""
+    if count is None:
+        yield
+        return
+    before = _core.num_threads()
+    set_num_threads(count)
+    try:
+        yield
+    finally:
+        set_num_threads(before)

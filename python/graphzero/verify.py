@@ -13,6 +13,7 @@ from graphzero._core import FormatError
 from graphzero.dataset import Dataset, open_dataset, type_text
 from graphzero.features import FeatureStore
 from graphzero.graph import Graph
+from graphzero.ids import IdDictionary
 from graphzero.manifest import MANIFEST, FileRecord, Manifest, SplitRecord, read_manifest
 from graphzero.mounted import path_bytes
 
@@ -52,14 +53,32 @@ def verify(path: str | os.PathLike[str], *, progress: Callable[[str], None] = la
 
 def is_features(path: str | os.PathLike[str]) -> bool:
     """Whether the file's magic is that of a feature file; any other is left to Graph to judge."""
+    return _magic(path) in (b"GRAPHZGD", b"GZDATA26")
+
+
+def is_ids(path: str | os.PathLike[str]) -> bool:
+    """Whether the file's magic is that of an id dictionary."""
+    return _magic(path) == b"GRAPHZGI"
+
+
+def _magic(path: str | os.PathLike[str]) -> bytes:
     if not os.path.isfile(path):  # opening a pipe would wait for its writer
-        return False
+        return b""
     with open(path, "rb") as file:
-        return file.read(8) in (b"GRAPHZGD", b"GZDATA26")
+        return file.read(8)
+
+
+def _open(path: str) -> FeatureStore | IdDictionary | Graph:
+    if is_features(path):
+        return FeatureStore(path)
+    return IdDictionary(path) if is_ids(path) else Graph(path)
 
 
 def _verify_file(path: str, shown: str) -> list[Check]:
-    checks = (_core.verify_features if is_features(path) else _core.verify_graph)(path_bytes(path))
+    verify_core = _core.verify_features if is_features(path) else _core.verify_graph
+    if is_ids(path):
+        verify_core = _core.verify_ids
+    checks = verify_core(path_bytes(path))
     return [Check(shown, check.name, check.problem) for check in checks]
 
 
@@ -79,6 +98,8 @@ def _verify_dataset(folder: str, progress: Callable[[str], None]) -> list[Check]
 def _records(manifest: Manifest) -> Iterator[FileRecord]:
     for node in manifest.nodes.values():
         yield from node.attributes.values()
+        if node.ids is not None:
+            yield node.ids
     for edge in manifest.edges.values():
         yield edge.graph
         yield from edge.attributes.values()
@@ -94,7 +115,7 @@ def _verify_record(folder: str, record: FileRecord) -> list[Check]:
         return [Check(record.file, "header", f"expected a file, found none at {path}")]
     except FormatError as error:
         return [Check(record.file, "header", str(error).removeprefix(f"{path}: "))]
-    with FeatureStore(path) if is_features(path) else Graph(path) as store:
+    with _open(path) as store:
         # That of a GraphZero 0.2 file holds its time of change, which any copy of the folder alters.
         if not store.is_graphzero02:
             found = store.fingerprint

@@ -19,7 +19,13 @@ def folder(tmp_path):
     """The data set of the page: one node type, one edge type, one split."""
     path = tmp_path / "papers"
     with gz.DatasetWriter(path) as w:
-        w.add_nodes({"x": np.eye(3, dtype=np.float32), "y": [0, 1, 1]}, type="paper", label="y", num_classes=2)
+        w.add_nodes(
+            {"x": np.eye(3, dtype=np.float32), "y": [0, 1, 1]},
+            type="paper",
+            label="y",
+            num_classes=2,
+            ids=["a", "b", "c"],
+        )
         w.add_edges([0, 2], [1, 1], type=tuple(CITES), attributes={"year": [1999, 2001]})
         w.add_split("train", [0, 2], of="paper")
         w.set_metadata(name="three papers")
@@ -75,6 +81,7 @@ X = "nodes/paper/x.gd"
 YEAR = "edges/paper__cites__paper/year.gd"
 GRAPH = "edges/paper__cites__paper/graph.gl"
 TRAIN = "splits/train/paper.gd"
+IDS = "nodes/paper/ids.gi"
 AT_X = ("nodes", "paper", "attributes", "x")
 MANIFEST = r"graphzero\.json: "
 
@@ -187,6 +194,14 @@ BROKEN = [
         lambda f: gz.write_graph(f / GRAPH, [0, 2], [1, 1], num_nodes=(3, 2)),
         "destination nodes of .*: expected 3, as many as 'paper' has, found 2",
     ),
+    Case(
+        "DS20",
+        "a label too few",
+        lambda f: gz.write_ids(f / IDS, ["a", "b"]),
+        "ids of node type 'paper': expected 3 labels, found 2",
+    ),
+    Case("DS14", "features for ids", change("nodes", "paper", "ids", "file", to=X), "is a feature file"),
+    Case("DS6", "ids that are text", change("nodes", "paper", "ids", to="x"), 'ids: expected a file, found "x"'),
     Case("DS17", "a split of floats", replace(TRAIN, [0.5]), "split 'train': expected int64 ids, found float64"),
     Case("DS17", "a split of pairs", replace(TRAIN, [[0, 1]]), "split 'train': expected int64 ids, found int64"),
 ]
@@ -203,6 +218,12 @@ DAMAGED = [
         "a fingerprint that changed",
         change("edges", 0, "graph", "fingerprint", to="0x0000000000000001"),
         "fingerprint is the manifest's: expected 0x0000000000000001, found",
+    ),
+    Case(
+        "DS18",
+        "ids of another time",
+        lambda f: gz.write_ids(f / IDS, ["a", "b", "d"]),
+        "fingerprint is the manifest's: expected 0x[0-9a-f]{16}, found",
     ),
     Case(
         "DS19",
@@ -257,6 +278,7 @@ def test_the_manifest_has_the_places_of_the_page(folder):
     assert written["nodes"]["paper"]["attributes"]["x"]["file"] == X
     assert written["edges"][0]["graph"]["file"] == GRAPH
     assert written["splits"][0]["ids"]["file"] == TRAIN
+    assert written["nodes"]["paper"]["ids"]["file"] == IDS
 
 
 def test_a_fingerprint_is_the_header_checksum(folder):

@@ -72,6 +72,16 @@ def without_data():
     return files.build(container)
 
 
+QUANTISED = np.array([[-127, 0, 64], [1, 127, -2]], np.int8)
+SCALED = files.build(files.gd(QUANTISED, scales=[0.5, 2.0]))
+
+
+def with_scales(array, scales, dtype="float32"):
+    container = files.gd(array, scales=scales)
+    container.sections[1].dtype = dtype
+    return files.build(container)
+
+
 LENGTH = "bad length of section data at byte 280: expected"
 
 BROKEN = [
@@ -117,6 +127,32 @@ BROKEN = [
     ),
     Broken("GD8", "far too many rows", with_shape(2**60, data=bytes(8)), rf"{LENGTH} {2**62} bytes .* found 8 bytes"),
     Broken("GD8", "data in an empty array", with_shape(0, data=bytes(8)), rf"{LENGTH} 0 bytes .* found 8 bytes"),
+    Broken(
+        "GD10",
+        "scales of float32",
+        with_scales(TINY, [1] * 4),
+        "bad dtype at byte 64: expected int8 beside a scale section, found float32",
+    ),
+    Broken("GD10", "scales of uint8", with_scales(QUANTISED.view(np.uint8), [1, 1]), "bad dtype .* found uint8"),
+    Broken(
+        "GD11",
+        "scales that are int32",
+        with_scales(QUANTISED, [1, 1], dtype="int32"),
+        "bad dtype of section scale at byte 300: expected float32, found int32",
+    ),
+    Broken(
+        "GD12",
+        "a scale too few",
+        with_scales(QUANTISED, [1]),
+        "bad length of section scale at byte 320: expected 4 bytes for each of 2 rows, found 4 bytes",
+    ),
+    Broken("GD12", "a scale too many", with_scales(QUANTISED, [1] * 3), "bad length of section scale .* found 12"),
+    Broken(
+        "GD12",
+        "more rows without items than scales can be",
+        patched(with_scales(np.zeros((0, 0), np.int8), []), {GD_FIELDS["shape0"]: 2**62}),
+        "bad length of section scale .* each of 4611686018427387904 rows, found 0 bytes",
+    ),
 ]
 
 FLAGS = files.build(files.gd(np.array([True, False, True])))
@@ -132,6 +168,24 @@ DAMAGED = [
         "a bool of 255",
         reseal(patched(FLAGS, {(4098, "B"): 255})),
         "bool items are 0 or 1: item 2: expected 0 or 1, found 255",
+    ),
+    Broken(
+        "GD13",
+        "a scale that is no number",
+        with_scales(QUANTISED, [1, np.nan]),
+        "scales are finite and not negative: row 1: expected a finite number that is not negative, found nan",
+    ),
+    Broken(
+        "GD13",
+        "an infinite scale",
+        with_scales(QUANTISED, [np.inf, 1]),
+        "scales are finite and not negative: row 0: expected a finite number that is not negative, found inf",
+    ),
+    Broken(
+        "GD13",
+        "a negative scale",
+        with_scales(QUANTISED, [1, -0.5]),
+        "scales are finite and not negative: row 1: expected a finite number that is not negative, found -0.5",
     ),
 ]
 
@@ -163,6 +217,28 @@ def test_damage_behind_the_header_is_found_by_a_full_check(broken, tmp_path):
 def test_every_invariant_has_a_broken_file():
     assert {case.invariant for case in BROKEN} == set(files.invariants("gd.md", "O(1)"))
     assert {case.invariant for case in DAMAGED} == set(files.invariants("gd.md", "full"))
+
+
+def test_a_quantised_value_is_its_item_times_the_scale_of_its_row(tmp_path):
+    path = files.write(tmp_path / "q.gd", SCALED)
+    store = gz.FeatureStore(path, verify="full")
+    assert (store.quantised, store.dtype, store.scales.tolist()) == (True, "int8", [0.5, 2.0])
+    assert store.get_tensor().tolist() == QUANTISED.tolist()  # as it is stored
+    row = store.get_data(1)
+    assert (row.tolist(), row.dtype) == ([2.0, 254.0, -4.0], np.float32)
+    assert repr(store) == f"FeatureStore({path!r}: 2 rows of 3 quantised int8, 12.3 kB)"
+
+
+def test_an_array_without_scales_is_not_quantised(tiny_gd):
+    store = gz.FeatureStore(tiny_gd)
+    assert (store.quantised, store.scales) == (False, None)
+
+
+def test_a_reader_that_does_not_know_scales_must_refuse(tmp_path):
+    assert all(section.flags == files.REQUIRED for section in files.gd(QUANTISED, scales=[1, 1]).sections)
+    path = files.write(tmp_path / "q.gd", patched(SCALED, {entry_field(1, "kind"): 3}))
+    with pytest.raises(gz.FormatError, match="section kind 3 at byte 296 is required but not known"):
+        gz.FeatureStore(path)
 
 
 def test_a_file_without_rows_takes_no_memory_for_one(tmp_path):

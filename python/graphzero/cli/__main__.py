@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from graphzero import FormatError, __version__
-from graphzero.cli import info, verify
+from graphzero.cli import convert, info, verify
 
 DAMAGED = 1
 FAILED = 2
@@ -35,7 +35,7 @@ def _root(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="On an error print the traceback too.")] = False,
 ) -> None:
-    """Look at graphzero files and prove them intact."""
+    """Convert edges and features to graphzero files, look at them and prove them intact."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit(FAILED)
@@ -50,6 +50,7 @@ def make_app() -> typer.Typer:
         rich_markup_mode="rich" if sys.stdout.isatty() else None,
     )
     app.callback(invoke_without_command=True)(_root)
+    app.command("convert")(convert.convert)
     app.command("info")(info.info)
     app.command("verify")(verify.verify)
     return app

@@ -14,7 +14,7 @@ from graphzero.graph import Direction
 from graphzero.manifest import VERSION, read_manifest
 from graphzero.memory import byte_text
 from graphzero.mounted import Mounted
-from graphzero.verify import is_features
+from graphzero.verify import is_features, is_ids
 
 # Offsets of this many nodes are 8 MB: read without being asked for.
 _CHEAP_NODES = 1 << 20
@@ -38,6 +38,12 @@ def info(
         with gz.FeatureStore(name) as store:
             facts = features_facts(store)
         rows = _features_rows(facts)
+    elif is_ids(name):
+        if degrees:
+            raise typer.BadParameter(f"--degrees is about graphs, and {name} holds ids")
+        with gz.IdDictionary(name) as ids:
+            facts = ids_facts(ids)
+        rows = _ids_rows(facts)
     else:
         with gz.Graph(name) as graph:
             facts = graph_facts(graph, degrees)
@@ -67,6 +73,11 @@ def features_facts(store: gz.FeatureStore) -> dict[str, Any]:
         "dtype": store.dtype,
         "row_bytes": store.row_bytes,
     }
+
+
+def ids_facts(ids: gz.IdDictionary) -> dict[str, Any]:
+    """Gather what an id dictionary tells without being read."""
+    return _file_facts("ids", ids) | {"num_labels": len(ids), "label_kind": ids.kind}
 
 
 def graph_facts(graph: gz.Graph, scan: bool) -> dict[str, Any]:
@@ -120,6 +131,7 @@ def dataset_facts(folder: str, scan: bool) -> dict[str, Any]:
                     "label": node.label,
                     "num_classes": node.num_classes,
                     "attributes": {name: features_facts(store) for name, store in node.attributes.items()},
+                    "ids": None if node.ids is None else ids_facts(node.ids),
                 }
                 for node in ds.nodes.values()
             ],
@@ -165,6 +177,14 @@ def _features_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def _ids_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    return [
+        ("holds", f"id dictionary, format {facts['format']}"),
+        ("labels", f"{facts['num_labels']:,}, {facts['label_kind']}"),
+        *_file_rows(facts),
+    ]
+
+
 def _symmetry_text(facts: dict[str, Any]) -> str:
     return "directed" if facts["directed"] else "undirected, each stored both ways"
 
@@ -203,6 +223,8 @@ def _dataset_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
         label = f", label {node['label']}{classes}" if node["label"] is not None else ""
         rows.append((node["type"], f"{node['num_nodes']:,} nodes{label}"))
         rows += [(f"  {name}", _array_text(array)) for name, array in node["attributes"].items()]
+        if node["ids"] is not None:
+            rows.append(("  ids", f"{node['ids']['label_kind']} labels"))
     for edge in facts["edges"]:
         graph = edge["graph"]
         rows.append((" → ".join(edge["type"]), f"{graph['num_edges']:,} edges, {_symmetry_text(graph)}"))

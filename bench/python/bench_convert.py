@@ -1,0 +1,168 @@
+"""Converting a text edge list: time and memory, beside GraphZero 0.2, polars + scipy and duckdb.
+
+python bench_convert.py [EDGES.csv]     without a file it makes one: R-MAT scale 22, edge factor 16, about 1 GB
+GRAPHZERO02_PYTHON names a Python that has GraphZero 0.2; without it that rival is left out.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+from common import report
+
+# The high-water mark of this process alone; getrusage would count what its parent held.
+PEAK = """
+def peak():
+    return int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) * 1024
+"""
+OURS = (
+    PEAK
+    + """
+import sys, graphzero as gz
+from time import perf_counter as now
+source, target, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
+begin = now()
+found = gz.convert_edges(source, target, {options}, threads=threads)
+print(now() - begin, peak(), found.num_edges, found.num_src_nodes)
+"""
+)
+PARSER = (
+    PEAK
+    + """
+import sys, graphzero as gz
+from graphzero import _core
+from time import perf_counter as now
+gz.set_num_threads(int(sys.argv[3]))
+form = _core.sniff_file(sys.argv[1].encode())
+begin = now()
+edges = _core.count_text_edges(sys.argv[1].encode(), form, _core.EdgeColumns())
+print(now() - begin, peak(), edges, 0)
+"""
+)
+GRAPHZERO02 = (
+    PEAK
+    + """
+import sys, os
+from time import perf_counter as now
+os.environ["OMP_NUM_THREADS"] = sys.argv[3]
+import graphzero as gz
+begin = now()
+gz.convert_csv_to_gl(sys.argv[1], sys.argv[2], directed=True)
+seconds = now() - begin
+g = gz.Graph(sys.argv[2])
+print()
+print(seconds, peak(), g.num_edges, g.num_nodes)
+"""
+)
+POLARS = (
+    PEAK
+    + """
+import sys, os
+from time import perf_counter as now
+os.environ["POLARS_MAX_THREADS"] = sys.argv[3]
+import numpy as np, polars as pl, scipy.sparse as sp
+begin = now()
+frame = pl.read_csv(sys.argv[1])
+src, dst = (frame[name].to_numpy() for name in frame.columns)
+n = int(max(src.max(), dst.max())) + 1
+matrix = sp.coo_matrix((np.ones(len(src), np.int8), (src.astype(np.int32), dst.astype(np.int32))), shape=(n, n)).tocsr()
+print(now() - begin, peak(), len(src), n)
+"""
+)
+DUCKDB = (
+    PEAK
+    + """
+import sys
+from time import perf_counter as now
+import duckdb, scipy.sparse as sp, numpy as np
+begin = now()
+duckdb.execute(f"set threads to {sys.argv[3]}")
+table = duckdb.sql(f"select * from read_csv('{sys.argv[1]}', header=true)").fetchnumpy()
+src, dst = table.values()
+n = int(max(src.max(), dst.max())) + 1
+matrix = sp.coo_matrix((np.ones(len(src), np.int8), (src.astype(np.int32), dst.astype(np.int32))), shape=(n, n)).tocsr()
+print(now() - begin, peak(), len(src), n)
+"""
+)
+
+
+def run(python, code, source, target, threads, repeat=3):
+    """The fastest of some runs, each in a process of its own: (seconds, peak bytes, edges, nodes)."""
+    best = None
+    for _ in range(repeat):
+        done = subprocess.run(
+            [python, "-c", code, source, target, str(threads)], capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            return done.stderr.strip().splitlines()[-1] if done.stderr else f"exit {done.returncode}"
+        seconds, memory, edges, nodes = (float(word) for word in done.stdout.split()[-4:])
+        if best is None or seconds < best[0]:
+            best = seconds, memory, int(edges), int(nodes)
+    return best
+
+
+def main(source, folder):
+    target = os.path.join(folder, "out.gl")
+    threads = 2
+    with open(source, "rb") as file:
+        lines = sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 24), b"")) - 1  # also warms the cache
+    ours = {
+        "one index, no edge ids": "index='out', edge_ids=False, memory='4GB'",
+        "both indexes, edge ids": "memory='4GB'",
+        "one index, no edge ids, 256 MB": "index='out', edge_ids=False, memory='256MB'",
+        "both indexes, edge ids, 256 MB": "memory='256MB'",
+    }
+    codes = {name: OURS.format(options=text) for name, text in ours.items()}
+    results = {name: run(sys.executable, code, source, target, threads) for name, code in codes.items()}
+    sizes = {}
+    for name, code in list(codes.items())[:2]:
+        run(sys.executable, code, source, target, threads, repeat=1)
+        sizes[name] = os.path.getsize(target)
+    results["parser alone, 1 thread"] = run(sys.executable, PARSER, source, target, 1)
+    results["rival: polars + scipy in RAM"] = run(sys.executable, POLARS, source, target, threads)
+    results["rival: duckdb + scipy in RAM"] = run(sys.executable, DUCKDB, source, target, threads)
+    old = os.environ.get("GRAPHZERO02_PYTHON")
+    if old:
+        results["rival: GraphZero 0.2"] = run(old, GRAPHZERO02, source, target, threads, repeat=1)
+        sizes["rival: GraphZero 0.2"] = os.path.getsize(target)
+    rows = []
+    for name, result in results.items():
+        if isinstance(result, str):
+            rows.append({"what": name, "time": f"not run: {result[:60]}"})
+            continue
+        seconds, memory, edges, _ = result
+        if edges != lines:
+            rows.append({"what": name, "time": "WRONG RESULT, no time"})
+            continue
+        row = {"what": name, "time": f"{seconds:.2f} s", "M edges/s": f"{edges / seconds / 1e6:.1f}",
+               "peak": f"{memory / 1e6:.0f} MB"}  # fmt: skip
+        for rival in ("polars + scipy in RAM", "GraphZero 0.2"):
+            other = results.get(f"rival: {rival}")
+            if isinstance(other, tuple) and not name.startswith(("rival", "parser")):
+                row[f"x {rival.split()[0]}"] = f"{other[0] / seconds:.1f}"
+        if name in sizes:
+            row["file"] = f"{sizes[name] / 1e6:.0f} MB"
+        rows.append(row)
+    conditions = {
+        "threads": threads,
+        "cache": "warm",
+        "edges": lines,
+        "text": f"{os.path.getsize(source) / 1e6:.0f} MB",
+    }
+    report("convert edges", conditions, rows)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        if len(sys.argv) > 1:
+            given = os.path.abspath(sys.argv[1])
+        else:
+            from rmat import write_csv
+
+            given = os.path.join(folder, "edges.csv")
+            begin = time.perf_counter()
+            write_csv(given, 22, 16)
+            print(f"made {given} in {time.perf_counter() - begin:.0f} s")
+        main(given, folder)

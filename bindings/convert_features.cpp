@@ -1,0 +1,118 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
+#include "core/convert/feature_text.h"
+#include "core/convert/narrowing.h"
+
+namespace gz {
+
+using namespace nb::literals;
+
+namespace {
+
+// Texts of a file that need not be UTF-8.
+nb::object text_of(const std::string& bytes) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "replace"));
+}
+
+nb::tuple rows_of(FeatureRows&& rows) {
+  return nb::make_tuple(owned_array(std::move(rows.items)), owned_array(std::move(rows.ids)),
+                        owned_array(std::move(rows.lines)), rows.num_rows);
+}
+
+std::string_view as_text(const InputArray<std::uint8_t>& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+template <class Float>
+void bind_narrowing(nb::module_& m) {
+  m.def(
+      "narrow",
+      [](const InputArray<Float>& numbers, Dtype target) {
+        const auto in = as_span(numbers);
+        std::vector<std::uint8_t> out(in.size() * item_size(target));
+        const NarrowingLoss loss = without_gil([&] { return narrow(in, target, std::span(out)); });
+        return nb::make_tuple(owned_array(std::move(out)), loss);
+      },
+      "numbers"_a.noconvert(), "target"_a);
+  m.def(
+      "quantise",
+      [](const InputArray<Float>& numbers, std::size_t num_rows, std::size_t width) {
+        const auto in = as_span(numbers);
+        std::vector<std::uint8_t> out(in.size());
+        std::vector<float> scales(num_rows);
+        NarrowingLoss loss;
+        const std::size_t first_bad = without_gil(
+            [&] { return quantise(in, width, std::span(out), std::span(scales), loss); });
+        return nb::make_tuple(owned_array(std::move(out)), owned_array(std::move(scales)), loss,
+                              first_bad);
+      },
+      "numbers"_a.noconvert(), "num_rows"_a, "width"_a);
+}
+
+}  // namespace
+
+void bind_convert_features(nb::module_& m) {
+  nb::class_<FeatureTextOptions>(m, "FeatureTextOptions")
+      .def(nb::init<>())
+      .def_prop_rw(
+          "name",
+          [](const FeatureTextOptions& o) { return nb::bytes(o.name.data(), o.name.size()); },
+          [](FeatureTextOptions& o, const nb::bytes& name) { o.name = path_of(name); })
+      .def_rw("delimiter", &FeatureTextOptions::delimiter)
+      .def_rw("num_columns", &FeatureTextOptions::num_columns)
+      .def_rw("columns", &FeatureTextOptions::columns)
+      .def_rw("id_column", &FeatureTextOptions::id_column, nb::arg().none())
+      .def_rw("dtype", &FeatureTextOptions::dtype)
+      .def_rw("skip_bad_lines", &FeatureTextOptions::skip_bad_lines);
+
+  nb::class_<FeatureText>(m, "FeatureText")
+      .def_ro("num_lines", &FeatureText::num_lines)
+      .def_ro("num_bad", &FeatureText::num_bad)
+      .def_prop_ro(
+          "bad",
+          [](const FeatureText& text) {
+            nb::list bad;
+            for (const BadLine& line : text.bad) {
+              bad.append(nb::make_tuple(line.line, text_of(line.text), text_of(line.reason)));
+            }
+            return bad;
+          },
+          nb::sig("def bad(self) -> list[tuple[int, str, str]]"))
+      .def(
+          "take_pieces",
+          [](FeatureText& text) {
+            nb::list pieces;
+            for (FeatureRows& rows : text.pieces) pieces.append(rows_of(std::move(rows)));
+            text.pieces.clear();
+            return pieces;
+          },
+          nb::sig("def take_pieces(self) -> list[tuple[numpy.typing.NDArray[numpy.uint8], "
+                  "numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64], int]]"));
+
+  nb::class_<NarrowingLoss>(m, "NarrowingLoss")
+      .def_ro("max_error", &NarrowingLoss::max_error)
+      .def_ro("sum_of_squares", &NarrowingLoss::sum_of_squares)
+      .def_ro("measured", &NarrowingLoss::measured)
+      .def_ro("overflows", &NarrowingLoss::overflows)
+      .def_ro("minimum", &NarrowingLoss::minimum)
+      .def_ro("maximum", &NarrowingLoss::maximum);
+  bind_narrowing<float>(m);
+  bind_narrowing<double>(m);
+
+  m.def(
+      "parse_features",
+      [](const InputArray<std::uint8_t>& text, std::uint64_t lines_before, std::size_t num_pieces,
+         const FeatureTextOptions& options) {
+        const std::string_view view = as_text(text);
+        return without_gil([&] { return parse_features(view, lines_before, num_pieces, options); });
+      },
+      "text"_a.noconvert(), "lines_before"_a, "num_pieces"_a, "options"_a);
+}
+
+}  // namespace gz

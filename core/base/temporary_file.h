@@ -1,0 +1,37 @@
+// A file without a name: it is gone when the process is, however that ends.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+
+namespace gz {
+
+// Safe to use from many threads at once.
+class TemporaryFile {
+ public:
+  // Made in `folder` at the first write.
+  explicit TemporaryFile(std::string folder) : folder_(std::move(folder)) {}
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  // Appends and returns the offset the bytes are at. Throws IoError, for instance if the disk is
+  // full.
+  std::uint64_t append(std::span<const std::byte> bytes);
+  void read_exact_at(std::span<std::byte> out, std::uint64_t offset) const;
+  std::uint64_t size() const { return size_.load(); }
+
+ private:
+  int open_once();
+
+  std::string folder_;
+  std::mutex mutex_;
+  std::atomic<int> descriptor_{-1};
+  std::atomic<std::uint64_t> size_{0};
+};
+
+}  // namespace gz

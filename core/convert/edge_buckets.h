@@ -1,0 +1,235 @@
+// Edge records grouped by ranges of their key, in memory while a budget lasts, on disk after that.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/base/temporary_file.h"
+#include "core/convert/edge_record.h"
+
+namespace gz {
+
+// Memory for records that all sets of buckets of a conversion share.
+struct RecordMemory {
+  explicit RecordMemory(std::uint64_t limit_, std::size_t block_bytes_, std::string folder)
+      : limit(limit_), block_bytes(block_bytes_), spilled(std::move(folder)) {}
+
+  const std::uint64_t limit;
+  const std::size_t block_bytes;
+  std::atomic<std::uint64_t> used{0};
+  TemporaryFile spilled;
+};
+
+// A run of records of one bucket, as it was filled by one thread.
+struct RecordBlock {
+  std::uint32_t shift = 0;  // its keys are (bucket << shift) … ((bucket + 1) << shift) - 1
+  std::uint32_t bucket = 0;
+  bool wide = false;
+  std::uint32_t count = 0;
+  std::unique_ptr<std::byte[]> memory;  // null: in the temporary file, at
+  std::uint64_t offset = 0;
+};
+
+// One set per index. Keys are not known beforehand, so neither is the range of a bucket: it doubles
+// whenever a key comes that is beyond the last bucket, and blocks filled before that carry their
+// own.
+template <class Narrow>
+class EdgeBuckets {
+ public:
+  using Wide = typename Narrow::Wide;
+  static constexpr std::size_t kBuckets = 1024;
+
+  explicit EdgeBuckets(RecordMemory& memory) : memory_(memory) {}
+
+  // The blocks that one thread is filling. Borrow one, add records, give it back.
+  template <class Record>
+  struct Filling {
+    std::uint32_t shift = 0;
+    std::array<Record*, kBuckets> next{};
+    std::array<Record*, kBuckets> end{};
+    std::array<std::unique_ptr<std::byte[]>, kBuckets> blocks;
+  };
+
+  // Calls emit(put) with a put(record) that is safe on this thread until emit returns. All keys are
+  // at most `largest_key`.
+  template <class Record, class Emit>
+  void fill(std::uint64_t largest_key, Emit&& emit) {
+    auto filling = borrow<Record>();
+    while (largest_key >> filling->shift >= kBuckets) {
+      hand_over(*filling);
+      ++filling->shift;
+    }
+    emit([&](const Record& record) {
+      const auto bucket = static_cast<std::size_t>(record.key >> filling->shift);
+      Record*& next = filling->next[bucket];
+      if (next == filling->end[bucket]) start_block(*filling, bucket);
+      *next++ = record;
+    });
+    give_back(std::move(filling));
+  }
+
+  // No more records will come.
+  void close() {
+    for (auto& filling : narrow_) hand_over(*filling);
+    for (auto& filling : wide_) hand_over(*filling);
+    narrow_.clear();
+    wide_.clear();
+  }
+
+  bool has_wide() const { return has_wide_; }
+
+  // After close(): blocks by bucket, all for the one range that covers every key below `num_keys`.
+  struct Sorted {
+    std::uint32_t shift = 0;
+    std::vector<std::vector<RecordBlock>> buckets;
+  };
+  Sorted take(std::uint64_t num_keys) {
+    Sorted sorted;
+    for (const RecordBlock& block : blocks_) sorted.shift = std::max(sorted.shift, block.shift);
+    // A known number of nodes may ask for larger ranges than the keys that came.
+    while (num_keys > 0 && (num_keys - 1) >> sorted.shift >= kBuckets) ++sorted.shift;
+    sorted.buckets.resize(
+        num_keys == 0 ? 0 : static_cast<std::size_t>((num_keys - 1) >> sorted.shift) + 1);
+    for (RecordBlock& block : blocks_) {
+      const std::size_t bucket = block.bucket >> (sorted.shift - block.shift);
+      sorted.buckets[bucket].push_back(std::move(block));
+    }
+    blocks_.clear();
+    return sorted;
+  }
+
+  // Copies a block's records to `out`, which has room for block.count of them. `Record` is Wide as
+  // soon as there is one wide block.
+  template <class Record>
+  void peek(const RecordBlock& block, Record* out) {
+    if (block.wide == std::is_same_v<Record, Wide>) {
+      copy(block, out);
+    } else if constexpr (std::is_same_v<Record, Wide>) {
+      std::vector<Narrow> narrow(block.count);
+      copy(block, narrow.data());
+      for (std::size_t i = 0; i < narrow.size(); ++i) out[i] = narrow[i].widened();
+    }
+  }
+
+  // The same, and frees the block.
+  template <class Record>
+  void read(RecordBlock& block, Record* out) {
+    peek(block, out);
+    release(block);
+  }
+
+  // Puts records aside on disk, outside fill(): for buckets that are split.
+  template <class Record>
+  RecordBlock store(std::span<const Record> records) {
+    RecordBlock block;
+    block.wide = std::is_same_v<Record, Wide>;
+    block.count = static_cast<std::uint32_t>(records.size());
+    block.offset = memory_.spilled.append(std::as_bytes(records));
+    return block;
+  }
+
+ private:
+  template <class Record>
+  auto& pool() {
+    if constexpr (std::is_same_v<Record, Narrow>) {
+      return narrow_;
+    } else {
+      return wide_;
+    }
+  }
+
+  template <class Record>
+  std::unique_ptr<Filling<Record>> borrow() {
+    const std::lock_guard lock(mutex_);
+    auto& idle = pool<Record>();
+    if (idle.empty()) return std::make_unique<Filling<Record>>();
+    auto filling = std::move(idle.back());
+    idle.pop_back();
+    return filling;
+  }
+
+  template <class Record>
+  void give_back(std::unique_ptr<Filling<Record>> filling) {
+    const std::lock_guard lock(mutex_);
+    pool<Record>().push_back(std::move(filling));
+  }
+
+  template <class Record>
+  void start_block(Filling<Record>& filling, std::size_t bucket) {
+    auto& block = filling.blocks[bucket];
+    if (block) finish_block(filling, bucket);
+    if (!block) block = std::make_unique_for_overwrite<std::byte[]>(memory_.block_bytes);
+    auto* const records = reinterpret_cast<Record*>(block.get());
+    filling.next[bucket] = records;
+    filling.end[bucket] = records + memory_.block_bytes / sizeof(Record);
+  }
+
+  // The block stays in memory if the budget allows; else its bytes go to disk and it is used again.
+  template <class Record>
+  void finish_block(Filling<Record>& filling, std::size_t bucket) {
+    const auto* const records = reinterpret_cast<const Record*>(filling.blocks[bucket].get());
+    const auto count = static_cast<std::size_t>(filling.next[bucket] - records);
+    if (count == 0) return;
+    RecordBlock block;
+    block.shift = filling.shift;
+    block.bucket = static_cast<std::uint32_t>(bucket);
+    block.wide = std::is_same_v<Record, Wide>;
+    block.count = static_cast<std::uint32_t>(count);
+    const std::uint64_t bytes = memory_.block_bytes;
+    if (memory_.used.fetch_add(bytes) + bytes <= memory_.limit) {
+      block.memory = std::move(filling.blocks[bucket]);
+    } else {
+      memory_.used -= bytes;
+      block.offset = memory_.spilled.append(std::as_bytes(std::span(records, count)));
+    }
+    filling.next[bucket] = filling.end[bucket] = nullptr;
+    const std::lock_guard lock(mutex_);
+    has_wide_ = has_wide_ || block.wide;
+    blocks_.push_back(std::move(block));
+  }
+
+  template <class Record>
+  void hand_over(Filling<Record>& filling) {
+    for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
+      if (!filling.blocks[bucket]) continue;
+      finish_block(filling, bucket);
+      filling.blocks[bucket].reset();
+      filling.next[bucket] = filling.end[bucket] = nullptr;
+    }
+  }
+
+  template <class Record>
+  void copy(const RecordBlock& block, Record* out) {
+    const std::size_t bytes = block.count * sizeof(Record);
+    if (block.memory) {
+      std::memcpy(static_cast<void*>(out), block.memory.get(), bytes);
+    } else {
+      memory_.spilled.read_exact_at({reinterpret_cast<std::byte*>(out), bytes}, block.offset);
+    }
+  }
+
+  void release(RecordBlock& block) {
+    if (!block.memory) return;
+    block.memory.reset();
+    memory_.used -= memory_.block_bytes;
+  }
+
+  RecordMemory& memory_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Filling<Narrow>>> narrow_;
+  std::vector<std::unique_ptr<Filling<Wide>>> wide_;
+  std::vector<RecordBlock> blocks_;
+  bool has_wide_ = false;
+};
+
+}  // namespace gz

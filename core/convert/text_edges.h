@@ -1,0 +1,72 @@
+// Lines of text in, columns of edges out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/convert/text_format.h"
+
+namespace gz {
+
+// Which column of the text holds what, from 0.
+struct EdgeColumns {
+  std::size_t src = 0;
+  std::size_t dst = 1;
+  std::optional<std::size_t> weight;
+  std::optional<std::size_t> time;
+};
+
+// A line that is no edge, by its number in its file, from 1.
+struct BadLine {
+  std::uint64_t line = 0;
+  std::string text;    // cut to kShownText bytes
+  std::string reason;  // what was expected, what found
+};
+
+inline constexpr std::size_t kShownText = 80;
+inline constexpr std::size_t kMaxBadLines = 100;  // that are kept; the others are counted
+
+// A weight or time as a user may write it; `reason` is set to what is wrong unless it is set
+// already.
+float parse_weight(const std::string& field, std::string& reason);
+std::int64_t parse_time(const std::string& field, std::string& reason);
+
+// With its text cut so that it can be shown.
+BadLine make_bad_line(std::uint64_t line, std::string_view text, std::string reason);
+// The error of a bad line: file, line number, reason, text.
+[[noreturn]] void refuse_line(const std::string& name, const BadLine& bad);
+
+// Thrown for the first bad line where bad lines are errors; its number counts within the piece.
+struct BadLineError : std::runtime_error {
+  explicit BadLineError(BadLine bad) : std::runtime_error(bad.reason), bad(std::move(bad)) {}
+  BadLine bad;
+};
+
+// Columns of edges. Made once per thread and filled again for each piece, so that memory is not
+// given back and asked for all the time. The vectors are longer than `count`.
+struct ParsedEdges {
+  std::size_t count = 0;
+  std::vector<std::uint64_t> src;
+  std::vector<std::uint64_t> dst;
+  std::vector<float> weight;
+  std::vector<std::int64_t> time;
+  std::uint64_t lines = 0;  // blank ones and comments included
+  std::uint64_t num_bad = 0;
+  std::vector<BadLine> bad;  // the first of them
+};
+
+// Parses whole lines; kReadableBeyond bytes behind `text` must be readable. Ids are below 2^59,
+// weights finite and not negative. Throws BadLineError unless `skip_bad`.
+void parse_edges(std::string_view text, const TextFormat& format, const EdgeColumns& columns,
+                 bool skip_bad, ParsedEdges& out);
+
+// Parses the whole input on all threads and gives the number of edges: what reading alone costs.
+std::uint64_t count_edges(const TextInput& input, const TextFormat& format,
+                          const EdgeColumns& columns);
+
+}  // namespace gz

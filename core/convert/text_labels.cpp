@@ -1,0 +1,172 @@
+#include "core/convert/text_labels.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "core/base/error.h"
+
+namespace gz {
+namespace {
+
+constexpr std::size_t kPiece = 1 << 20;
+
+void append(LabelColumn& column, std::string_view label) {
+  column.bytes.insert(column.bytes.end(), label.begin(), label.end());
+  column.offsets.push_back(static_cast<std::int64_t>(column.bytes.size()));
+}
+
+void append(LabelColumn& all, const LabelColumn& part) {
+  const auto base = static_cast<std::int64_t>(all.bytes.size());
+  all.bytes.insert(all.bytes.end(), part.bytes.begin(), part.bytes.end());
+  for (std::size_t i = 1; i < part.offsets.size(); ++i)
+    all.offsets.push_back(base + part.offsets[i]);
+}
+
+class LabelParser {
+ public:
+  LabelParser(const TextFormat& format, const EdgeColumns& columns, bool skip_bad,
+              TextLabelledEdges& out)
+      : format_(format), columns_(columns), skip_bad_(skip_bad), out_(out) {}
+
+  void run(std::string_view text) {
+    while (!text.empty()) {
+      const std::size_t newline = text.find('\n');
+      std::string_view line = text.substr(0, newline);
+      text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
+      ++out_.lines;
+      if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+      parse(line);
+    }
+  }
+
+ private:
+  void parse(std::string_view line) {
+    const std::size_t start = line.find_first_not_of(" \t");
+    if (start == std::string_view::npos) return;
+    if (format_.comment.find(line[start]) != std::string::npos) return;
+    // Two plain fields without quotes or blanks need no copies.
+    if (format_.num_columns == 2 && line.find_first_of("\" \t") == std::string_view::npos &&
+        format_.delimiter != ' ') {
+      const std::size_t at = line.find(format_.delimiter);
+      if (at != std::string_view::npos &&
+          line.find(format_.delimiter, at + 1) == std::string_view::npos && at > 0 &&
+          at + 1 < line.size()) {
+        const std::string_view fields[2] = {line.substr(0, at), line.substr(at + 1)};
+        append(out_.src, fields[columns_.src]);
+        append(out_.dst, fields[columns_.dst]);
+        return;
+      }
+    }
+    parse_slowly(line);
+  }
+
+  void parse_slowly(std::string_view line) {
+    const auto fields = split_line(line, format_.delimiter);
+    std::string reason;
+    if (fields.size() != format_.num_columns) {
+      reason = concat("expected ", format_.num_columns, " columns, found ", fields.size());
+      refuse(line, std::move(reason));
+      return;
+    }
+    for (const std::size_t column : {columns_.src, columns_.dst}) {
+      if (fields[column].empty() && reason.empty())
+        reason = "expected a label, found an empty field";
+    }
+    const float weight = columns_.weight ? parse_weight(fields[*columns_.weight], reason) : 0;
+    const std::int64_t time = columns_.time ? parse_time(fields[*columns_.time], reason) : 0;
+    if (!reason.empty()) {
+      refuse(line, std::move(reason));
+      return;
+    }
+    append(out_.src, fields[columns_.src]);
+    append(out_.dst, fields[columns_.dst]);
+    if (columns_.weight) out_.weight.push_back(weight);
+    if (columns_.time) out_.time.push_back(time);
+  }
+
+  void refuse(std::string_view line, std::string reason) {
+    BadLine bad = make_bad_line(out_.lines, line, std::move(reason));
+    if (!skip_bad_) throw BadLineError(std::move(bad));
+    ++out_.num_bad;
+    if (out_.bad.size() < kMaxBadLines) out_.bad.push_back(std::move(bad));
+  }
+
+  const TextFormat& format_;
+  const EdgeColumns& columns_;
+  const bool skip_bad_;
+  TextLabelledEdges& out_;
+};
+
+void append(std::vector<std::int64_t>& all, const std::vector<std::int64_t>& part) {
+  all.insert(all.end(), part.begin(), part.end());
+}
+
+// Runs parse(text, edges) on every piece and joins what it gives in the order of the text.
+template <class Edges, class Parse>
+Edges parse_in_order(const TextInput& input, std::uint64_t begin, std::uint64_t lines_before,
+                     Parse parse) {
+  Edges all;
+  Turnstile turnstile;
+  for_each_piece(input, begin, kPiece, [&](const TextPiece& piece) {
+    Edges part;
+    std::optional<BadLine> failed;
+    try {
+      parse(piece.text, part);
+    } catch (BadLineError& error) {
+      failed = std::move(error.bad);
+    } catch (...) {
+      turnstile.abandon(piece.index);
+      throw;
+    }
+    turnstile.wait(piece.index);
+    if (failed) {
+      turnstile.abandon(piece.index);
+      failed->line += lines_before + all.lines;
+      refuse_line(input.name(), *failed);
+    }
+    for (BadLine& bad : part.bad) {
+      bad.line += lines_before + all.lines;
+      if (all.bad.size() < kMaxBadLines) all.bad.push_back(std::move(bad));
+    }
+    append(all.src, part.src);
+    append(all.dst, part.dst);
+    all.weight.insert(all.weight.end(), part.weight.begin(), part.weight.end());
+    all.time.insert(all.time.end(), part.time.begin(), part.time.end());
+    all.num_bad += part.num_bad;
+    all.lines += part.lines;
+    turnstile.pass(piece.index);
+  });
+  return all;
+}
+
+}  // namespace
+
+TextLabelledEdges parse_text_labels(const TextInput& input, std::uint64_t begin,
+                                    std::uint64_t lines_before, const TextFormat& format,
+                                    const EdgeColumns& columns, bool skip_bad) {
+  return parse_in_order<TextLabelledEdges>(input, begin, lines_before,
+                                           [&](std::string_view text, TextLabelledEdges& out) {
+                                             LabelParser(format, columns, skip_bad, out).run(text);
+                                           });
+}
+
+IntegerLabelledEdges parse_integer_labels(const TextInput& input, std::uint64_t begin,
+                                          std::uint64_t lines_before, const TextFormat& format,
+                                          const EdgeColumns& columns, bool skip_bad) {
+  return parse_in_order<IntegerLabelledEdges>(
+      input, begin, lines_before, [&](std::string_view text, IntegerLabelledEdges& out) {
+        static thread_local ParsedEdges edges;
+        parse_edges(text, format, columns, skip_bad, edges);
+        const auto count = static_cast<std::ptrdiff_t>(edges.count);
+        out.src.assign(edges.src.begin(), edges.src.begin() + count);
+        out.dst.assign(edges.dst.begin(), edges.dst.begin() + count);
+        if (columns.weight) out.weight.assign(edges.weight.begin(), edges.weight.begin() + count);
+        if (columns.time) out.time.assign(edges.time.begin(), edges.time.begin() + count);
+        out.lines = edges.lines;
+        out.num_bad = edges.num_bad;
+        out.bad = edges.bad;
+      });
+}
+
+}  // namespace gz

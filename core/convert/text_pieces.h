@@ -1,0 +1,103 @@
+// Text of any size cut into pieces of whole lines, so that many threads can parse it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/base/file.h"
+#include "core/convert/turnstile.h"
+
+namespace gz {
+
+// Bytes that can be read at any offset: a file, or a block of a stream.
+class TextInput {
+ public:
+  virtual ~TextInput() = default;
+  virtual const std::string& name() const = 0;  // opens error messages
+  virtual std::uint64_t size() const = 0;
+  // Fills `out` from byte `offset` on; the range lies inside the text.
+  virtual void read(std::span<char> out, std::uint64_t offset) const = 0;
+};
+
+class FileText final : public TextInput {
+ public:
+  explicit FileText(const std::string& path) : file_(path) {}
+  const std::string& name() const override { return file_.path(); }
+  std::uint64_t size() const override { return file_.size(); }
+  void read(std::span<char> out, std::uint64_t offset) const override {
+    file_.read_exact_at(std::as_writable_bytes(out), offset);
+  }
+
+ private:
+  File file_;
+};
+
+// Does not own the bytes.
+class MemoryText final : public TextInput {
+ public:
+  MemoryText(std::string name, std::string_view text) : name_(std::move(name)), text_(text) {}
+  const std::string& name() const override { return name_; }
+  std::uint64_t size() const override { return text_.size(); }
+  void read(std::span<char> out, std::uint64_t offset) const override {
+    text_.copy(out.data(), out.size(), offset);
+  }
+
+ private:
+  std::string name_;
+  std::string_view text_;
+};
+
+// Whole lines, the last one with its newline unless the text ends without one. At least
+// kReadableBeyond bytes behind `text` may be read (never trusted), so that a parser can load words.
+inline constexpr std::size_t kReadableBeyond = 32;
+
+struct TextPiece {
+  std::size_t index = 0;  // 0, 1, 2 … in the order of the text
+  std::string_view text;
+};
+
+// Calls body(piece) for every piece of input[begin, size), on the caller's and the pool's threads.
+// A piece is `piece_bytes` long, give or take a line; memory is that per thread. Pieces are started
+// in order, and the exception of the lowest one that throws reaches the caller.
+void for_each_piece(const TextInput& input, std::uint64_t begin, std::size_t piece_bytes,
+                    const std::function<void(const TextPiece&)>& body);
+
+// Lets each piece know how many rows and lines all pieces before it hold, while they are parsed at
+// the same time: publish() as soon as a piece is counted, then wait for the sums.
+class PieceCounts {
+ public:
+  struct Counts {
+    std::uint64_t rows = 0;
+    std::uint64_t lines = 0;
+  };
+
+  // The sums over the pieces before `piece`. Throws Turnstile::Abandoned if one of them failed.
+  Counts publish(std::size_t piece, Counts own) {
+    turnstile_.wait(piece);
+    const Counts before = total_;
+    total_.rows += own.rows;
+    total_.lines += own.lines;
+    turnstile_.pass(piece);
+    return before;
+  }
+  // For a piece that failed, instead of publish(): the same sums, then nobody passes any more.
+  Counts fail(std::size_t piece) {
+    turnstile_.wait(piece);
+    const Counts before = total_;
+    turnstile_.abandon(piece);
+    return before;
+  }
+  // The same without waiting.
+  void abandon(std::size_t piece) { turnstile_.abandon(piece); }
+  Counts total() const { return total_; }
+
+ private:
+  Turnstile turnstile_;
+  Counts total_;  // over the pieces that passed
+};
+
+}  // namespace gz

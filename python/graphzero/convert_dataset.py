@@ -1,0 +1,213 @@
+"""A whole data set, in whatever layout it came, to a data set folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from graphzero.convert import ConversionReport, convert_edges
+from graphzero.convert_features import convert_features
+from graphzero.dataset import EdgeTriple, type_text
+from graphzero.dataset_writer import DatasetWriter
+from graphzero.layouts import graphbolt, neo4j, ogb_binary, ogb_csv, processed, pyg
+from graphzero.layouts.plan import Labels, LayoutOptions, NodePlan, Plan, Typed, write_labels
+from graphzero.sources.array_file import ArrayFile
+
+# Those of folders, in the order they are tried.
+_LAYOUTS: dict[str, Any] = {
+    "graphbolt": graphbolt,
+    "ogb-binary": ogb_binary,
+    "ogb-csv": ogb_csv,
+    "processed": processed,
+    "neo4j": neo4j,
+}
+# What each leaves open, for the user to say.
+_CHOICES: dict[str, set[str]] = {
+    "graphbolt": {"task"},
+    "ogb-binary": {"split", "add_inverse_edge"},
+    "ogb-csv": {"split", "add_inverse_edge"},
+    "processed": {"num_nodes", "label"},
+    "neo4j": set(),
+    "pyg": {"num_nodes", "split"},
+}
+
+
+@dataclass(frozen=True)
+class DatasetReport:
+    """What was converted: a report per edge type, and what was found but left out."""
+
+    path: str
+    layout: str
+    nodes: Mapping[str, int]
+    edges: Mapping[EdgeTriple, ConversionReport]
+    ignored: tuple[str, ...]
+    seconds: float
+
+    def __str__(self) -> str:
+        lines = [f"{self.path}: converted from the {self.layout} layout in {self.seconds:.1f} s"]
+        lines += [f"  {name}: {count:,} nodes" for name, count in self.nodes.items()]
+        lines += [f"  {type_text(triple)}: {report.num_edges:,} edges" for triple, report in self.edges.items()]
+        lines += [f"  not converted: {text}" for text in self.ignored]
+        return "\n".join(lines)
+
+
+def convert_dataset(
+    source: Any,
+    folder: str | os.PathLike[str],
+    *,
+    format: str = "auto",
+    memory: int | str | None = None,
+    progress: bool = False,
+    overwrite: bool = False,
+    feature_dtype: Any = None,
+    **options: Any,
+) -> DatasetReport:
+    """Convert a data set folder of others, or a PyG object, to a graphzero data set.
+
+    Knows OGB (csv and binary), MAG240M and IGB (``processed``), GraphBolt (``metadata.yaml``, raw
+    form), Neo4j exports, and ``Data`` and ``HeteroData`` of PyG. Features become ``x``, labels ``y``
+    (whole numbers as int64, -1 where there is none), splits ``train``, ``valid`` and ``test``.
+
+    ``num_nodes``, ``split``, ``label``, ``task`` and ``add_inverse_edge`` say what a layout leaves
+    open. All other ``options`` go to :func:`convert_edges`. ``feature_dtype`` stores floating-point
+    features in another type. Edges are converted within ``memory``. The folder appears whole or not
+    at all.
+
+    >>> os.makedirs("mag/processed/paper___cites___paper")
+    >>> np.save("mag/processed/paper___cites___paper/edge_index.npy", [[0, 1], [1, 2]])
+    >>> convert_dataset("mag", "converted", num_nodes={"paper": 4}).nodes
+    {'paper': 4}
+    """
+    begin = time.perf_counter()
+    layout = _layout_of(source, format)
+    given = _choices(layout, options)
+    target = os.fsdecode(folder)
+    if layout != "pyg":
+        _refuse_overlap(os.fsdecode(source), target)
+    reports = {}
+    with DatasetWriter(target, overwrite=overwrite) as writer, _staging(writer.folder) as stage:
+        asked = LayoutOptions(**given, memory=memory, workspace=stage.workspace)
+        plan: Plan = pyg.read(source, asked) if layout == "pyg" else _LAYOUTS[layout].read(os.fsdecode(source), asked)
+
+        def features(attributes: Mapping[str, Any], node: NodePlan | None = None) -> dict[str, str]:
+            written = {}
+            for attribute, values in attributes.items():
+                values, own = _prepared(values, attribute, node, stage)
+                if feature_dtype is not None and attribute in ("x", "edge_attr"):
+                    own["dtype"] = feature_dtype
+                written[attribute] = stage(".gd")
+                convert_features(values, written[attribute], memory=memory, progress=progress, **own)
+            return written
+
+        for kind, node in plan.nodes.items():
+            paths = features(node.attributes, node)
+            writer.add_nodes(
+                paths, type=kind, num_nodes=node.num_nodes, label=node.label, num_classes=node.num_classes, ids=node.ids
+            )
+            stage.clear()
+        for triple, edge in plan.edges.items():
+            ends = plan.nodes[triple[0]].num_nodes, plan.nodes[triple[2]].num_nodes
+            graph = stage(".gl")
+            reports[triple] = convert_edges(
+                edge.source,
+                graph,
+                num_nodes=ends[0] if triple[0] == triple[2] else ends,
+                memory=memory,
+                progress=progress,
+                **{**edge.options, **options},
+            )
+            writer.add_edges(type=triple, graph=graph, attributes=features(edge.attributes))
+            stage.clear()
+        for split, of, ids in plan.splits:
+            writer.add_split(split, ids, of=of)
+        writer.set_metadata(**plan.metadata)
+    counts = {kind: node.num_nodes for kind, node in plan.nodes.items()}
+    return DatasetReport(target, layout, counts, reports, tuple(plan.ignored), time.perf_counter() - begin)
+
+
+def _layout_of(source: Any, format: str) -> str:
+    if format not in ("auto", "pyg", *_LAYOUTS):
+        raise ValueError(f"format: expected auto, pyg, {', '.join(_LAYOUTS)}, found {format!r}")
+    if not isinstance(source, (str, os.PathLike)):
+        if not pyg.recognises(source):
+            raise TypeError(f"source: expected a folder, or a PyG Data or HeteroData, found {type(source).__name__}")
+        return "pyg"
+    path = os.fsdecode(source)
+    if not os.path.isdir(path) or format == "pyg":
+        raise NotADirectoryError(f"{path}: expected the folder of a data set")
+    if format != "auto":
+        return format
+    for name, layout in _LAYOUTS.items():
+        if layout.recognises(path):
+            return name
+    there = ", ".join(sorted(os.listdir(path))[:8]) or "nothing"
+    raise ValueError(
+        f"{path}: expected a data set of {', '.join(_LAYOUTS)}, found {there}; "
+        "convert its parts with convert_edges and convert_features"
+    )
+
+
+def _choices(layout: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Take what is for the layout out of ``options``; refuse what it would not heed."""
+    names = set().union(*_CHOICES.values()) & options.keys()
+    given = {name: value for name in sorted(names) if (value := options.pop(name)) is not None}
+    for name in given:
+        if name not in _CHOICES[layout]:
+            heeded = ", ".join(sorted(_CHOICES[layout])) or "none"
+            raise ValueError(f"{name}: expected options of the {layout} layout, {heeded}, found {given[name]!r}")
+    return given
+
+
+def _refuse_overlap(source: str, target: str) -> None:
+    """Refuse to write where the input lies: replacing the folder would remove it."""
+    inside, outside = os.path.realpath(source), os.path.realpath(target)
+    if os.path.commonpath([inside, outside]) == outside:
+        raise ValueError(f"{target}: expected a folder that does not hold the source {source}")
+
+
+class _Stage:
+    """Names of files that wait to be taken over by the data set."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._count = 0
+        self.workspace = os.path.join(folder, "made")
+        os.makedirs(self.workspace)
+
+    def __call__(self, ending: str) -> str:
+        self._count += 1
+        return os.path.join(self._folder, f"{self._count}{ending}")
+
+    def clear(self) -> None:
+        """Remove what was taken over, and what it was made from."""
+        for entry in os.scandir(self._folder):
+            if entry.is_file():
+                os.remove(entry.path)
+
+
+@contextmanager
+def _staging(folder: str) -> Iterator[_Stage]:
+    """Give a folder inside the one that is being written; if anything fails, both go."""
+    place = os.path.join(folder, "staging")
+    yield _Stage(place)
+    shutil.rmtree(place)
+
+
+def _prepared(values: Any, attribute: str, node: NodePlan | None, stage: _Stage) -> tuple[Any, dict[str, Any]]:
+    """Turn what a layout found into what ``convert_features`` takes, with its options."""
+    if isinstance(values, Labels):
+        path = stage(".npy")
+        num_classes = write_labels(values, path)
+        if node is not None and attribute == node.label and node.num_classes is None:
+            node.num_classes = num_classes
+        return path, {}
+    if isinstance(values, Typed):
+        return values.source, {"dtype": values.dtype}
+    if isinstance(values, ArrayFile):
+        return (values.memmap(), {}) if values.member is None else (values.path, {"key": values.member})
+    return values, {}

@@ -1,0 +1,307 @@
+"""Id dictionaries: the labels of nodes, strings or sparse integers, and their ids 0 … N-1."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphzero import _core
+from graphzero.arrays import as_numpy, int64_vector, integer, plain
+from graphzero.memory import MemoryReport, byte_count, byte_text, memory_report
+from graphzero.mounted import Mounted, path_bytes, verify_if_asked
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+Kind = Literal["integer", "string"]
+
+_KINDS = {"integer": _core.LabelKind.INTEGER, "string": _core.LabelKind.STRING}
+
+# Labels turned into bytes at a time: text of Python takes more room than its bytes.
+_BLOCK = 1 << 18
+
+
+class IdDictionary(Mounted[_core.IdDictionary]):
+    """A mounted ``.gi`` file: which label has which id, both ways.
+
+    Ids are ranks: labels are sorted, integers by value, strings by their UTF-8 bytes. Opening costs
+    under a millisecond and no memory whatever the size.
+
+    >>> write_ids("movies.gi", ["tt0133093", "tt0068646", "tt0133093"])
+    >>> d = IdDictionary("movies.gi")
+    >>> len(d), d.index("tt0133093"), d.label(0), "tt0000001" in d
+    (2, 1, 'tt0068646', False)
+    >>> d.indices([["tt0133093", "tt0068646"], ["tt0133093", "tt0133093"]])
+    array([[1, 0],
+           [1, 1]])
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, verify: Literal["header", "full"] = "header") -> None:
+        name = os.fsdecode(path)
+        core = _core.IdDictionary(path_bytes(name))
+        verify_if_asked(name, verify, _core.verify_ids)
+        super().__init__(name, core)
+
+    @property
+    def kind(self) -> Kind:
+        """``"integer"`` or ``"string"``."""
+        return "integer" if self._core.kind is _core.LabelKind.INTEGER else "string"
+
+    def __len__(self) -> int:
+        return self._core.num_labels
+
+    def index(self, label: Any) -> int:
+        """Return the id of a label; a label that is not there is a ``KeyError``."""
+        if self.kind == "integer":
+            return int(self.indices([integer(label, "label")])[0])
+        if not isinstance(label, (str, bytes)):
+            raise TypeError(f"label: expected text, found {label!r}")
+        return int(self.indices([label])[0])
+
+    def indices(self, labels: Any, *, default: int | None = None) -> NDArray[np.int64]:
+        """Return the ids of labels, in an array of the same shape.
+
+        Takes lists, NumPy arrays, torch tensors and Arrow arrays. The first label that is not there is
+        named in a ``KeyError``, or gets ``default`` as its id.
+        """
+        core = self._core
+        packed = _packed(labels, self.kind, "labels")
+        if packed.integers is not None:
+            ids = core.translate_integers(packed.integers, default is None)
+        else:
+            ids = core.translate_strings(packed.bytes, packed.offsets, default is None)
+        ids = plain(ids)
+        if default is not None and default != -1:
+            ids[ids == -1] = default
+        return ids.reshape(packed.shape)
+
+    def label(self, id: int) -> int | str:
+        """Return the label of an id; one that is not there is an ``IndexError``."""
+        found: int | str = self.labels([integer(id, "id")])[0]
+        return int(found) if self.kind == "integer" else found
+
+    def labels(self, ids: Any) -> NDArray[Any]:
+        """Return the labels of ids: int64, or an array of Python strings."""
+        core = self._core
+        array = as_numpy(ids, "ids")
+        vector = int64_vector(array.reshape(-1), "ids")
+        if self.kind == "integer":
+            return plain(core.integers(vector)).reshape(array.shape)
+        out = np.empty(len(vector), dtype=object)
+        out[:] = core.strings(vector)
+        return out.reshape(array.shape)
+
+    def __contains__(self, label: object) -> bool:
+        try:
+            self.index(label)
+        except (KeyError, TypeError, ValueError, IndexError):
+            if self.closed:
+                raise
+            return False
+        return True
+
+    def memory_report(self) -> MemoryReport:
+        """Return :func:`graphzero.memory_report` for this file alone."""
+        return memory_report(self)
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return f"IdDictionary({self._path!r}, closed)"
+        return f"IdDictionary({self._path!r}: {len(self):,} {self.kind} labels, {byte_text(self.nbytes)})"
+
+
+class IdReport(NamedTuple):
+    """What a builder did: labels it was given, different ones among them, and how often memory was full."""
+
+    num_added: int
+    num_labels: int
+    num_runs: int
+
+
+class IdBuilder:
+    """Writes a ``.gi`` file from batches of labels in bounded memory.
+
+    Labels come in any order and as often as you like, such as both ends of every edge. What does not
+    fit ``memory`` goes, sorted, to a nameless file in ``tmp_dir``, by default the target's folder. The
+    result depends on the set of labels alone. It appears whole at :meth:`finish`, or not at all.
+
+    >>> with IdBuilder("users.gi", "integer", memory="64MB") as builder:
+    ...     builder.add([7_000_000_000, 12])
+    ...     builder.add([12, -3])
+    >>> IdDictionary("users.gi").labels([0, 1, 2])
+    array([        -3,         12, 7000000000])
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        kind: Kind,
+        *,
+        memory: int | str = "1GB",
+        tmp_dir: str | os.PathLike[str] | None = None,
+    ) -> None:
+        if kind not in _KINDS:
+            raise ValueError(f"kind: expected 'integer' or 'string', found {kind!r}")
+        self._path = os.fsdecode(path)
+        self._kind: Kind = kind
+        folder = b"" if tmp_dir is None else path_bytes(tmp_dir)
+        self._core: _core.IdBuilder | None = _core.IdBuilder(path_bytes(path), _KINDS[kind], byte_count(memory), folder)
+
+    def add(self, labels: Any) -> None:
+        """Add labels: a list, a NumPy array, a torch tensor or an Arrow array."""
+        core = self._open()
+        if self._kind == "integer" or not isinstance(labels, (list, np.ndarray)):
+            self._add(core, labels)
+            return
+        for start in range(0, len(labels), _BLOCK):
+            self._add(core, labels[start : start + _BLOCK])
+
+    def _add(self, core: _core.IdBuilder, labels: Any) -> None:
+        packed = _packed(labels, self._kind, "labels")
+        if packed.integers is not None:
+            core.add_integers(packed.integers)
+        else:
+            core.add_strings(packed.bytes, packed.offsets)
+
+    def finish(self) -> IdReport:
+        """Merge what was added and put the file in place."""
+        core = self._open()
+        self._core = None
+        report = core.finish()
+        return IdReport(report.num_added, report.num_labels, report.num_runs)
+
+    def abort(self) -> None:
+        """Leave the target as it was. May be repeated."""
+        self._core = None
+
+    def _open(self) -> _core.IdBuilder:
+        if self._core is None:
+            raise ValueError(f"{self._path}: the builder is finished")
+        return self._core
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None and self._core is not None:
+            self.finish()
+        self.abort()
+
+
+def write_ids(path: str | os.PathLike[str], labels: Any) -> None:
+    """Write the dictionary of labels that are in memory; repeated ones are kept once.
+
+    Takes text (lists, NumPy arrays of text or objects, Arrow arrays) and integers (the same and torch
+    tensors). An empty list makes a dictionary of strings.
+
+    >>> write_ids("sparse.gi", np.array([90, 10, 50, 10]))
+    >>> IdDictionary("sparse.gi").indices([10, 50, 90])
+    array([0, 1, 2])
+    """
+    with IdBuilder(path, kind_of(labels)) as builder:
+        builder.add(labels)
+
+
+def kind_of(labels: Any) -> Kind:
+    """Tell which kind of dictionary labels like these need."""
+    if _is_arrow(labels):
+        return "integer" if "int" in str(getattr(labels.type, "value_type", labels.type)) else "string"
+    dtype = getattr(labels, "dtype", None)
+    if dtype is not None and str(dtype) != "object":
+        return "integer" if "int" in str(dtype) else "string"
+    first = labels
+    while isinstance(first, (list, tuple, np.ndarray)) and len(first):
+        first = first[0]
+    return "integer" if isinstance(first, (int, np.integer)) else "string"
+
+
+class _Packed(NamedTuple):
+    """Labels as the core takes them."""
+
+    shape: tuple[int, ...]
+    integers: NDArray[np.int64] | None
+    bytes: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+
+_NO_BYTES = np.empty(0, dtype=np.uint8)
+_NO_OFFSETS = np.zeros(1, dtype=np.int64)
+
+
+def _packed(labels: Any, kind: Kind, name: str) -> _Packed:
+    if _is_arrow(labels):
+        if labels.null_count:
+            raise ValueError(f"{name}: expected no nulls, found {labels.null_count}")
+        if hasattr(labels.type, "value_type"):  # a dictionary of Arrow's own
+            labels = labels.cast(labels.type.value_type)
+        if kind == "string":
+            return _packed_arrow(labels, name)
+        labels = labels.to_numpy()
+    if kind == "integer":
+        array = as_numpy(labels, name)
+        if array.dtype == object:
+            array = _integers_of_objects(array, name)
+        return _Packed(array.shape, int64_vector(array.reshape(-1), name), _NO_BYTES, _NO_OFFSETS)
+    if isinstance(labels, list) and all(isinstance(label, (str, bytes)) for label in labels):
+        # Not through NumPy, which cuts NULs off the end of text and pads the rest.
+        flat, shape = labels, (len(labels),)
+    else:
+        array = _text_array(labels, name)
+        flat, shape = array.reshape(-1).tolist(), array.shape
+    return _Packed(shape, None, *_core.pack_labels(flat, name))
+
+
+def _text_array(labels: Any, name: str) -> NDArray[Any]:
+    if isinstance(labels, (str, bytes)):
+        raise TypeError(f"{name}: expected several labels, found one: {labels!r}")
+    if isinstance(labels, np.ndarray):
+        array = labels
+    elif isinstance(labels, (list, tuple)):
+        array = np.array(labels, dtype=object)
+    else:
+        array = as_numpy(labels, name)
+    if array.size and array.dtype.kind not in "OSUT":
+        raise TypeError(f"{name}: expected text, found {array.dtype}")
+    return array if array.size else array.astype(object)
+
+
+def _integers_of_objects(array: NDArray[Any], name: str) -> NDArray[np.int64]:
+    out = np.empty(array.shape, dtype=np.int64)
+    for at, value in enumerate(array.reshape(-1)):
+        number = integer(value, f"{name}[{at}]")
+        if not -(2**63) <= number < 2**63:
+            raise ValueError(f"{name}[{at}]: expected an integer of 64 bits, found {number}")
+        out.reshape(-1)[at] = number
+    return out
+
+
+def _is_arrow(labels: Any) -> bool:
+    return type(labels).__module__.split(".")[0] == "pyarrow"
+
+
+def _packed_arrow(labels: Any, name: str) -> _Packed:
+    """Take the buffers of an Arrow string array as they are."""
+    pa: Any = sys.modules["pyarrow"]  # loaded by whoever made the array
+    if isinstance(labels, pa.ChunkedArray):
+        labels = labels.combine_chunks()
+    if isinstance(labels, pa.ChunkedArray):  # where one array cannot hold it all
+        labels = pa.concat_arrays([chunk.cast(pa.large_string()) for chunk in labels.chunks])
+    if not (pa.types.is_large_string(labels.type) or pa.types.is_large_binary(labels.type)):
+        wide = pa.large_binary() if pa.types.is_binary(labels.type) else pa.large_string()
+        try:
+            labels = labels.cast(wide)
+        except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+            raise TypeError(f"{name}: expected text, found {labels.type}") from None
+    if len(labels) == 0:
+        return _Packed((0,), None, _NO_BYTES, _NO_OFFSETS)
+    _, offsets, data = labels.buffers()
+    starts = np.frombuffer(offsets, dtype=np.int64, count=len(labels) + 1, offset=8 * labels.offset)
+    content = _NO_BYTES if data is None else np.frombuffer(data, dtype=np.uint8)
+    return _Packed((len(labels),), None, content, starts)

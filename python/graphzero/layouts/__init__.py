@@ -1,0 +1,1 @@
+"""Folders and objects that hold a whole data set: what each layout means, before anything is converted."""

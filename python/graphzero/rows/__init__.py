@@ -1,0 +1,1 @@
+"""Rows of features, from whatever holds them to the file that will."""

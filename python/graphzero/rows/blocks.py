@@ -1,0 +1,77 @@
+"""A block of rows, and what every source of them is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Which columns make a row: one gives a vector, several a matrix.
+Columns: TypeAlias = "str | int | Sequence[str | int] | None"
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """A line of text that is no row, by its number from 1."""
+
+    line: int
+    text: str
+    reason: str
+
+
+@dataclass
+class Block:
+    """Rows in input order. ``ids`` and ``lines`` are set if each row says its own place."""
+
+    rows: NDArray[Any]
+    done: int  # bytes of the source that have been read
+    ids: NDArray[np.int64] | None = None
+    lines: NDArray[np.int64] | None = None
+    num_bad: int = 0
+    bad: list[BadLine] = field(default_factory=list)
+
+
+class FeatureSource(Protocol):
+    """Rows that can be read in blocks, without holding more than a few of them."""
+
+    name: str  # opens error messages
+    dtype: np.dtype[Any]
+    bfloat16: bool  # the items are bits of bfloat16, as uint16
+    row_shape: tuple[int, ...]
+    num_rows: int | None  # where it is known before reading
+    nbytes: int | None  # of the source, for progress
+
+    def blocks(self, block_bytes: int) -> Iterator[Block]:
+        """Read from the start, about ``block_bytes`` at a time."""
+        ...
+
+    def place(self, line: int) -> str:
+        """Say where a row stands: a line, or a number of a row."""
+        ...
+
+    def excerpts(self, lines: Iterable[int]) -> dict[int, str]:
+        """Return the texts at some lines, in one pass; none if rows are no text."""
+        ...
+
+
+def column_positions(columns: Columns, names: Sequence[str], count: int, name: str) -> list[int]:
+    """Resolve columns given by name or position."""
+    if columns is None:
+        return list(range(count))
+    listed = [columns] if isinstance(columns, (str, int)) else list(columns)
+    positions = [_position(column, names, count, name) for column in listed]
+    if len(set(positions)) < len(positions):
+        raise ValueError(f"{name}: columns: expected each column once, found {listed}")
+    return positions
+
+
+def _position(column: str | int, names: Sequence[str], count: int, name: str) -> int:
+    if isinstance(column, str) and column in names:
+        return names.index(column)
+    if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < count:
+        return int(column)
+    there = ", ".join(names) if names else f"0 to {count - 1}"
+    raise ValueError(f"{name}: columns: expected one of {there}, found {column!r}")

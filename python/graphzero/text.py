@@ -1,0 +1,133 @@
+"""Text files of edges: which there are, how they are compressed, and their bytes in blocks of whole lines."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import glob
+import gzip
+import lzma
+import os
+import queue
+import threading
+import zlib
+from collections.abc import Iterator
+from typing import IO, Any
+
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+
+
+def text_paths(source: Any) -> list[str] | None:
+    """Return the files that ``source`` names: one path, a list of them, or a glob, in sorted order."""
+    if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
+        return [os.fsdecode(item) for item in source]
+    if not isinstance(source, (str, os.PathLike)):
+        return None
+    path = os.fsdecode(source)
+    if os.path.exists(path) or not glob.has_magic(path):
+        return [path]
+    found = sorted(glob.glob(path, recursive=True))
+    if not found:
+        raise FileNotFoundError(f"{path}: no file matches")
+    return found
+
+
+def compression_of(path: str) -> str | None:
+    """Tell by the first bytes, not by the name. A pipe cannot be looked at and counts as plain."""
+    if not os.path.isfile(path):
+        return None
+    with open(path, "rb") as file:
+        start = file.read(6)
+    return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
+
+
+def open_text(path: str) -> IO[bytes]:
+    """Open a file for reading, decompressed on the way."""
+    compression = compression_of(path)
+    if compression == "gzip":
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    if compression == "bzip2":
+        return bz2.open(path, "rb")
+    if compression == "xz":
+        return lzma.open(path, "rb")
+    if compression == "zstd":
+        return _open_zstd(path)
+    return open(path, "rb")
+
+
+def _open_zstd(path: str) -> IO[bytes]:
+    try:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore]  # Python 3.14
+
+        return zstd.open(path, "rb")  # type: ignore[no-any-return, unused-ignore]
+    except ImportError:
+        pass
+    try:
+        import zstandard  # type: ignore[import-not-found, unused-ignore]
+
+        return zstandard.open(path, "rb")  # type: ignore[no-any-return, unused-ignore]
+    except ImportError:
+        pass
+    try:
+        import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]
+
+        return pyarrow.input_stream(path, compression="zstd")  # type: ignore[no-any-return, unused-ignore]
+    except ImportError:
+        raise ModuleNotFoundError(
+            f"{path}: is compressed with zstd, which needs Python 3.14 or: pip install zstandard"
+        ) from None
+
+
+def line_blocks(stream: IO[bytes], name: str, size: int) -> Iterator[bytes]:
+    """Yield the bytes of ``stream`` in blocks of whole lines, about ``size`` bytes each.
+
+    A thread reads and decompresses the next block while the caller works on the last one.
+    """
+    blocks: queue.Queue[bytes | BaseException | None] = queue.Queue(maxsize=1)
+    stopped = threading.Event()
+
+    def read() -> None:
+        try:
+            for block in _whole_lines(stream, size):
+                if not _put(blocks, block, stopped):
+                    return
+            _put(blocks, None, stopped)
+        except BaseException as error:  # handed to the consumer, whatever it is
+            _put(blocks, error, stopped)
+
+    reader = threading.Thread(target=read, name=f"graphzero reading {name}", daemon=True)
+    reader.start()
+    try:
+        while (block := blocks.get()) is not None:
+            if isinstance(block, (EOFError, OSError, zlib.error, lzma.LZMAError)):
+                raise OSError(f"{name}: cannot be decompressed, it is damaged or cut short: {block}") from block
+            if isinstance(block, BaseException):
+                raise block
+            yield block
+    finally:
+        stopped.set()
+        with contextlib.suppress(queue.Empty):
+            blocks.get_nowait()
+        reader.join()
+
+
+def _put(blocks: queue.Queue[Any], item: Any, stopped: threading.Event) -> bool:
+    while not stopped.is_set():
+        with contextlib.suppress(queue.Full):
+            blocks.put(item, timeout=0.1)
+            return True
+    return False
+
+
+def _whole_lines(stream: IO[bytes], size: int) -> Iterator[bytes]:
+    rest = b""
+    while data := stream.read(size):
+        data = bytes(data)
+        cut = data.rfind(b"\n") + 1
+        if cut == 0:
+            rest += data
+            continue
+        yield rest + data[:cut]
+        rest = data[cut:]
+    if rest:
+        yield rest
