@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from graphzero.convert import ConversionReport, convert_edges
+from graphzero.convert import BadLine, ConversionReport, convert_edges
 from graphzero.convert_features import convert_features
 from graphzero.dataset import EdgeTriple, type_text
 from graphzero.dataset_writer import DatasetWriter
 from graphzero.layouts import graphbolt, neo4j, ogb_binary, ogb_csv, processed, pyg
 from graphzero.layouts.plan import Labels, LayoutOptions, NodePlan, Plan, Typed, write_labels
+from graphzero.manifest import file_name
 from graphzero.sources.array_file import ArrayFile
 
 # Those of folders, in the order they are tried.
@@ -64,6 +67,7 @@ def convert_dataset(
     memory: int | str | None = None,
     progress: bool = False,
     overwrite: bool = False,
+    resume: bool = False,
     feature_dtype: Any = None,
     **options: Any,
 ) -> DatasetReport:
@@ -76,7 +80,9 @@ def convert_dataset(
     ``num_nodes``, ``split``, ``label``, ``task`` and ``add_inverse_edge`` say what a layout leaves
     open. All other ``options`` go to :func:`convert_edges`. ``feature_dtype`` stores floating-point
     features in another type. Edges are converted within ``memory``. The folder appears whole or not
-    at all.
+    at all. With ``resume=True`` the files that are finished when a run is killed or fails wait in a
+    hidden folder beside the target, and the next run with the same source and options goes on from
+    there.
 
     >>> os.makedirs("mag/processed/paper___cites___paper")
     >>> np.save("mag/processed/paper___cites___paper/edge_index.npy", [[0, 1], [1, 2]])
@@ -89,39 +95,47 @@ def convert_dataset(
     target = os.fsdecode(folder)
     if layout != "pyg":
         _refuse_overlap(os.fsdecode(source), target)
+    if resume and layout == "pyg":
+        raise ValueError("resume: expected a folder as the source, found an object, which ends with the process")
+    waiting = _waiting_folder(os.fsdecode(source), target, [layout, given, feature_dtype, options]) if resume else None
     reports = {}
-    with DatasetWriter(target, overwrite=overwrite) as writer, _staging(writer.folder) as stage:
+    with DatasetWriter(target, overwrite=overwrite) as writer, _staging(writer.folder, waiting) as stage:
         asked = LayoutOptions(**given, memory=memory, workspace=stage.workspace)
         plan: Plan = pyg.read(source, asked) if layout == "pyg" else _LAYOUTS[layout].read(os.fsdecode(source), asked)
 
-        def features(attributes: Mapping[str, Any], node: NodePlan | None = None) -> dict[str, str]:
+        def features(kind: str, attributes: Mapping[str, Any], node: NodePlan | None = None) -> dict[str, str]:
             written = {}
             for attribute, values in attributes.items():
                 values, own = _prepared(values, attribute, node, stage)
                 if feature_dtype is not None and attribute in ("x", "edge_attr"):
                     own["dtype"] = feature_dtype
-                written[attribute] = stage(".gd")
-                convert_features(values, written[attribute], memory=memory, progress=progress, **own)
+                written[attribute] = stage.file(f"{kind} {attribute}", ".gd")
+                if not os.path.exists(written[attribute]):
+                    convert_features(values, written[attribute], memory=memory, progress=progress, **own)
             return written
 
         for kind, node in plan.nodes.items():
-            paths = features(node.attributes, node)
+            paths = features(kind, node.attributes, node)
             writer.add_nodes(
                 paths, type=kind, num_nodes=node.num_nodes, label=node.label, num_classes=node.num_classes, ids=node.ids
             )
             stage.clear()
         for triple, edge in plan.edges.items():
             ends = plan.nodes[triple[0]].num_nodes, plan.nodes[triple[2]].num_nodes
-            graph = stage(".gl")
-            reports[triple] = convert_edges(
-                edge.source,
-                graph,
-                num_nodes=ends[0] if triple[0] == triple[2] else ends,
-                memory=memory,
-                progress=progress,
-                **{**edge.options, **options},
-            )
-            writer.add_edges(type=triple, graph=graph, attributes=features(edge.attributes))
+            graph = stage.file(" ".join(triple), ".gl")
+            report = stage.report(graph)
+            if report is None:
+                report = convert_edges(
+                    edge.source,
+                    graph,
+                    num_nodes=ends[0] if triple[0] == triple[2] else ends,
+                    memory=memory,
+                    progress=progress,
+                    **{**edge.options, **options},
+                )
+                stage.keep_report(graph, report)
+            reports[triple] = report
+            writer.add_edges(type=triple, graph=graph, attributes=features(" ".join(triple), edge.attributes))
             stage.clear()
         for split, of, ids in plan.splits:
             writer.add_split(split, ids, of=of)
@@ -171,37 +185,73 @@ def _refuse_overlap(source: str, target: str) -> None:
 
 
 class _Stage:
-    """Names of files that wait to be taken over by the data set."""
+    """Files that wait to be taken over by the data set, under names that a later run finds again."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, workspace: str, *, resumes: bool) -> None:
         self._folder = folder
-        self._count = 0
-        self.workspace = os.path.join(folder, "made")
-        os.makedirs(self.workspace)
+        self._resumes = resumes
+        self.workspace = workspace
+        os.makedirs(folder, exist_ok=True)
+        os.makedirs(workspace)
 
-    def __call__(self, ending: str) -> str:
-        self._count += 1
-        return os.path.join(self._folder, f"{self._count}{ending}")
+    def file(self, name: str, ending: str) -> str:
+        """Return where a file waits. If it is there, it is finished: files appear whole."""
+        return os.path.join(self._folder, file_name(name) + ending)
+
+    def report(self, graph: str) -> ConversionReport | None:
+        """Return what :meth:`keep_report` kept, if an earlier run finished this graph."""
+        try:
+            with open(f"{graph}.json", encoding="utf-8") as file:
+                kept = json.load(file)
+        except FileNotFoundError:
+            return None
+        kept["bad_lines"] = tuple(BadLine(**bad) for bad in kept["bad_lines"])
+        kept["unused_columns"] = tuple(kept["unused_columns"])
+        return ConversionReport(**kept) if os.path.exists(graph) else None
+
+    def keep_report(self, graph: str, report: ConversionReport) -> None:
+        """Keep the report of a finished graph for a later run."""
+        if self._resumes:
+            with open(f"{graph}.json", "w", encoding="utf-8") as file:
+                json.dump(asdict(report), file)
 
     def clear(self) -> None:
-        """Remove what was taken over, and what it was made from."""
+        """Remove what was taken over, and what it was made from, unless a later run may need it."""
+        if self._resumes:
+            return
         for entry in os.scandir(self._folder):
             if entry.is_file():
                 os.remove(entry.path)
 
 
 @contextmanager
-def _staging(folder: str) -> Iterator[_Stage]:
-    """Give a folder inside the one that is being written; if anything fails, both go."""
+def _staging(folder: str, waiting: str | None) -> Iterator[_Stage]:
+    """Give a folder for unfinished business; it goes when all is well, and stays for a resumed run if not."""
     place = os.path.join(folder, "staging")
-    yield _Stage(place)
+    stage = _Stage(waiting or place, os.path.join(place, "made"), resumes=waiting is not None)
+    yield stage
     shutil.rmtree(place)
+    if waiting is not None:
+        shutil.rmtree(waiting)
+
+
+def _waiting_folder(source: str, target: str, options: list[Any]) -> str:
+    """Name the folder of a run that can be resumed, after everything its results depend on."""
+    facts = [os.path.realpath(source), repr(options)]
+    for base, folders, names in os.walk(source):
+        folders.sort()
+        for name in sorted(names):
+            status = os.stat(os.path.join(base, name))
+            facts.append(f"{os.path.join(base, name)} {status.st_size} {status.st_mtime_ns}")
+    parent, name = os.path.split(os.path.abspath(target))
+    digest = hashlib.blake2b("\n".join(facts).encode(errors="surrogateescape"), digest_size=8).hexdigest()
+    return os.path.join(parent, f".{name}.{digest}.graphzero-resume")
 
 
 def _prepared(values: Any, attribute: str, node: NodePlan | None, stage: _Stage) -> tuple[Any, dict[str, Any]]:
     """Turn what a layout found into what ``convert_features`` takes, with its options."""
     if isinstance(values, Labels):
-        path = stage(".npy")
+        path = stage.file(f"labels {attribute}", ".npy")
         num_classes = write_labels(values, path)
         if node is not None and attribute == node.label and node.num_classes is None:
             node.num_classes = num_classes

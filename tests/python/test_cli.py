@@ -386,3 +386,47 @@ def test_a_mark_that_the_encoding_lacks_is_printed_all_the_same(tiny_gd):
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     shown = subprocess.run([*COMMAND, "verify", tiny_gd], capture_output=True, env=environment, check=False)
     assert (shown.returncode, shown.stdout[:7]) == (0, b"\\u2713 ")
+
+
+def test_convert_makes_edges_features_and_data_sets(tmp_path, capsys):
+    (tmp_path / "e.csv").write_text("src,dst,w\n0,1,0.5\n3,0,1.5\n")
+    (tmp_path / "x.csv").write_text("0.5,1\n2,3\n4,5\n6,7\n")
+    assert run(["convert", "e.csv", "g.gl", "--weight", "w", "--memory", "64MB"]) == 0
+    assert "g.gl: 2 edges over 4 nodes" in capsys.readouterr().out
+    assert gz.Graph("g.gl").weights.tolist() == [0.5, 1.5]
+    assert run(["convert", "e.csv", "u.gl", "--undirected", "--src", "1", "--dst", "0", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["num_edges"] == 4
+    assert run(["convert", "e.csv", "d.gl", "--dry-run"]) == 0
+    assert "rows            about 3" in capsys.readouterr().out
+    assert not (tmp_path / "d.gl").exists()
+    assert run(["convert", "x.csv", "x.gd", "--dtype", "float16", "--no-header"]) == 0
+    assert gz.FeatureStore("x.gd").dtype == "float16"
+    assert run(["convert", "e.csv", "e.csv", "both.gl"]) == 0
+    assert gz.Graph("both.gl").num_edges == 4
+    (tmp_path / "mag" / "processed" / "paper___cites___paper").mkdir(parents=True)
+    np.save("mag/processed/paper___cites___paper/edge_index.npy", [[0, 1], [1, 2]])
+    (tmp_path / "mag" / "processed" / "paper").mkdir()
+    np.save("mag/processed/paper/node_feat.npy", np.eye(3))
+    assert run(["convert", "mag", "ds", "--json"]) == 0
+    capsys.readouterr()
+    assert gz.open("ds").num_edges == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["missing.csv", "g.gl"], "missing.csv: "),
+        (["e.csv", "g.txt"], "g.txt: expected a name that ends in .gl or .gd, or a source that is a folder"),
+        (["e.csv", "g.gl", "--memory", "much"], "expected a size such as '2GB'"),
+        (["e.csv", "g.gl", "--src", "nope"], "e.csv: src: expected a column 'nope', found 2 columns"),
+        (["bad.csv", "g.gl"], "bad.csv: line 2: expected a node id, found 'x'"),
+    ],
+)
+def test_convert_says_what_is_wrong_in_one_line(tmp_path, capsys, arguments, message):
+    (tmp_path / "e.csv").write_text("0,1\n")
+    (tmp_path / "bad.csv").write_text("0,1\n1,x\n")
+    assert run(["convert", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith(f"graphzero: {message}")

@@ -382,3 +382,47 @@ def test_a_pickle_with_code_is_not_run():
     torch.save({"paper": os.getcwd}, "mag/meta.pt")
     with pytest.raises(gz.FormatError, match=r"mag/meta.pt: expected tensors and plain values, which load safely"):
         convert_dataset("mag", "out")
+
+
+def test_a_run_that_was_cut_off_is_resumed(tmp_path, monkeypatch):
+    if module.convert_edges is edges_in_memory:
+        return  # the stand-in has no report to keep
+    data_sets.mag240m(tmp_path / "mag")
+    real, real_features, calls = module.convert_edges, module.convert_features, []
+
+    def fail_at_the_second(source, path, **options):
+        calls.append(path)
+        if len(calls) == 2:
+            raise OSError("the power went")
+        return real(source, path, **options)
+
+    monkeypatch.setattr(module, "convert_edges", fail_at_the_second)
+    with pytest.raises(OSError, match="the power went"):
+        convert_dataset("mag", "ds", resume=True)
+    assert sorted(os.listdir())[1:] == ["mag"]
+    assert sorted(os.listdir())[0].endswith(".graphzero-resume")
+    monkeypatch.setattr(
+        module, "convert_edges", lambda *given, **options: calls.append("again") or real(*given, **options)
+    )
+    monkeypatch.setattr(module, "convert_features", lambda *given, **options: pytest.fail("features were finished"))
+    resumed = convert_dataset("mag", "ds", resume=True)
+    assert calls.count("again") == len(resumed.edges) - 1
+    assert sorted(os.listdir()) == ["ds", "mag"]
+    monkeypatch.setattr(module, "convert_features", real_features)
+    fresh = convert_dataset("mag", "fresh")
+    assert {kind: report.num_edges for kind, report in resumed.edges.items()} == {
+        kind: report.num_edges for kind, report in fresh.edges.items()
+    }
+    for ours, theirs in zip(gz.open("ds").stores(), gz.open("fresh").stores(), strict=True):
+        assert ours.fingerprint == theirs.fingerprint
+
+
+def test_a_changed_source_or_an_object_is_not_resumed(tmp_path):
+    data_sets.mag240m(tmp_path / "mag")
+    first = module._waiting_folder("mag", "ds", [])
+    assert first == module._waiting_folder("mag", "ds", [])
+    assert first != module._waiting_folder("mag", "ds", ["other options"])
+    os.utime(next(tmp_path.rglob("node_feat.npy")), ns=(1, 1))
+    assert first != module._waiting_folder("mag", "ds", [])
+    with pytest.raises(ValueError, match="resume: expected a folder as the source, found an object"):
+        convert_dataset(data_sets.pyg_data(), "ds", resume=True)

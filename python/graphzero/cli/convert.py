@@ -36,6 +36,7 @@ def convert(
     tmp_dir: Annotated[Path | None, typer.Option(help="Where to put what does not fit in memory.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads to use.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a data set folder.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a data set that was cut off.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only estimate rows, memory, disk and time.")] = False,
     json: JsonOption = False,
 ) -> int:
@@ -60,9 +61,11 @@ def convert(
             on_bad_line="skip" if skip_bad_lines else "error", progress=progress, dry_run=dry_run,
         )  # fmt: skip
     elif os.path.isdir(source[0]) and len(source) == 1:
-        report = gz.convert_dataset(source[0], target, memory=memory, progress=progress, overwrite=overwrite)
+        report = gz.convert_dataset(
+            source[0], target, memory=memory, progress=progress, overwrite=overwrite, resume=resume
+        )
     else:
-        raise typer.BadParameter(f"{target}: expected a name that ends in .gl or .gd, or a source that is a folder")
+        raise ValueError(f"{target}: expected a name that ends in .gl or .gd, or a source that is a folder")
     return _print(report, json)
 
 
