@@ -125,6 +125,8 @@ def test_a_60_gb_tensor_maps_on_a_smaller_machine(tmp_path):
     assert fs.get_data(119_999_999)[127] == 0
 
 
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
 def test_a_memory_cgroup_limit_is_seen_and_respected(tmp_path):
     from cgroups import limited_to
 
