@@ -178,6 +178,7 @@ def test_tables_give_columns_lists_and_ids():
         gz.convert_features(pa.table({"id": [1, 0, 1], "a": [1, 2, 3]}), "x.gd", id_column="id")
 
 
+@pytest.mark.no_tsan  # polars' own allocator does not bear it
 def test_data_frames_come_as_streams():
     polars = pytest.importorskip("polars")
     pytest.importorskip("pyarrow")

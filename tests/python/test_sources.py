@@ -13,7 +13,6 @@ from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.feather
@@ -348,11 +347,17 @@ def test_columns_of_arrow_files_are_chosen_by_name_or_position(path, write):
     assert read(path, src=1, dst=0, weight=2) == ([(v, u) for u, v in PAIRS], WEIGHT, None)
 
 
+def polars_frame():
+    import polars
+
+    return polars.from_arrow(TABLE)
+
+
 @pytest.mark.parametrize(
     "make",
     [
         lambda: TABLE,
-        lambda: pl.from_arrow(TABLE),
+        pytest.param(polars_frame, marks=pytest.mark.no_tsan),  # polars' own allocator does not bear it
         lambda: TABLE.to_reader(),
         lambda: pa.dataset.dataset(TABLE),
         lambda: TABLE.to_batches()[0],
