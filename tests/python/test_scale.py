@@ -100,6 +100,7 @@ def test_a_hole_is_refused_where_its_offsets_make_no_list(huge):
         huge.neighbors(8)
 
 
+@pytest.mark.no_tsan  # its shadow leaves less address space than the file asks for
 def test_opening_takes_neither_time_nor_memory(path, huge, tiny):
     before, start = gz.memory_report(tiny).anonymous, time.perf_counter()
     graphs = [gz.Graph(path) for _ in range(20)]

@@ -104,6 +104,7 @@ except (OSError, gz.FormatError) as error:
 
 
 @pytest.mark.no_asan
+@pytest.mark.no_tsan
 def test_faults_of_others_reach_their_handler(tmp_path):
     """A SIGBUS that is not ours kills as before, with faulthandler's traceback if that is on."""
     code = """
@@ -123,6 +124,7 @@ m[5000]
 
 
 @pytest.mark.no_asan
+@pytest.mark.no_tsan
 def test_a_bus_signal_sent_by_hand_still_kills(tmp_path):
     result = run("""
 import os, signal, graphzero as gz
