@@ -6,6 +6,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/error.h"
+#include "core/format/gi.h"
 #include "core/format/gl.h"
 #include "core/format/graphzero02.h"
 
@@ -71,6 +72,11 @@ GdLayout read_gd(const File& file) {
   if (magic == kGlMagic || magic == kGraphZero02GlMagic) {
     throw FormatError(
         path, "is a topology file (.gl), expected a feature file (.gd): open it with Graph");
+  }
+  if (magic == kGiMagic) {
+    throw FormatError(
+        path,
+        "is an id dictionary (.gi), expected a feature file (.gd): open it with IdDictionary");
   }
   const Container container = read_container(file, kGdMagic, &is_known);
   GdFields fields;

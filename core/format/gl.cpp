@@ -7,6 +7,7 @@
 #include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/format/gd.h"
+#include "core/format/gi.h"
 #include "core/format/graphzero02.h"
 
 namespace gz {
@@ -198,6 +199,11 @@ GlLayout read_gl(const File& file) {
     throw FormatError(
         file.path(),
         "is a feature file (.gd), expected a topology file (.gl): open it with FeatureStore");
+  }
+  if (magic == kGiMagic) {
+    throw FormatError(
+        file.path(),
+        "is an id dictionary (.gi), expected a topology file (.gl): open it with IdDictionary");
   }
   const Container container = read_container(file, kGlMagic, &is_known);
   return LayoutReader(file.path(), container).read();

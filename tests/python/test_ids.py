@@ -484,3 +484,10 @@ def test_labels_that_do_not_match_the_nodes_are_refused(tmp_path):
     with pytest.raises(ValueError, match="ids of 'movie': expected 3 labels, found 2"):
         writer.add_nodes({"year": [1, 2, 3]}, type="movie", ids=["a", "b", "a"])
     writer.abort()
+
+
+@pytest.mark.parametrize("store", [gz.Graph, gz.FeatureStore])
+def test_another_store_points_to_the_right_one(tmp_path, store):
+    gz.write_ids("labels.gi", ["a"])
+    with pytest.raises(gz.FormatError, match=r"labels.gi: is an id dictionary \(.gi\), .*: open it with IdDictionary"):
+        store("labels.gi")
