@@ -18,11 +18,12 @@ void raise(PyObject* type, const std::exception& error) {
   PyErr_SetObject(type, text(error.what()).ptr());
 }
 
-// Raises OSError(errno, message, path), which Python turns into FileNotFoundError and its siblings.
+// Raises what OSError(errno, message, path) makes: FileNotFoundError and its siblings. It is made
+// here because Python 3.10 would match an `except` clause against plain OSError otherwise.
 void raise_os_error(const gz::IoError& error) {
-  const nb::object arguments =
-      nb::make_tuple(error.code(), text(error.what()), text(error.path().c_str()));
-  PyErr_SetObject(PyExc_OSError, arguments.ptr());
+  const nb::object made =
+      nb::borrow(PyExc_OSError)(error.code(), text(error.what()), text(error.path().c_str()));
+  PyErr_SetObject(made.type().ptr(), made.ptr());
 }
 
 }  // namespace

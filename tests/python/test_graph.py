@@ -311,3 +311,13 @@ def test_the_file_does_not_depend_on_the_number_of_threads(tmp_path):
         gz.write_graph(f"{threads}.gl", src, dst)
     gz.set_num_threads(0)
     assert (tmp_path / "1.gl").read_bytes() == (tmp_path / "2.gl").read_bytes() == (tmp_path / "8.gl").read_bytes()
+
+
+def test_a_missing_file_is_caught_as_such(tmp_path):
+    """Python 3.10 compares the class an error was raised with, not the class of the error."""
+    try:
+        gz.Graph("missing.gl")
+    except FileNotFoundError as error:
+        assert (error.errno, error.filename) == (2, "missing.gl")
+    else:
+        pytest.fail("no error")
