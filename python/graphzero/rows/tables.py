@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero._core import FormatError
+from graphzero.arrow_files import ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
 from graphzero.rows.blocks import Block, Columns, column_positions
-from graphzero.sources.arrow import pyarrow
 
 
 class TableFeatures:
@@ -131,53 +131,23 @@ class TableFeatures:
 
 def parquet_features(path: str, *, columns: Columns, id_column: str | int | None) -> TableFeatures:
     """Read a Parquet file as a stream of record batches."""
-    arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
-
-    def opened() -> Any:
-        try:
-            return parquet.ParquetFile(path)
-        except arrow.ArrowInvalid as error:
-            raise FormatError(f"{path}: expected a Parquet file, found: {error}") from error
 
     def read(names: list[str], rows: int | None) -> Iterator[Any]:
-        with opened() as file:
-            try:
-                yield from file.iter_batches(batch_size=rows or 1, columns=names, use_threads=False)
-            except (arrow.ArrowInvalid, OSError) as error:
-                raise FormatError(f"{path}: expected a Parquet file that is whole, found: {error}") from error
+        return parquet_batches(path, names, rows or 1)
 
-    with opened() as file:
+    with open_parquet(path) as file:
         schema, count = file.schema_arrow, file.metadata.num_rows
     return TableFeatures(path, schema, count, os.stat(path).st_size, read, columns=columns, id_column=id_column)
 
 
 def ipc_features(path: str, *, columns: Columns, id_column: str | int | None) -> TableFeatures:
     """Read an Arrow or Feather file; it is mapped, not loaded."""
-    arrow = pyarrow()
-
-    def opened() -> Any:
-        mapped = arrow.memory_map(path)
-        try:
-            if mapped.read(6) == b"ARROW1":
-                return arrow.ipc.open_file(mapped)
-            mapped.seek(0)
-            return arrow.ipc.open_stream(mapped)
-        except arrow.ArrowInvalid as error:
-            raise FormatError(f"{path}: expected an Arrow file, found: {error}") from error
 
     def read(names: list[str], rows: int | None) -> Iterator[Any]:
-        reader = opened()
-        try:
-            if hasattr(reader, "num_record_batches"):
-                for i in range(reader.num_record_batches):
-                    yield reader.get_batch(i)
-            else:
-                yield from reader
-        except (arrow.ArrowInvalid, OSError) as error:
-            raise FormatError(f"{path}: expected an Arrow file that is whole, found: {error}") from error
+        return ipc_batches(path)
 
     size = os.stat(path).st_size
-    return TableFeatures(path, opened().schema, None, size, read, columns=columns, id_column=id_column)
+    return TableFeatures(path, open_ipc(path).schema, None, size, read, columns=columns, id_column=id_column)
 
 
 def stream_features(table: Any, *, columns: Columns, id_column: str | int | None) -> TableFeatures:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphzero._core import FormatError
+from graphzero.arrow_files import ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
 from graphzero.sources.batch import Column, EdgeBatch, checked_rows, column_name, edge_batch
 
 # Names that say which end is which; without a pair of them the first two columns are taken.
@@ -18,14 +17,6 @@ _USUAL_ENDS = (("src", "dst"), ("source", "target"), ("source", "destination"), 
 
 PARQUET = (".parquet", ".pq")
 IPC = (".arrow", ".ipc", ".feather", ".arrows")
-
-
-def pyarrow(module: str = "pyarrow") -> Any:
-    """Import pyarrow, or say how to get it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise ImportError(f"Parquet and Arrow data need pyarrow: pip install graphzero[arrow] ({error})") from error
 
 
 class ArrowSource:
@@ -132,52 +123,21 @@ def parquet_source(path: str, columns: tuple[Column, Column, Column, Column]) ->
     """Read a Parquet file, or a folder of them, as a stream of record batches."""
     if os.path.isdir(path):
         return dataset_source(pyarrow("pyarrow.dataset").dataset(path, format="parquet"), columns, name=path)
-    parquet = pyarrow("pyarrow.parquet")
-    arrow = pyarrow()
-
-    def opened() -> Any:
-        try:
-            return parquet.ParquetFile(path)
-        except arrow.ArrowInvalid as error:
-            raise FormatError(f"{path}: expected a Parquet file, found: {error}") from error
 
     def read(names: list[str], rows: int) -> Iterator[Any]:
-        with opened() as file:
-            try:
-                yield from file.iter_batches(batch_size=rows, columns=names, use_threads=False)
-            except (arrow.ArrowInvalid, OSError) as error:
-                raise FormatError(f"{path}: expected a Parquet file that is whole, found: {error}") from error
+        return parquet_batches(path, names, rows)
 
-    with opened() as file:
+    with open_parquet(path) as file:
         return ArrowSource(path, file.schema_arrow, file.metadata.num_rows, read, columns)
 
 
 def ipc_source(path: str, columns: tuple[Column, Column, Column, Column]) -> ArrowSource:
     """Read an Arrow IPC file or stream, or a Feather file; it is mapped, not loaded."""
-    arrow = pyarrow()
-
-    def opened() -> Any:
-        mapped = arrow.memory_map(path)
-        try:
-            if mapped.read(6) == b"ARROW1":
-                return arrow.ipc.open_file(mapped)
-            mapped.seek(0)
-            return arrow.ipc.open_stream(mapped)
-        except arrow.ArrowInvalid as error:
-            raise FormatError(f"{path}: expected an Arrow file, found: {error}") from error
 
     def read(names: list[str], rows: int) -> Iterator[Any]:
-        reader = opened()
-        try:
-            if hasattr(reader, "num_record_batches"):
-                for i in range(reader.num_record_batches):
-                    yield reader.get_batch(i)
-            else:
-                yield from reader
-        except (arrow.ArrowInvalid, OSError) as error:
-            raise FormatError(f"{path}: expected an Arrow file that is whole, found: {error}") from error
+        return ipc_batches(path)
 
-    return ArrowSource(path, opened().schema, None, read, columns)
+    return ArrowSource(path, open_ipc(path).schema, None, read, columns)
 
 
 def is_arrow_dataset(value: Any) -> bool:
