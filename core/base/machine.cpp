@@ -131,6 +131,12 @@ CgroupMemory cgroup_memory(const std::string& root) {
   return memory;
 }
 
+std::uint64_t thread_major_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  return static_cast<std::uint64_t>(usage.ru_majflt);
+}
+
 std::uint64_t available_memory() {
   std::uint64_t available = kilobytes_of("/proc/meminfo", "MemAvailable");
   const CgroupMemory group = cgroup_memory();

@@ -22,6 +22,9 @@ struct MemoryFacts {
 
 MemoryFacts memory_facts();
 
+// Page faults of the calling thread that had to wait for the device. A fraction of a microsecond.
+std::uint64_t thread_major_faults();
+
 struct CgroupMemory {
   std::optional<std::uint64_t> limit;
   std::optional<std::uint64_t> used;        // page cache included

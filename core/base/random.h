@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "core/base/logarithm.h"
+
 namespace gz {
 
 // SplitMix64's output function (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
@@ -28,16 +30,38 @@ constexpr Product128 multiply_wide(std::uint64_t a, std::uint64_t b) {
   return {static_cast<std::uint64_t>(product >> 64), static_cast<std::uint64_t>(product)};
 }
 
+// What draws are for: the first word of every key, so that a walk and a neighbourhood under the
+// same seed have nothing in common. The numbers are part of what a seed means.
+enum class Purpose : std::uint64_t { kNeighbors = 1, kWalks = 2, kNegatives = 3 };
+
+// Names a stream of draws: (seed, words...), for instance (seed, epoch, batch, hop, node). Keys of
+// equal length that differ in one word never get the same stream; others do with odds 2^-64.
+class Key {
+ public:
+  constexpr Key(std::uint64_t seed, std::initializer_list<std::uint64_t> words)
+      : state_(mix64(seed + kGoldenGamma)) {
+    for (const std::uint64_t word : words) state_ = with(word).state_;
+  }
+  constexpr Key(std::uint64_t seed, Purpose purpose)
+      : Key(seed, {static_cast<std::uint64_t>(purpose)}) {}
+
+  // This key with one more word: what a loop computes per node or per walk.
+  constexpr Key with(std::uint64_t word) const { return Key(mix64((state_ ^ word) + kGoldenGamma)); }
+
+  constexpr std::uint64_t state() const { return state_; }
+
+ private:
+  explicit constexpr Key(std::uint64_t state) : state_(state) {}
+  std::uint64_t state_;
+};
+
 // The stream of draws that belongs to one key. Draw i of a stream is mix64(key + (i + 1) * gamma),
 // which is SplitMix64 seeded with the key; docs/design/randomness.md has the test vectors.
 class Rng {
  public:
-  // The key of a draw is (seed, words...): for instance (seed, epoch, batch, hop, node). Keys of
-  // equal length that differ in one word never get the same stream; others do with odds 2^-64.
+  explicit constexpr Rng(Key key) : state_(key.state()) {}
   constexpr Rng(std::uint64_t seed, std::initializer_list<std::uint64_t> words)
-      : state_(mix64(seed + kGoldenGamma)) {
-    for (const std::uint64_t word : words) state_ = mix64((state_ ^ word) + kGoldenGamma);
-  }
+      : Rng(Key(seed, words)) {}
 
   constexpr std::uint64_t next() { return mix64(state_ += kGoldenGamma); }
 
@@ -55,6 +79,11 @@ class Rng {
 
   // Uniform over [0, 1): 53 bits.
   constexpr double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
+
+  // Exponential with mean 1; never 0 and never infinite.
+  double exponential() {
+    return -natural_log((static_cast<double>(next() >> 11) + 0.5) * 0x1.0p-53);
+  }
 
  private:
   std::uint64_t state_;

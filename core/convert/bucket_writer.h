@@ -14,7 +14,7 @@
 #include "core/convert/bucket_sorter.h"
 #include "core/convert/edge_buckets.h"
 #include "core/convert/index_output.h"
-#include "core/convert/turnstile.h"
+#include "core/base/turnstile.h"
 
 namespace gz {
 

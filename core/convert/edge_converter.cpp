@@ -13,7 +13,7 @@
 #include "core/convert/bucket_writer.h"
 #include "core/convert/edge_buckets.h"
 #include "core/convert/index_output.h"
-#include "core/convert/turnstile.h"
+#include "core/base/turnstile.h"
 #include "core/format/gl_writer.h"
 
 namespace gz {

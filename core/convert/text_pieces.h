@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "core/base/file.h"
-#include "core/convert/turnstile.h"
+#include "core/base/turnstile.h"
 
 namespace gz {
 

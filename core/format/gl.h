@@ -43,6 +43,9 @@ constexpr std::uint32_t gl_kind(Direction direction, GlRole role) {
   return static_cast<std::uint32_t>(role) + (direction == Direction::kIn ? 16 : 0);
 }
 
+// Stored sums of weights are this many entries apart: one cache line of weights.
+inline constexpr EdgeId kWeightStride = 16;
+
 // "out_indptr", "in_weights" …, or "kind 99" for a kind this version does not know.
 std::string gl_section_name(std::uint32_t kind);
 

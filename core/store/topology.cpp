@@ -1,8 +1,10 @@
 #include "core/store/topology.h"
 
+#include <cmath>
 #include <stdexcept>
 
 #include "core/base/error.h"
+#include "core/base/machine.h"
 #include "core/base/parallel.h"
 
 namespace gz {
@@ -72,6 +74,41 @@ EdgeRange Topology::checked_range(const Index& index, NodeId node) const {
                       range.begin, ", end ", range.end);
   }
   return range;
+}
+
+std::vector<double> Topology::build_weight_sums(const Index& index) const {
+  const auto count = static_cast<std::size_t>((num_edges() + kWeightStride - 1) / kWeightStride);
+  require_memory(count * sizeof(double), concat(path(), ": adding up its weights"));
+  std::vector<double> sums(count);
+  guarded(*mapping_, [&] {
+    parallel_for(index.indptr.size() - 1, [&](std::size_t node) {
+      const EdgeRange list = checked_range(index, static_cast<NodeId>(node));
+      double sum = 0;
+      for (EdgeId at = list.begin; at < list.end; ++at) {
+        if (at % kWeightStride == 0) sums[static_cast<std::size_t>(at / kWeightStride)] = sum;
+        const float weight = index.weights[static_cast<std::size_t>(at)];
+        if (!(std::isfinite(weight) && weight >= 0)) {
+          mapping_->check_intact();
+          throw FormatError(path(), "weight of entry ", at, ", an edge of node ", node,
+                            ": expected a finite number that is not negative, found ", weight);
+        }
+        sum += weight;
+      }
+    });
+  });
+  return sums;
+}
+
+std::span<const double> Topology::weight_sums(Direction direction) const {
+  const Index& wanted = index(direction);
+  if (wanted.weights.data() == nullptr) {
+    throw std::invalid_argument(
+        concat(path(), ": has no weights; write the graph with weight= to store them"));
+  }
+  std::vector<double>& built = built_sums_[&wanted == &*out_ ? 0 : 1];
+  const std::lock_guard lock(mutex_);
+  if (built.empty()) built = build_weight_sums(wanted);
+  return built;
 }
 
 EdgeRange Topology::edges_of(Direction direction, NodeId node) const {

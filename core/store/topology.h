@@ -4,13 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/file.h"
 #include "core/base/types.h"
 #include "core/format/gl.h"
+#include "core/store/warmth.h"
 
 namespace gz {
 
@@ -41,6 +44,9 @@ class Topology {
   const GlLayout& layout() const { return layout_; }
   const std::shared_ptr<const MappedFile>& mapping() const { return mapping_; }
 
+  // Shared by all who read this topology at random.
+  Warmth& warmth() const { return warmth_; }
+
   // Nodes that have a list in this direction, and nodes those lists name.
   NodeId num_nodes(Direction direction) const;
   NodeId num_neighbor_nodes(Direction direction) const;
@@ -49,6 +55,13 @@ class Topology {
   bool has(Direction direction) const;
   // Throws std::invalid_argument if the file does not store this index.
   const Index& index(Direction direction) const;
+
+  // Item j is the sum, in float64 and in list order, of the weights before entry j * kWeightStride
+  // in the list that holds this entry. A file that does not store them (GraphZero 0.2) gets them
+  // built at the first call: one pass over the weights, half a byte of memory per edge. Throws
+  // std::invalid_argument if the graph has no weights, FormatError if one of them is not finite or
+  // negative.
+  std::span<const double> weight_sums(Direction direction) const;
 
   // Throws std::out_of_range naming `node` if it has no list, FormatError if its offsets are
   // corrupt.
@@ -61,11 +74,15 @@ class Topology {
  private:
   Index view(const GlIndex& index) const;
   EdgeRange checked_range(const Index& index, NodeId node) const;
+  std::vector<double> build_weight_sums(const Index& index) const;
 
   GlLayout layout_;
   std::shared_ptr<const MappedFile> mapping_;
   std::optional<Index> out_;
   std::optional<Index> in_;
+  mutable Warmth warmth_;
+  mutable std::mutex mutex_;
+  mutable std::vector<double> built_sums_[2];  // by direction
 };
 
 }  // namespace gz

@@ -1,0 +1,97 @@
+// One index of a topology with its types known: what inner loops read, every step checked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/error.h"
+#include "core/base/types.h"
+#include "core/store/topology.h"
+
+namespace gz {
+
+// Cheap to copy. Node arguments are trusted; offsets and ids that come from the file are compared
+// with their bounds, and a bad one throws FormatError. Use inside guarded(*graph.mapping(), …), so
+// that pages which vanish are not blamed on the format.
+template <class Id>
+class IndexReader {
+ public:
+  // Throws std::invalid_argument if the file does not store this index.
+  IndexReader(const Topology& graph, Direction direction)
+      : graph_(&graph),
+        indptr_(graph.index(direction).indptr.data()),
+        indices_(reinterpret_cast<const Id*>(graph.index(direction).indices)),
+        edge_ids_(graph.index(direction).edge_ids),
+        wide_edge_ids_(graph.layout().edge_id_width == IdWidth::k8),
+        num_nodes_(graph.num_nodes(direction)),
+        num_neighbors_(graph.num_neighbor_nodes(direction)),
+        num_edges_(graph.num_edges()) {}
+
+  const Topology& graph() const { return *graph_; }
+  NodeId num_nodes() const { return num_nodes_; }
+  NodeId num_neighbor_nodes() const { return num_neighbors_; }
+  EdgeId num_edges() const { return num_edges_; }
+
+  const std::int64_t* offset_of(NodeId node) const { return indptr_ + node; }
+  const Id* entry(EdgeId position) const { return indices_ + position; }
+
+  void prefetch_range(NodeId node) const { __builtin_prefetch(indptr_ + node); }
+  void prefetch_entry(EdgeId position) const { __builtin_prefetch(indices_ + position); }
+  void prefetch_edge_id(EdgeId position) const {
+    if (edge_ids_ != nullptr) __builtin_prefetch(edge_id_address(position));
+  }
+
+  EdgeRange edges_of(NodeId node) const {
+    const EdgeRange range = {indptr_[node], indptr_[node + 1]};
+    if (range.begin < 0 || range.end < range.begin || range.end > num_edges_) [[unlikely]]
+      refuse_range(node, range);
+    return range;
+  }
+
+  NodeId neighbor(EdgeId position) const {
+    const auto node = static_cast<NodeId>(indices_[position]);
+    if (node < 0 || node >= num_neighbors_) [[unlikely]] refuse_id(position, node);
+    return node;
+  }
+
+  // Null: an entry's position is its edge id.
+  const std::byte* edge_id_address(EdgeId position) const {
+    return edge_ids_ == nullptr ? nullptr : edge_ids_ + position * (wide_edge_ids_ ? 8 : 4);
+  }
+  std::size_t edge_id_size() const { return wide_edge_ids_ ? 8 : 4; }
+
+  EdgeId edge_id(EdgeId position) const {
+    if (edge_ids_ == nullptr) return position;
+    return wide_edge_ids_ ? reinterpret_cast<const std::int64_t*>(edge_ids_)[position]
+                          : reinterpret_cast<const std::int32_t*>(edge_ids_)[position];
+  }
+
+ private:
+  [[noreturn, gnu::noinline]] void refuse_range(NodeId node, EdgeRange range) const {
+    graph_->mapping()->check_intact();
+    throw FormatError(graph_->path(), "corrupt indptr at node ", node,
+                      ": expected 0 <= begin <= end <= ", num_edges_, ", found begin ", range.begin,
+                      ", end ", range.end);
+  }
+  [[noreturn, gnu::noinline]] void refuse_id(EdgeId position, NodeId node) const {
+    graph_->mapping()->check_intact();
+    throw FormatError(graph_->path(), "corrupt indices at entry ", position,
+                      ": expected a node id below ", num_neighbors_, ", found ", node);
+  }
+
+  const Topology* graph_;
+  const std::int64_t* indptr_;
+  const Id* indices_;
+  const std::byte* edge_ids_;
+  bool wide_edge_ids_;
+  NodeId num_nodes_;
+  NodeId num_neighbors_;
+  EdgeId num_edges_;
+};
+
+// Throws std::out_of_range naming the first of `nodes` that is not below `num_nodes`, and its
+// position; `name` opens the message.
+void check_nodes(const Topology& graph, std::span<const NodeId> nodes, NodeId num_nodes,
+                 const char* name);
+
+}  // namespace gz

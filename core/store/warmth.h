@@ -1,0 +1,55 @@
+// Whether pages of a mapping are worth requesting before they are read.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/base/machine.h"
+
+namespace gz {
+
+// A request costs a system call, which is wasted on a page that is already there: fifty times the
+// price of the read. So work is done in stretches, and the faults of one decide about the next: as
+// long as nobody waits for the device nothing is requested; after a stretch that did, requests are
+// made for the next kPatience stretches, and then a stretch without them looks again. Results never
+// depend on it. Safe on many threads.
+class Warmth {
+ public:
+  // Asked once per stretch. Cold: request the pages first.
+  bool cold() {
+    int left = cold_stretches_.load(std::memory_order_relaxed);
+    while (left > 0) {
+      if (cold_stretches_.compare_exchange_weak(left, left - 1, std::memory_order_relaxed))
+        return true;
+    }
+    return false;
+  }
+
+  // Counts the faults of the calling thread between its construction and end().
+  class Stretch {
+   public:
+    explicit Stretch(Warmth& warmth) : warmth_(warmth), faults_(thread_major_faults()) {}
+    // `reads` is how many places were read: a few faults among many reads are no reason to ask.
+    // Returns whether it was cold.
+    bool end(std::uint64_t reads) {
+      const std::uint64_t now = thread_major_faults();
+      const bool cold = (now - faults_) * kFewOf > reads;
+      if (cold) warmth_.cold_stretches_.store(kPatience, std::memory_order_relaxed);
+      faults_ = now;
+      return cold;
+    }
+
+   private:
+    Warmth& warmth_;
+    std::uint64_t faults_;
+  };
+
+ private:
+  // A fault costs some 100 microseconds, a request one: at one fault in 50 reads both are even.
+  static constexpr std::uint64_t kFewOf = 50;
+  static constexpr int kPatience = 64;
+
+  std::atomic<int> cold_stretches_{0};
+};
+
+}  // namespace gz

@@ -1,0 +1,93 @@
+// Draws entries of a list in proportion to their weights, in O(log degree) and exactly.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "core/base/random.h"
+#include "core/base/types.h"
+#include "core/store/topology.h"
+
+namespace gz {
+
+// Sums are float64, of float32 weights added in list order: an entry of a hub with 2^24 neighbours
+// is drawn with its probability to within 2^-53 of 1. Entries of weight 0 are never drawn.
+class WeightedDraw {
+ public:
+  // Throws std::invalid_argument if the graph has no weights.
+  WeightedDraw(const Topology& graph, Direction direction)
+      : graph_(&graph),
+        weights_(graph.index(direction).weights.data()),
+        sums_(graph.weight_sums(direction).data()) {}
+
+  float weight(EdgeId position) const { return weights_[position]; }
+  const float* weight_address(EdgeId position) const { return weights_ + position; }
+
+  // The sum of the weights in `list` before `position`, which is in the list or at its end.
+  double sum_before(EdgeRange list, EdgeId position) const {
+    EdgeId at = position / kWeightStride * kWeightStride;
+    double sum = 0;
+    if (at > list.begin && at < list.end) {
+      sum = sums_[at / kWeightStride];
+    } else if (at > list.begin) {  // the list ends on a stride: that sum belongs to the next list
+      at -= kWeightStride;
+      sum = at > list.begin ? sums_[at / kWeightStride] : 0;
+    }
+    for (at = std::max(at, list.begin); at < position; ++at) sum += weights_[at];
+    return sum;
+  }
+
+  double total(EdgeRange list) const { return sum_before(list, list.end); }
+
+  // The entry at which the running sum of the list passes `target`, 0 <= target < total(list).
+  // Throws FormatError if there is none, as in a corrupt file.
+  EdgeId find(EdgeRange list, double target) const {
+    Search search = begin_search(list, target);
+    while (search.count > 0) narrow(search);
+    return finish_search(list, search);
+  }
+
+  // find() in steps, so that many searches can run side by side and wait for memory together:
+  // begin, narrow while count > 0 (each reads probe()), finish (reads from first()).
+  struct Search {
+    double target;
+    EdgeId low;    // sums before this one are not above the target
+    EdgeId count;  // sums still to be compared
+  };
+  Search begin_search(EdgeRange list, double target) const {
+    const EdgeId first = list.begin / kWeightStride + 1;
+    const EdgeId last = (list.end - 1) / kWeightStride;
+    return {target, first, std::max<EdgeId>(last - first + 1, 0)};
+  }
+  const double* probe(const Search& search) const { return sums_ + search.low + search.count / 2; }
+  void narrow(Search& search) const {
+    const EdgeId half = search.count / 2;
+    const bool above = sums_[search.low + half] > search.target;
+    search.low = above ? search.low : search.low + half + 1;
+    search.count = above ? half : search.count - half - 1;
+  }
+  EdgeId first(EdgeRange list, const Search& search) const {
+    return std::max(list.begin, (search.low - 1) * kWeightStride);
+  }
+  EdgeId finish_search(EdgeRange list, const Search& search) const {
+    EdgeId at = first(list, search);
+    double sum = at > list.begin ? sums_[search.low - 1] : 0;
+    for (; at < list.end; ++at) {
+      sum += weights_[at];
+      if (sum > search.target) return at;
+    }
+    refuse(list);
+  }
+  // Where total() will read: the last stored sum of the list, and the weights behind it.
+  const double* last_sum(EdgeRange list) const { return sums_ + (list.end - 1) / kWeightStride; }
+
+ private:
+  [[noreturn]] void refuse(EdgeRange list) const;
+
+  const Topology* graph_;
+  const float* weights_;
+  const double* sums_;
+};
+
+}  // namespace gz

@@ -1,0 +1,18 @@
+"""What a seed is: any integer of 64 bits, or nothing for fresh entropy."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from graphzero.arrays import integer
+
+
+def as_seed(seed: Any) -> int:
+    """Turn a user's ``seed`` into the core's 64 bits; ``None`` draws them from the operating system."""
+    if seed is None:
+        return secrets.randbits(64)  # not inherited: forked workers never repeat each other
+    number = integer(seed, "seed")
+    if not -(2**63) <= number < 2**64:
+        raise ValueError(f"seed: expected an integer of 64 bits, found {number}")
+    return number % 2**64
