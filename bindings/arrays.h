@@ -5,11 +5,13 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/base/buffer.h"
 #include "core/base/file.h"
 #include "core/base/types.h"
 
@@ -100,6 +102,15 @@ nb::ndarray<nb::numpy, Item, nb::ndim<1>> owned_array(std::vector<Item>&& items)
   auto* const held = new std::vector<Item>(std::move(items));
   nb::capsule keeper(held, [](void* p) noexcept { delete static_cast<std::vector<Item>*>(p); });
   return {held->data(), {held->size()}, keeper};
+}
+
+// The same for a buffer. Needs the GIL.
+template <class Item>
+nb::ndarray<nb::numpy, Item, nb::ndim<1>> owned_array(Buffer<Item>&& items) {
+  const std::size_t size = items.size();
+  Item* const held = items.release();
+  nb::capsule keeper(held, [](void* p) noexcept { std::free(p); });
+  return {held, {size}, keeper};
 }
 
 }  // namespace gz

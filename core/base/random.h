@@ -32,7 +32,7 @@ constexpr Product128 multiply_wide(std::uint64_t a, std::uint64_t b) {
 
 // What draws are for: the first word of every key, so that a walk and a neighbourhood under the
 // same seed have nothing in common. The numbers are part of what a seed means.
-enum class Purpose : std::uint64_t { kNeighbors = 1, kWalks = 2, kNegatives = 3 };
+enum class Purpose : std::uint64_t { kNeighbors = 1, kWalks = 2, kNegatives = 3, kFanout = 4 };
 
 // Names a stream of draws: (seed, words...), for instance (seed, epoch, batch, hop, node). Keys of
 // equal length that differ in one word never get the same stream; others do with odds 2^-64.
@@ -46,7 +46,9 @@ class Key {
       : Key(seed, {static_cast<std::uint64_t>(purpose)}) {}
 
   // This key with one more word: what a loop computes per node or per walk.
-  constexpr Key with(std::uint64_t word) const { return Key(mix64((state_ ^ word) + kGoldenGamma)); }
+  constexpr Key with(std::uint64_t word) const {
+    return Key(mix64((state_ ^ word) + kGoldenGamma));
+  }
 
   constexpr std::uint64_t state() const { return state_; }
 

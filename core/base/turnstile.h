@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <thread>
 
 namespace gz {
 
@@ -21,6 +23,11 @@ class Turnstile {
 
   // Throws Abandoned if a lower task gave up.
   void wait(std::size_t task) {
+    // Short tasks pass each other in less time than it takes to fall asleep and wake up.
+    for (int spin = 0; spin < kSpins; ++spin) {
+      if (next_.load(std::memory_order_acquire) == task) return;
+      std::this_thread::yield();
+    }
     std::unique_lock lock(mutex_);
     moved_.wait(lock, [&] { return next_ == task || (failed_ && *failed_ < task); });
     if (next_ != task) throw Abandoned();
@@ -40,9 +47,11 @@ class Turnstile {
   }
 
  private:
+  static constexpr int kSpins = 200;
+
   std::mutex mutex_;
   std::condition_variable moved_;
-  std::size_t next_ = 0;
+  std::atomic<std::size_t> next_{0};
   std::optional<std::size_t> failed_;
 };
 

@@ -50,7 +50,8 @@ class IndexReader {
 
   NodeId neighbor(EdgeId position) const {
     const auto node = static_cast<NodeId>(indices_[position]);
-    if (node < 0 || node >= num_neighbors_) [[unlikely]] refuse_id(position, node);
+    if (node < 0 || node >= num_neighbors_) [[unlikely]]
+      refuse_id(position, node);
     return node;
   }
 

@@ -6,8 +6,8 @@ namespace gz {
 
 void WeightedDraw::refuse(EdgeRange list) const {
   graph_->mapping()->check_intact();
-  throw FormatError(graph_->path(), "corrupt weights at entries ", list.begin, " to ",
-                    list.end - 1, ": their stored sums and their weights do not agree");
+  throw FormatError(graph_->path(), "corrupt weights at entries ", list.begin, " to ", list.end - 1,
+                    ": their stored sums and their weights do not agree");
 }
 
 }  // namespace gz

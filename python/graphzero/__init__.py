@@ -16,6 +16,7 @@ from graphzero.features import FeatureStore, write_features
 from graphzero.graph import Graph, Index, write_graph
 from graphzero.ids import IdDictionary, write_ids
 from graphzero.memory import MemoryReport, memory_report
+from graphzero.sampling import HeteroNeighborhood, Neighborhood, sample_neighbors
 from graphzero.threads import num_threads, set_num_threads
 from graphzero.verify import Check, verify
 
@@ -37,9 +38,11 @@ __all__ = [
     "FeatureStore",
     "FormatError",
     "Graph",
+    "HeteroNeighborhood",
     "IdDictionary",
     "Index",
     "MemoryReport",
+    "Neighborhood",
     "NodeType",
     "convert_csv_to_gd",
     "convert_csv_to_gl",
@@ -49,6 +52,7 @@ __all__ = [
     "memory_report",
     "num_threads",
     "open",
+    "sample_neighbors",
     "set_num_threads",
     "verify",
     "write_features",

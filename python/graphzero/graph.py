@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from graphzero import _core
 from graphzero.arrays import as_numpy, float32_vector, int64_vector, integer, plain
 from graphzero.memory import MemoryReport, byte_text, memory_report
 from graphzero.mounted import Mounted, one_path, path_bytes, verify_if_asked
+from graphzero.seeds import as_seed
 
 Direction = Literal["out", "in"]
 
@@ -191,6 +192,52 @@ class Graph(Mounted[_core.Topology]):
             raise ValueError(f"{self._path}: has no weights; write the graph with weight= to store them")
         return np.array(weights)
 
+    def sample_neighbours(self, start_node: int, K: int, *, seed: int | None = None) -> NDArray[np.int64]:
+        """Return ``K`` different out-neighbours of ``start_node``, or all if there are not more.
+
+        By edge, not by node: of parallel edges each may be drawn. Where there are not more than ``K``
+        they come in the order of the list.
+        """
+        fanout = min(_fanout(K), self.get_degree(start_node))
+        return self.batch_random_fanout([start_node], fanout, seed=seed)[0]
+
+    @overload
+    def batch_random_fanout(
+        self,
+        start_nodes: ArrayLike,
+        K: int,
+        *,
+        pad: int = ...,
+        return_counts: Literal[False] = ...,
+        seed: int | None = ...,
+    ) -> NDArray[np.int64]: ...
+
+    @overload
+    def batch_random_fanout(
+        self, start_nodes: ArrayLike, K: int, *, pad: int = ..., return_counts: Literal[True], seed: int | None = ...
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+
+    def batch_random_fanout(
+        self, start_nodes: ArrayLike, K: int, *, pad: int = -1, return_counts: bool = False, seed: int | None = None
+    ) -> Any:
+        """Return ``K`` different out-neighbours of each node as an ``(n, K)`` array.
+
+        A node with fewer gets all of them, in the order of its list, then ``pad``. Otherwise every subset
+        in every order is equally likely. ``return_counts=True`` also returns how many of each row are
+        neighbours. Weights are ignored.
+
+        >>> Graph(tiny_gl).batch_random_fanout([0, 2], 3)   # 0→1  0→2  1→2  3→0
+        array([[ 1,  2, -1],
+               [-1, -1, -1]])
+        """
+        nodes = int64_vector(start_nodes, "start_nodes")
+        fanout = _fanout(K)
+        rows, counts = _core.sample_fanout(
+            self._core, _core.Direction.OUT, nodes, fanout, integer(pad, "pad"), as_seed(seed)
+        )
+        table = plain(rows).reshape(len(nodes), fanout)
+        return (table, plain(counts)) if return_counts else table
+
     def memory_report(self) -> MemoryReport:
         """Return :func:`graphzero.memory_report` for this file alone."""
         return memory_report(self)
@@ -254,9 +301,16 @@ def write_graph(
         int64_vector(src, "src"),
         int64_vector(dst, "dst"),
         None if weight is None else float32_vector(weight, "weight"),
-        None if time is None else _times(time),
+        None if time is None else as_times(time, "time"),
         options,
     )
+
+
+def _fanout(value: Any) -> int:
+    count = integer(value, "K")
+    if count < 0:
+        raise ValueError(f"K: expected a number of neighbours that is not negative, found {count}")
+    return min(count, 2**62)
 
 
 def _node_count(value: Any) -> int:
@@ -266,10 +320,11 @@ def _node_count(value: Any) -> int:
     return count
 
 
-def _times(values: ArrayLike) -> NDArray[np.int64]:
-    array = as_numpy(values, "time")
-    if array.dtype.kind == "M":  # datetime64 of any unit: the count of that unit
+def as_times(values: ArrayLike, name: str) -> NDArray[np.int64]:
+    """Turn integers or datetime64 of any unit, which count in that unit, into times."""
+    array = as_numpy(values, name)
+    if array.dtype.kind == "M":
         if np.isnat(array).any():
-            raise ValueError(f"time[{int(np.argmax(np.isnat(array)))}]: expected a time, found NaT")
+            raise ValueError(f"{name}[{int(np.argmax(np.isnat(array)))}]: expected a time, found NaT")
         array = array.view(np.int64)
-    return int64_vector(array, "time")
+    return int64_vector(array, name)

@@ -1,0 +1,77 @@
+// Edges a sample must not contain: those whose existence is to be predicted.
+#pragma once
+
+#include <algorithm>
+#include <bitset>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/base/types.h"
+#include "core/store/index_reader.h"
+
+namespace gz {
+
+// Names edges by their ends, and where that is not enough (parallel edges) by their edge ids.
+struct EdgePairs {
+  std::span<const NodeId> src;
+  std::span<const NodeId> dst;
+  std::span<const EdgeId> edges;  // empty: all edges between the ends
+};
+
+class ExcludedEdges {
+ public:
+  // In the direction of the frontier: its nodes are the destinations when sampling `kIn`. With
+  // `reverse`, edges from dst to src are excluded too. Throws std::out_of_range for ids that are
+  // not nodes of `graph`, std::invalid_argument for arrays of different lengths.
+  ExcludedEdges(const Topology& graph, Direction direction, const EdgePairs& pairs, bool reverse);
+
+  bool empty() const { return pairs_.empty(); }
+
+  // The positions in `range`, part of the list of `node`, that are excluded, rising.
+  template <class Id>
+  void find(const IndexReader<Id>& reader, NodeId node, EdgeRange range,
+            std::vector<EdgeId>& holes) const {
+    holes.clear();
+    if (!maybe_[slot(node)]) return;
+    const auto first = std::lower_bound(pairs_.begin(), pairs_.end(), Pair{node, 0, -1});
+    for (auto pair = first; pair != pairs_.end() && pair->node == node; ++pair) {
+      EdgeId at = range.begin, end = range.end;
+      if (sorted_) {
+        const Id* const found = std::lower_bound(reader.entry(range.begin), reader.entry(range.end),
+                                                 static_cast<Id>(pair->neighbor));
+        at = found - reader.entry(0);
+      }
+      for (; at < end; ++at) {
+        const NodeId neighbor = reader.neighbor(at);
+        if (sorted_ && neighbor != pair->neighbor) break;
+        if (neighbor == pair->neighbor && (pair->edge < 0 || pair->edge == reader.edge_id(at)))
+          holes.push_back(at);
+      }
+    }
+    std::sort(holes.begin(), holes.end());
+    holes.erase(std::unique(holes.begin(), holes.end()), holes.end());
+  }
+
+ private:
+  struct Pair {
+    NodeId node;
+    NodeId neighbor;
+    EdgeId edge;  // -1: any
+    auto operator<=>(const Pair&) const = default;
+  };
+
+  // Almost no node of a frontier has an excluded edge: 8 kB of bits say so without a search.
+  static constexpr std::size_t kBits = 1 << 16;
+  static std::size_t slot(NodeId node) {
+    return mix64(static_cast<std::uint64_t>(node)) & (kBits - 1);
+  }
+
+  bool sorted_;  // by neighbour
+  std::vector<Pair> pairs_;
+  std::bitset<kBits> maybe_;
+};
+
+}  // namespace gz

@@ -1,0 +1,178 @@
+// Draws the neighbours of a stretch of the frontier: the part of sampling that waits for memory.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/buffer.h"
+#include "core/base/parallel.h"
+#include "core/base/random.h"
+#include "core/sample/candidates.h"
+#include "core/sample/excluded_edges.h"
+#include "core/sample/time_limit.h"
+#include "core/store/index_reader.h"
+#include "core/store/page_requests.h"
+
+namespace gz {
+
+// The nodes whose neighbours are drawn.
+struct Frontier {
+  std::vector<NodeId> nodes;
+  std::vector<std::int64_t> trees;  // disjoint samples: beside the nodes
+  std::int64_t first_local = 0;     // local id of nodes[0]
+};
+
+// What was drawn for a stretch of the frontier, node by node.
+struct Drawn {
+  Buffer<std::int64_t> counts;  // one per node
+  Buffer<NodeId> neighbors;
+  Buffer<EdgeId> edges;
+
+  void clear() {
+    counts.clear();
+    neighbors.clear();
+    edges.clear();
+  }
+};
+
+// Which entries of a list may be drawn. All of them, where nothing is set.
+struct Limits {
+  std::optional<TimeLimit> time;
+  std::span<const std::int64_t> seed_times;  // by tree
+  const ExcludedEdges* excluded = nullptr;
+};
+
+// One per thread at work: a pick keeps memory of its own.
+template <class Id, class Pick>
+class FrontierDraw {
+ public:
+  // A node's draws are keyed by `hop`, the node and, in disjoint samples, its tree.
+  FrontierDraw(IndexReader<Id> reader, Pick pick, const Limits& limits, EdgeId fanout, Key hop)
+      : reader_(reader), pick_(std::move(pick)), limits_(limits), fanout_(fanout), hop_(hop) {}
+
+  // Appends what nodes begin … end-1 of the frontier draw.
+  void draw(const Frontier& frontier, std::size_t begin, std::size_t end, Drawn& out) {
+    Warmth& warmth = reader_.graph().warmth();
+    bool cold = warmth.cold();
+    Warmth::Stretch stretch(warmth);
+    while (begin < end) {
+      const std::size_t next = cold ? end : std::min(end, begin + kGroup);
+      if (cold) request_offsets(frontier, begin, next);
+      for (std::size_t i = next; i < std::min(end, next + kGroup); ++i)
+        reader_.prefetch_range(frontier.nodes[i]);
+      positions_.clear();
+      for (std::size_t i = begin; i < next; ++i) pick(frontier, i, out);
+      if (cold) request_entries();
+      read_entries(out);
+      // Looked at once, after the first group: had it to wait for the device, the rest need not.
+      if (!cold && !looked_) cold = stretch.end(next - begin + 2 * positions_.size());
+      looked_ = true;
+      begin = next;
+    }
+    looked_ = false;
+  }
+
+ private:
+  // Frontier nodes whose memory reads are in flight together.
+  static constexpr std::size_t kGroup = 64;
+  // Beyond this many entries a group takes long enough to ask whether to stop.
+  static constexpr std::size_t kLong = 1 << 20;
+
+  void pick(const Frontier& frontier, std::size_t i, Drawn& out) {
+    const NodeId node = frontier.nodes[i];
+    const EdgeRange list = reader_.edges_of(node);
+    const std::size_t before = positions_.size();
+    if (list.size() > 0) {
+      Candidates candidates{list, list, {}, {}, false};
+      if (limits_.time) limit_time(frontier.trees[i], candidates);
+      if (limits_.excluded != nullptr) exclude(node, candidates);
+      Key key = hop_.with(static_cast<std::uint64_t>(node));
+      if (!frontier.trees.empty()) key = key.with(static_cast<std::uint64_t>(frontier.trees[i]));
+      pick_.pick(candidates, fanout_, key, positions_);
+    }
+    for (std::size_t j = before; j < positions_.size(); ++j) {
+      reader_.prefetch_entry(positions_[j]);
+      reader_.prefetch_edge_id(positions_[j]);
+    }
+    out.counts.push_back(static_cast<std::int64_t>(positions_.size() - before));
+  }
+
+  void limit_time(std::int64_t tree, Candidates& candidates) {
+    const std::int64_t newest = limits_.seed_times[static_cast<std::size_t>(tree)];
+    if (limits_.time->node_times.empty()) {
+      candidates.range = limits_.time->stretch(candidates.list, newest);
+    } else {
+      limits_.time->choose(reader_, candidates.list, newest, chosen_);
+      candidates.chosen = chosen_;
+      candidates.has_chosen = true;
+    }
+  }
+
+  void exclude(NodeId node, Candidates& candidates) {
+    limits_.excluded->find(reader_, node, candidates.range, holes_);
+    if (holes_.empty()) return;
+    if (candidates.has_chosen) {
+      std::erase_if(chosen_, [&](EdgeId position) {
+        return std::binary_search(holes_.begin(), holes_.end(), position);
+      });
+      candidates.chosen = chosen_;
+    } else {
+      candidates.holes = holes_;
+    }
+  }
+
+  void read_entries(Drawn& out) {
+    const std::size_t count = positions_.size();
+    NodeId* const neighbors = out.neighbors.extend(count);
+    EdgeId* const edges = out.edges.extend(count);
+    for (std::size_t j = 0; j < count; ++j) {
+      neighbors[j] = reader_.neighbor(positions_[j]);
+      edges[j] = reader_.edge_id(positions_[j]);
+    }
+    if (count > kLong) check_interrupt();
+  }
+
+  void request_offsets(const Frontier& frontier, std::size_t begin, std::size_t end) {
+    const MappedFile& mapping = *reader_.graph().mapping();
+    addresses_.clear();
+    for (std::size_t i = begin; i < end; ++i) {
+      addresses_.push_back(reader_.offset_of(frontier.nodes[i]));
+      addresses_.push_back(reader_.offset_of(frontier.nodes[i]) + 1);
+    }
+    request_scattered(mapping, addresses_);
+    const bool reads_lists =
+        Pick::kReadsLists || (limits_.time && !limits_.time->node_times.empty());
+    if (!reads_lists) return;
+    for (std::size_t i = begin; i < end; ++i) {
+      const EdgeRange list = reader_.edges_of(frontier.nodes[i]);
+      PageRequests(mapping, 0)
+          .touch(reader_.entry(list.begin), static_cast<std::size_t>(list.size()) * sizeof(Id));
+    }
+  }
+
+  void request_entries() {
+    addresses_.clear();
+    for (const EdgeId position : positions_.span()) {
+      addresses_.push_back(reader_.entry(position));
+      addresses_.push_back(reader_.edge_id_address(position));
+    }
+    request_scattered(*reader_.graph().mapping(), addresses_);
+  }
+
+  IndexReader<Id> reader_;
+  Pick pick_;
+  const Limits& limits_;
+  EdgeId fanout_;
+  Key hop_;
+  bool looked_ = false;
+  Buffer<EdgeId> positions_;
+  std::vector<EdgeId> holes_;
+  std::vector<EdgeId> chosen_;
+  std::vector<const void*> addresses_;
+};
+
+}  // namespace gz

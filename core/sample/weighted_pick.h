@@ -1,0 +1,154 @@
+// A candidate is drawn in proportion to its weight.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/buffer.h"
+#include "core/base/random.h"
+#include "core/sample/candidates.h"
+#include "core/sample/position_set.h"
+#include "core/sample/smallest.h"
+#include "core/sample/uniform_pick.h"
+#include "core/store/weighted_draw.h"
+
+namespace gz {
+
+// Throws std::invalid_argument naming the node whose list this is.
+[[noreturn]] void refuse_zero_weights(const Topology& graph, Direction direction, EdgeRange list);
+
+// Without replacement means one after the other, each in proportion to its weight among those left.
+// Entries of weight 0 are never picked, so a pick may be shorter than the fanout.
+class WeightedPick {
+ public:
+  static constexpr bool kReadsLists = false;
+
+  WeightedPick(const Topology& graph, Direction direction, bool replace)
+      : graph_(&graph), direction_(direction), draw_(graph, direction), replace_(replace) {}
+
+  // Throws std::invalid_argument if all weights of a whole list are 0.
+  void pick(const Candidates& candidates, EdgeId fanout, Key key, Buffer<EdgeId>& out) {
+    const EdgeId count = candidates.count();
+    if (count == 0 || fanout == 0) return;
+    const std::size_t before = out.size();
+    Rng rng(key);
+    if (fanout == kAllNeighbors || (!replace_ && count <= fanout)) {
+      for (EdgeId i = 0; i < count; ++i) {
+        const EdgeId position = candidates.at(i);
+        if (draw_.weight(position) > 0) out.push_back(position);
+      }
+    } else if (replace_) {
+      pick_with_replacement(candidates, fanout, rng, out);
+    } else {
+      pick_without_replacement(candidates, fanout, rng, out);
+    }
+    if (out.size() == before && candidates.is_whole())
+      refuse_zero_weights(*graph_, direction_, candidates.list);
+  }
+
+ private:
+  // Below this many candidates per pick, looking at each of them is cheaper than drawing until
+  // enough different ones have come.
+  static constexpr EdgeId kFewPerPick = 4;
+  // Draws per pick after which the weights are too uneven for it. Any limit leaves the law exact.
+  static constexpr EdgeId kTriesPerPick = 8;
+  // A window that weighs less than this part of the sums it is the difference of has lost digits.
+  static constexpr double kTooLight = 0x1.0p-20;
+
+  struct Window {
+    double below = 0;  // the weight of the list before the window
+    double total = 0;  // 0: cannot be drawn from by sums
+  };
+
+  Window window(const Candidates& candidates) const {
+    if (candidates.has_chosen) return {};
+    const double below = draw_.sum_before(candidates.list, candidates.range.begin);
+    const double above = draw_.sum_before(candidates.list, candidates.range.end);
+    if (above - below < above * kTooLight) return {};
+    return {below, above - below};
+  }
+
+  // Rounding, or a hole, may lead to an entry that is not a candidate: -1.
+  EdgeId try_draw(const Candidates& candidates, const Window& window, Rng& rng) const {
+    const double target = window.below + rng.uniform() * window.total;
+    if (target >= window.below + window.total) return -1;
+    const EdgeId position = draw_.find(candidates.list, target);
+    return candidates.is_whole() || candidates.contains(position) ? position : -1;
+  }
+
+  void pick_with_replacement(const Candidates& candidates, EdgeId fanout, Rng& rng,
+                             Buffer<EdgeId>& out) {
+    out.reserve(out.size() + static_cast<std::size_t>(fanout));
+    const Window part = window(candidates);
+    EdgeId tries = part.total > 0 ? fanout * kTriesPerPick : 0;
+    EdgeId picked = 0;
+    while (picked < fanout && tries-- > 0) {
+      const EdgeId position = try_draw(candidates, part, rng);
+      if (position < 0) continue;
+      out.push_back(position);
+      ++picked;
+    }
+    if (picked < fanout) scan_with_replacement(candidates, fanout - picked, rng, out);
+  }
+
+  // One draw after the other by looking at every candidate.
+  void scan_with_replacement(const Candidates& candidates, EdgeId fanout, Rng& rng,
+                             Buffer<EdgeId>& out) {
+    const EdgeId count = candidates.count();
+    double total = 0;
+    for (EdgeId i = 0; i < count; ++i) total += draw_.weight(candidates.at(i));
+    if (!(total > 0)) return;
+    for (EdgeId picked = 0; picked < fanout; ++picked) {
+      const double target = rng.uniform() * total;
+      double sum = 0;
+      for (EdgeId i = 0; i < count; ++i) {
+        const EdgeId position = candidates.at(i);
+        sum += draw_.weight(position);
+        if (sum > target) {
+          out.push_back(position);
+          break;
+        }
+      }
+    }
+  }
+
+  void pick_without_replacement(const Candidates& candidates, EdgeId fanout, Rng& rng,
+                                Buffer<EdgeId>& out) {
+    seen_.reset(static_cast<std::size_t>(fanout));
+    EdgeId picked = 0;
+    if (candidates.count() > fanout * kFewPerPick) {
+      const Window part = window(candidates);
+      EdgeId tries = part.total > 0 ? fanout * kTriesPerPick : 0;
+      while (picked < fanout && tries-- > 0) {
+        const EdgeId position = try_draw(candidates, part, rng);
+        if (position < 0 || !seen_.insert(position)) continue;
+        out.push_back(position);
+        ++picked;
+      }
+    }
+    if (picked < fanout) scan_without_replacement(candidates, fanout - picked, rng, out);
+  }
+
+  // The smallest exponential numbers with the weights as rates are picks without replacement
+  // (Efraimidis, Spirakis: Weighted Random Sampling with a Reservoir, IPL 2006).
+  void scan_without_replacement(const Candidates& candidates, EdgeId fanout, Rng& rng,
+                                Buffer<EdgeId>& out) {
+    smallest_.reset(static_cast<std::size_t>(fanout));
+    const EdgeId count = candidates.count();
+    for (EdgeId i = 0; i < count; ++i) {
+      const EdgeId position = candidates.at(i);
+      const float weight = draw_.weight(position);
+      const double rank = rng.exponential() / static_cast<double>(weight);
+      if (weight > 0 && !seen_.contains(position)) smallest_.offer(rank, position);
+    }
+    smallest_.take(out);
+  }
+
+  const Topology* graph_;
+  Direction direction_;
+  WeightedDraw draw_;
+  bool replace_;
+  PositionSet seen_;
+  Smallest<double> smallest_;
+};
+
+}  // namespace gz

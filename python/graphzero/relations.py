@@ -1,0 +1,70 @@
+"""What a sampler is given to sample from: one graph, several by edge type, or a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphzero.dataset import EDGE, NODE, Dataset, EdgeTriple
+from graphzero.graph import Graph
+
+
+@dataclass(frozen=True)
+class Relations:
+    """Graphs by edge type and the number of nodes of each type they join."""
+
+    graphs: Mapping[EdgeTriple, Graph]
+    num_nodes: Mapping[str, int]
+    is_hetero: bool
+
+    @property
+    def node_types(self) -> list[str]:
+        """The names of the kinds of node, in the order of the graphs that name them."""
+        return list(self.num_nodes)
+
+
+def as_relations(graph: Any) -> Relations:
+    """Read a user's ``graph`` argument."""
+    if isinstance(graph, Graph):
+        if not graph.bipartite:
+            return Relations({EDGE: graph}, {NODE: graph.num_nodes}, is_hetero=False)
+        raise ValueError(
+            f"{graph.path}: is bipartite; name its two types of node: {{('user', 'buys', 'item'): graph}}, not graph"
+        )
+    if isinstance(graph, Dataset):
+        graphs = {triple: kind.graph for triple, kind in graph.edges.items()}
+        counts = {name: kind.num_nodes for name, kind in graph.nodes.items()}
+        one_graph = not graph.is_hetero and len(graphs) == 1
+        if one_graph:
+            return as_relations(graph.graph)
+        return Relations(graphs, counts, is_hetero=True)
+    if isinstance(graph, Mapping):
+        return _named(graph)
+    raise TypeError(f"graph: expected a Graph, a Dataset or a mapping of edge types to Graphs, found {graph!r}")
+
+
+def _named(graphs: Mapping[Any, Any]) -> Relations:
+    counts: dict[str, int] = {}
+    read: dict[EdgeTriple, Graph] = {}
+    for key, graph in graphs.items():
+        triple = as_triple(key)
+        if not isinstance(graph, Graph):
+            raise TypeError(f"graph[{triple!r}]: expected a Graph, found {graph!r}")
+        read[triple] = graph
+        for name, found in ((triple[0], graph.num_src_nodes), (triple[2], graph.num_dst_nodes)):
+            if counts.setdefault(name, found) != found:
+                raise ValueError(
+                    f"{graph.path}: node type {name!r} of {triple}: expected {counts[name]} nodes, as in the graphs "
+                    f"before it, found {found}; write the graph with num_nodes="
+                )
+    if not read:
+        raise ValueError("graph: expected at least one edge type, found none")
+    return Relations(read, counts, is_hetero=True)
+
+
+def as_triple(key: Any) -> EdgeTriple:
+    """Read an edge type's name."""
+    if isinstance(key, (tuple, list)) and len(key) == 3 and all(isinstance(part, str) for part in key):
+        return (key[0], key[1], key[2])
+    raise TypeError(f"edge type: expected (source, relation, destination), found {key!r}")

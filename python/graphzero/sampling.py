@@ -1,0 +1,341 @@
+"""Neighbour sampling: the neighbourhood of some seeds, in the shape PyG's samplers return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphzero import _core
+from graphzero.arrays import int64_vector, integer, plain
+from graphzero.dataset import Dataset, EdgeTriple
+from graphzero.graph import Direction, Graph, as_direction, as_times
+from graphzero.relations import Relations, as_relations, as_triple
+from graphzero.seeds import as_seed
+
+IntArray = NDArray[np.int64]
+
+_SUBGRAPHS = {
+    "directional": _core.Subgraph.DIRECTIONAL,
+    "bidirectional": _core.Subgraph.BIDIRECTIONAL,
+    "induced": _core.Subgraph.INDUCED,
+}
+
+
+@dataclass(frozen=True)
+class Neighborhood:
+    """A sampled neighbourhood.
+
+    ``node`` holds global ids: the seeds as given, then new nodes hop by hop in order of discovery, each
+    once. ``row`` and ``col`` are places in ``node``; edge ``i`` leads from ``node[row[i]]`` to
+    ``node[col[i]]``, and its edge id is ``edge[i]``. Edges are grouped by hop. ``batch`` says in
+    disjoint samples which seed's tree a node belongs to.
+    """
+
+    node: IntArray
+    row: IntArray
+    col: IntArray
+    edge: IntArray
+    batch: IntArray | None
+    num_sampled_nodes: list[int]
+    num_sampled_edges: list[int] | None
+
+    @property
+    def edge_index(self) -> IntArray:
+        """``row`` above ``col``, as PyG's models take it."""
+        return np.stack([self.row, self.col])
+
+    def __repr__(self) -> str:
+        return f"Neighborhood({len(self.node):,} nodes, {len(self.row):,} edges, hops {self.num_sampled_nodes})"
+
+
+@dataclass(frozen=True)
+class HeteroNeighborhood:
+    """A sampled neighbourhood of several node and edge types: the fields of :class:`Neighborhood` by type."""
+
+    node: dict[str, IntArray]
+    row: dict[EdgeTriple, IntArray]
+    col: dict[EdgeTriple, IntArray]
+    edge: dict[EdgeTriple, IntArray]
+    batch: dict[str, IntArray] | None
+    num_sampled_nodes: dict[str, list[int]]
+    num_sampled_edges: dict[EdgeTriple, list[int]] | None
+
+    def __repr__(self) -> str:
+        nodes = ", ".join(f"{name} {len(ids):,}" for name, ids in self.node.items())
+        return f"HeteroNeighborhood({nodes}; {sum(map(len, self.row.values())):,} edges)"
+
+
+Fanouts = Sequence[int]
+Pairs = tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike]
+
+
+@overload
+def sample_neighbors(
+    graph: Graph,
+    seeds: ArrayLike,
+    fanouts: Fanouts,
+    *,
+    direction: Direction = ...,
+    replace: bool = ...,
+    weighted: bool = ...,
+    disjoint: bool = ...,
+    seed_time: ArrayLike | None = ...,
+    node_time: ArrayLike | None = ...,
+    temporal_strategy: Literal["uniform", "last"] = ...,
+    time_window: int | None = ...,
+    subgraph_type: Literal["directional", "bidirectional", "induced"] = ...,
+    exclude: Pairs | None = ...,
+    exclude_reverse: bool = ...,
+    method: Literal["neighbor", "labor"] = ...,
+    layer_dependency: bool = ...,
+    seed: int | None = ...,
+    epoch: int = ...,
+    batch: int = ...,
+) -> Neighborhood: ...
+
+
+@overload
+def sample_neighbors(
+    graph: Mapping[EdgeTriple, Graph] | Dataset,
+    seeds: Any,
+    fanouts: Fanouts | Mapping[EdgeTriple, Fanouts],
+    *,
+    direction: Direction = ...,
+    replace: bool = ...,
+    weighted: bool = ...,
+    disjoint: bool = ...,
+    seed_time: Any = ...,
+    node_time: Any = ...,
+    temporal_strategy: Literal["uniform", "last"] = ...,
+    time_window: int | None = ...,
+    subgraph_type: Literal["directional", "bidirectional", "induced"] = ...,
+    exclude: Any = ...,
+    exclude_reverse: bool = ...,
+    method: Literal["neighbor", "labor"] = ...,
+    layer_dependency: bool = ...,
+    seed: int | None = ...,
+    epoch: int = ...,
+    batch: int = ...,
+) -> Any: ...
+
+
+def sample_neighbors(
+    graph: Any,
+    seeds: Any,
+    fanouts: Any,
+    *,
+    direction: Direction = "in",
+    replace: bool = False,
+    weighted: bool = False,
+    disjoint: bool = False,
+    seed_time: Any = None,
+    node_time: Any = None,
+    temporal_strategy: Literal["uniform", "last"] = "uniform",
+    time_window: int | None = None,
+    subgraph_type: Literal["directional", "bidirectional", "induced"] = "directional",
+    exclude: Any = None,
+    exclude_reverse: bool = False,
+    method: Literal["neighbor", "labor"] = "neighbor",
+    layer_dependency: bool = False,
+    seed: int | None = None,
+    epoch: int = 0,
+    batch: int = 0,
+) -> Neighborhood | HeteroNeighborhood:
+    """Sample the neighbourhood of ``seeds``.
+
+    Draws ``fanouts[h]`` neighbours per node at hop ``h``, the first next to the seeds; ``-1`` keeps all
+    of them. ``direction="in"`` follows edges backwards, from a node to those that send it messages;
+    ``"out"`` follows them forwards. Edges always run from ``row`` to ``col``.
+
+    ``graph`` is a :class:`Graph`, or for heterogeneous samples a data set or a mapping of edge types to
+    graphs; then ``seeds`` is a dict by node type, ``fanouts`` a list for all edge types or a dict by edge
+    type, and the other arrays are dicts too.
+
+    :param replace: Draw with replacement.
+    :param weighted: Draw in proportion to the stored edge weights; edges of weight 0 are never drawn.
+    :param disjoint: Give every seed a tree of its own; ``batch`` tells them apart.
+    :param seed_time: One time per seed. Only edges up to that time are sampled, in the seed's whole tree;
+        makes the sample disjoint.
+    :param node_time: Times of all nodes. Compared with the seed's in place of the edges' own times.
+    :param temporal_strategy: ``"last"`` takes the newest neighbours instead of random ones.
+    :param time_window: Leave out what is older than ``seed_time - time_window``.
+    :param subgraph_type: ``"bidirectional"`` adds the reverse of each sampled edge, ``"induced"`` returns
+        every edge between sampled nodes.
+    :param exclude: Edges not to sample, as ``(src, dst)`` or ``(src, dst, edge_id)`` arrays; with
+        ``exclude_reverse`` also those from ``dst`` to ``src``.
+    :param method: ``"labor"`` lets nodes that share neighbours pick the same ones, so that a batch needs
+        fewer feature rows; with ``layer_dependency`` across hops, too.
+    :param seed: The same seed gives the same sample for any number of threads, on any machine; ``epoch``
+        and ``batch`` number the samples made with one seed. Without a seed every call differs.
+
+    >>> g = Graph(tiny_gl)                                  # 0→1  0→2  1→2  3→0
+    >>> hood = sample_neighbors(g, [2], [-1, -1])
+    >>> hood.node, hood.row, hood.col
+    (array([2, 0, 1, 3]), array([1, 2, 3, 1]), array([0, 0, 1, 2]))
+    >>> hood.num_sampled_nodes, hood.num_sampled_edges
+    ([1, 2, 1], [2, 2])
+    """
+    relations = as_relations(graph)
+    options = _core.NeighborOptions()
+    options.direction = as_direction(direction)
+    options.replace = bool(replace)
+    options.weighted = bool(weighted)
+    options.temporal = seed_time is not None
+    options.disjoint = bool(disjoint) or options.temporal
+    if temporal_strategy not in ("uniform", "last"):
+        raise ValueError(f"temporal_strategy: expected 'uniform' or 'last', found {temporal_strategy!r}")
+    options.last = temporal_strategy == "last"
+    options.time_window = None if time_window is None else integer(time_window, "time_window")
+    if subgraph_type not in _SUBGRAPHS:
+        raise ValueError(f"subgraph_type: expected one of {list(_SUBGRAPHS)}, found {subgraph_type!r}")
+    options.subgraph = _SUBGRAPHS[subgraph_type]
+    options.exclude_reverse = bool(exclude_reverse)
+    if method not in ("neighbor", "labor"):
+        raise ValueError(f"method: expected 'neighbor' or 'labor', found {method!r}")
+    options.labor = method == "labor"
+    options.layer_dependency = bool(layer_dependency)
+    options.seed = as_seed(seed)
+    options.epoch = as_seed(integer(epoch, "epoch"))
+    options.batch = as_seed(integer(batch, "batch"))
+    if node_time is not None and seed_time is None:
+        raise ValueError("node_time: expected seed_time with it: node times are compared with those of the seeds")
+
+    sampled_types, sampled_relations = _core.sample_neighbors(
+        _type_seeds(relations, seeds, seed_time, node_time),
+        _core_relations(relations, fanouts, exclude),
+        options,
+    )
+    found = _Found(relations, sampled_types, sampled_relations, direction, grouped=subgraph_type == "directional")
+    return found.hetero() if relations.is_hetero else found.homogeneous()
+
+
+def _by_type(values: Any, relations: Relations, name: str) -> dict[str, Any]:
+    """Return what belongs to each node type."""
+    if values is None:
+        return {}
+    if not relations.is_hetero:
+        return {relations.node_types[0]: values}
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{name}: expected a dict by node type, found {type(values).__name__}")
+    unknown = [key for key in values if key not in relations.num_nodes]
+    if unknown:
+        raise ValueError(f"{name}: no node type {unknown[0]!r}; there are {relations.node_types}")
+    return dict(values)
+
+
+def _type_seeds(relations: Relations, seeds: Any, seed_time: Any, node_time: Any) -> list[Any]:
+    if seeds is None:
+        raise TypeError("seeds: expected node ids, found None")
+    nodes = _by_type(seeds, relations, "seeds")
+    times = _by_type(seed_time, relations, "seed_time")
+    all_times = _by_type(node_time, relations, "node_time")
+    result = []
+    for name, count in relations.num_nodes.items():
+        ids = int64_vector(nodes.get(name, ()), "seeds" if not relations.is_hetero else f"seeds[{name!r}]")
+        given = all_times.get(name)
+        if given is not None:
+            given = as_times(given, "node_time")
+            if len(given) != count:
+                raise ValueError(f"node_time: expected {count} times, one per node, found {len(given)}")
+        result.append((ids, as_times(times[name], "seed_time") if name in times else None, given, count))
+    return result
+
+
+def _core_relations(relations: Relations, fanouts: Any, exclude: Any) -> list[Any]:
+    per_type = _by_edge_type(fanouts, relations, "fanouts")
+    missing = [triple for triple in relations.graphs if triple not in per_type]
+    if missing:
+        raise ValueError(f"fanouts: expected a list for every edge type, found none for {missing[0]}")
+    if not relations.is_hetero and exclude is not None:
+        excluded = {next(iter(relations.graphs)): exclude}
+    elif exclude is not None and not isinstance(exclude, Mapping):
+        raise TypeError(f"exclude: expected a dict by edge type, found {type(exclude).__name__}")
+    else:
+        excluded = _by_edge_type(exclude or {}, relations, "exclude")
+    types = {name: i for i, name in enumerate(relations.node_types)}
+    result = []
+    for triple, graph in relations.graphs.items():
+        result.append(
+            (
+                graph._core,
+                types[triple[0]],
+                types[triple[2]],
+                [integer(fanout, "fanouts") for fanout in per_type[triple]],
+                *_pairs(excluded.get(triple)),
+            )
+        )
+    return result
+
+
+def _by_edge_type(values: Any, relations: Relations, name: str) -> dict[EdgeTriple, Any]:
+    if not isinstance(values, Mapping):
+        if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+            raise TypeError(f"{name}: expected a number per hop, found {values!r}")
+        return {triple: list(values) for triple in relations.graphs}
+    read = {as_triple(key): value for key, value in values.items()}
+    unknown = [key for key in read if key not in relations.graphs]
+    if unknown:
+        raise ValueError(f"{name}: no edge type {unknown[0]}; there are {list(relations.graphs)}")
+    return read
+
+
+def _pairs(exclude: Any) -> tuple[IntArray | None, IntArray | None, IntArray | None]:
+    if exclude is None:
+        return None, None, None
+    if len(exclude) not in (2, 3):
+        raise ValueError(f"exclude: expected (src, dst) or (src, dst, edge_id), found {len(exclude)} arrays")
+    names = ("exclude sources", "exclude destinations", "exclude edge ids")
+    arrays = [int64_vector(values, name) for values, name in zip(exclude, names, strict=False)]
+    return arrays[0], arrays[1], arrays[2] if len(arrays) == 3 else None
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What the core returned, put under its names."""
+
+    relations: Relations
+    types: list[Any]
+    edges: list[Any]
+    direction: Direction
+    grouped: bool
+
+    def _ends(self, sampled: Any) -> tuple[IntArray, IntArray]:
+        near, far = plain(sampled[0]), plain(sampled[1])
+        return (far, near) if self.direction == "in" else (near, far)
+
+    def homogeneous(self) -> Neighborhood:
+        nodes, trees, per_hop = self.types[0]
+        row, col = self._ends(self.edges[0])
+        _, _, edge, edges_per_hop = self.edges[0]
+        return Neighborhood(
+            node=plain(nodes),
+            row=row,
+            col=col,
+            edge=plain(edge),
+            batch=None if trees is None else plain(trees),
+            num_sampled_nodes=per_hop,
+            num_sampled_edges=edges_per_hop if self.grouped else None,
+        )
+
+    def hetero(self) -> HeteroNeighborhood:
+        node_types = self.relations.node_types
+        edge_types = list(self.relations.graphs)
+        ends = [self._ends(sampled) for sampled in self.edges]
+        disjoint = self.types[0][1] is not None
+        return HeteroNeighborhood(
+            node={name: plain(sampled[0]) for name, sampled in zip(node_types, self.types, strict=True)},
+            row={triple: end[0] for triple, end in zip(edge_types, ends, strict=True)},
+            col={triple: end[1] for triple, end in zip(edge_types, ends, strict=True)},
+            edge={triple: plain(sampled[2]) for triple, sampled in zip(edge_types, self.edges, strict=True)},
+            batch={name: plain(sampled[1]) for name, sampled in zip(node_types, self.types, strict=True)}
+            if disjoint
+            else None,
+            num_sampled_nodes={name: sampled[2] for name, sampled in zip(node_types, self.types, strict=True)},
+            num_sampled_edges={triple: sampled[3] for triple, sampled in zip(edge_types, self.edges, strict=True)}
+            if self.grouped
+            else None,
+        )
