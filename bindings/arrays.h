@@ -5,7 +5,6 @@
 #include <nanobind/ndarray.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
@@ -107,10 +106,9 @@ nb::ndarray<nb::numpy, Item, nb::ndim<1>> owned_array(std::vector<Item>&& items)
 // The same for a buffer. Needs the GIL.
 template <class Item>
 nb::ndarray<nb::numpy, Item, nb::ndim<1>> owned_array(Buffer<Item>&& items) {
-  const std::size_t size = items.size();
-  Item* const held = items.release();
-  nb::capsule keeper(held, [](void* p) noexcept { std::free(p); });
-  return {held, {size}, keeper};
+  auto* const held = new Buffer<Item>(std::move(items));
+  nb::capsule keeper(held, [](void* p) noexcept { delete static_cast<Buffer<Item>*>(p); });
+  return {held->data(), {held->size()}, keeper};
 }
 
 }  // namespace gz

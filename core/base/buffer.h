@@ -3,13 +3,14 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdlib>
+#include <cstring>
 #include <new>
 #include <span>
 #include <type_traits>
 #include <utility>
 
 #include "core/base/machine.h"
+#include "core/base/recycled_memory.h"
 
 namespace gz {
 
@@ -21,7 +22,7 @@ class Buffer {
 
  public:
   Buffer() = default;
-  ~Buffer() { std::free(data_); }
+  ~Buffer() { take_back(block_); }
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
     swap(other);
@@ -30,62 +31,57 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  Item* data() const { return data_; }
+  Item* data() const { return static_cast<Item*>(block_.data); }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  Item* begin() const { return data_; }
-  Item* end() const { return data_ + size_; }
-  Item& operator[](std::size_t i) const { return data_[i]; }
-  std::span<const Item> span() const { return {data_, size_}; }
+  Item* begin() const { return data(); }
+  Item* end() const { return data() + size_; }
+  Item& operator[](std::size_t i) const { return data()[i]; }
+  std::span<const Item> span() const { return {data(), size_}; }
 
   void clear() { size_ = 0; }
 
   void reserve(std::size_t count) {
-    if (count > capacity_) grow(count);
+    if (count > block_.bytes / sizeof(Item)) grow(count);
   }
 
   // Room for `count` more items at the end, not yet set.
   Item* extend(std::size_t count) {
     reserve(size_ + count);
-    Item* const added = data_ + size_;
+    Item* const added = data() + size_;
     size_ += count;
     return added;
   }
 
   void push_back(Item item) { *extend(1) = item; }
 
+  // push_back() for which room has been made.
+  void push_reserved(Item item) { data()[size_++] = item; }
+
   // Drops items from the end.
   void shrink(std::size_t size) { size_ = size; }
-
-  // The memory, which the caller now frees with std::free. Null if nothing was ever stored.
-  Item* release() {
-    size_ = capacity_ = 0;
-    return std::exchange(data_, nullptr);
-  }
 
  private:
   static constexpr std::size_t kAskFrom = std::size_t{64} << 20;
 
   void swap(Buffer& other) {
-    std::swap(data_, other.data_);
+    std::swap(block_, other.block_);
     std::swap(size_, other.size_);
-    std::swap(capacity_, other.capacity_);
   }
 
-  void grow(std::size_t count) {
-    if (count > static_cast<std::size_t>(-1) / 2 / sizeof(Item)) throw std::bad_alloc();
-    const std::size_t capacity = std::max({count, capacity_ + capacity_ / 2, std::size_t{64}});
-    const std::size_t bytes = capacity * sizeof(Item);
-    if (bytes >= kAskFrom) require_memory(bytes - capacity_ * sizeof(Item), "holding a sample");
-    void* const moved = std::realloc(data_, bytes);
-    if (moved == nullptr) throw std::bad_alloc();
-    data_ = static_cast<Item*>(moved);
-    capacity_ = capacity;
+  [[gnu::noinline]] void grow(std::size_t count) {
+    if (count > static_cast<std::size_t>(-1) / 4 / sizeof(Item)) throw std::bad_alloc();
+    const std::size_t bytes =
+        std::max({count * sizeof(Item), block_.bytes + block_.bytes / 2, std::size_t{512}});
+    if (bytes >= kAskFrom) require_memory(bytes - block_.bytes, "holding a sample");
+    const MemoryBlock larger = hand_out(bytes);
+    if (size_ > 0) std::memcpy(larger.data, block_.data, size_ * sizeof(Item));
+    take_back(block_);
+    block_ = larger;
   }
 
-  Item* data_ = nullptr;
+  MemoryBlock block_;
   std::size_t size_ = 0;
-  std::size_t capacity_ = 0;
 };
 
 }  // namespace gz

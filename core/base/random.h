@@ -71,11 +71,9 @@ class Rng {
   // TOMACS 2019): multiply, and draw again in the rare sliver that would favour small values.
   // `bound` must not be 0.
   constexpr std::uint64_t below(std::uint64_t bound) {
-    Product128 product = multiply_wide(next(), bound);
-    if (product.low < bound) {
-      const std::uint64_t sliver = (0 - bound) % bound;
-      while (product.low < sliver) product = multiply_wide(next(), bound);
-    }
+    const Product128 product = multiply_wide(next(), bound);
+    if (product.low < bound) [[unlikely]]
+      return below_with_care(product, bound);
     return product.high;
   }
 
@@ -88,6 +86,13 @@ class Rng {
   }
 
  private:
+  [[gnu::noinline]] constexpr std::uint64_t below_with_care(Product128 product,
+                                                            std::uint64_t bound) {
+    const std::uint64_t sliver = (0 - bound) % bound;
+    while (product.low < sliver) product = multiply_wide(next(), bound);
+    return product.high;
+  }
+
   std::uint64_t state_;
 };
 

@@ -18,7 +18,8 @@ class OrderedPick {
  public:
   static constexpr bool kReadsLists = false;
 
-  void pick(const Candidates& candidates, EdgeId fanout, Key key, Buffer<EdgeId>& out) {
+  template <class Picked>
+  void pick(const Candidates& candidates, EdgeId fanout, Key key, Picked& out) {
     const std::size_t before = out.size();
     subset_.pick(candidates, fanout, key, out);
     if (candidates.count() <= fanout) return;

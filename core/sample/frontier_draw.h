@@ -13,6 +13,7 @@
 #include "core/base/random.h"
 #include "core/sample/candidates.h"
 #include "core/sample/excluded_edges.h"
+#include "core/sample/picked.h"
 #include "core/sample/time_limit.h"
 #include "core/store/index_reader.h"
 #include "core/store/page_requests.h"
@@ -52,24 +53,29 @@ class FrontierDraw {
  public:
   // A node's draws are keyed by `hop`, the node and, in disjoint samples, its tree.
   FrontierDraw(IndexReader<Id> reader, Pick pick, const Limits& limits, EdgeId fanout, Key hop)
-      : reader_(reader), pick_(std::move(pick)), limits_(limits), fanout_(fanout), hop_(hop) {}
+      : reader_(reader),
+        pick_(std::move(pick)),
+        limits_(limits),
+        fanout_(fanout),
+        hop_(hop),
+        picked_(reader) {}
 
   // Appends what nodes begin … end-1 of the frontier draw.
   void draw(const Frontier& frontier, std::size_t begin, std::size_t end, Drawn& out) {
     Warmth& warmth = reader_.graph().warmth();
     bool cold = warmth.cold();
     Warmth::Stretch stretch(warmth);
+    if (!cold) prefetch_ranges(frontier, begin, end);
     while (begin < end) {
       const std::size_t next = cold ? end : std::min(end, begin + kGroup);
       if (cold) request_offsets(frontier, begin, next);
-      for (std::size_t i = next; i < std::min(end, next + kGroup); ++i)
-        reader_.prefetch_range(frontier.nodes[i]);
-      positions_.clear();
+      prefetch_ranges(frontier, next, end);
+      picked_.clear();
       for (std::size_t i = begin; i < next; ++i) pick(frontier, i, out);
       if (cold) request_entries();
       read_entries(out);
       // Looked at once, after the first group: had it to wait for the device, the rest need not.
-      if (!cold && !looked_) cold = stretch.end(next - begin + 2 * positions_.size());
+      if (!cold && !looked_) cold = stretch.end(next - begin + 2 * picked_.size());
       looked_ = true;
       begin = next;
     }
@@ -82,23 +88,25 @@ class FrontierDraw {
   // Beyond this many entries a group takes long enough to ask whether to stop.
   static constexpr std::size_t kLong = 1 << 20;
 
+  // The first group from `begin` on.
+  void prefetch_ranges(const Frontier& frontier, std::size_t begin, std::size_t end) const {
+    for (std::size_t i = begin; i < std::min(end, begin + kGroup); ++i)
+      reader_.prefetch_range(frontier.nodes[i]);
+  }
+
   void pick(const Frontier& frontier, std::size_t i, Drawn& out) {
     const NodeId node = frontier.nodes[i];
     const EdgeRange list = reader_.edges_of(node);
-    const std::size_t before = positions_.size();
+    const std::size_t before = picked_.size();
     if (list.size() > 0) {
       Candidates candidates{list, list, {}, {}, false};
       if (limits_.time) limit_time(frontier.trees[i], candidates);
       if (limits_.excluded != nullptr) exclude(node, candidates);
       Key key = hop_.with(static_cast<std::uint64_t>(node));
       if (!frontier.trees.empty()) key = key.with(static_cast<std::uint64_t>(frontier.trees[i]));
-      pick_.pick(candidates, fanout_, key, positions_);
+      pick_.pick(candidates, fanout_, key, picked_);
     }
-    for (std::size_t j = before; j < positions_.size(); ++j) {
-      reader_.prefetch_entry(positions_[j]);
-      reader_.prefetch_edge_id(positions_[j]);
-    }
-    out.counts.push_back(static_cast<std::int64_t>(positions_.size() - before));
+    out.counts.push_back(static_cast<std::int64_t>(picked_.size() - before));
   }
 
   void limit_time(std::int64_t tree, Candidates& candidates) {
@@ -126,12 +134,13 @@ class FrontierDraw {
   }
 
   void read_entries(Drawn& out) {
-    const std::size_t count = positions_.size();
+    const std::size_t count = picked_.size();
     NodeId* const neighbors = out.neighbors.extend(count);
     EdgeId* const edges = out.edges.extend(count);
+    const EdgeId* const positions = picked_.positions().data();
     for (std::size_t j = 0; j < count; ++j) {
-      neighbors[j] = reader_.neighbor(positions_[j]);
-      edges[j] = reader_.edge_id(positions_[j]);
+      neighbors[j] = reader_.neighbor(positions[j]);
+      edges[j] = reader_.edge_id(positions[j]);
     }
     if (count > kLong) check_interrupt();
   }
@@ -156,7 +165,7 @@ class FrontierDraw {
 
   void request_entries() {
     addresses_.clear();
-    for (const EdgeId position : positions_.span()) {
+    for (const EdgeId position : picked_.positions()) {
       addresses_.push_back(reader_.entry(position));
       addresses_.push_back(reader_.edge_id_address(position));
     }
@@ -169,7 +178,7 @@ class FrontierDraw {
   EdgeId fanout_;
   Key hop_;
   bool looked_ = false;
-  Buffer<EdgeId> positions_;
+  Picked<Id> picked_;
   std::vector<EdgeId> holes_;
   std::vector<EdgeId> chosen_;
   std::vector<const void*> addresses_;

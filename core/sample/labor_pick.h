@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/base/buffer.h"
 #include "core/base/random.h"
 #include "core/sample/candidates.h"
 #include "core/sample/smallest.h"
@@ -28,7 +27,8 @@ class LaborPick {
             Key layer)
       : reader_(reader), direction_(direction), weights_(weights), layer_(layer) {}
 
-  void pick(const Candidates& candidates, EdgeId fanout, Key, Buffer<EdgeId>& out) {
+  template <class Picked>
+  void pick(const Candidates& candidates, EdgeId fanout, Key, Picked& out) {
     const EdgeId count = candidates.count();
     if (!weights_ && (fanout == kAllNeighbors || count <= fanout)) return pick_all(candidates, out);
     smallest_.reset(

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 
-#include "core/base/buffer.h"
 #include "core/base/random.h"
 #include "core/sample/candidates.h"
 #include "core/sample/smallest.h"
@@ -23,12 +22,13 @@ class LastPick {
   LastPick(IndexReader<Id> reader, std::span<const std::int64_t> node_times)
       : reader_(reader), node_times_(node_times) {}
 
-  void pick(const Candidates& candidates, EdgeId fanout, Key, Buffer<EdgeId>& out) {
+  template <class Picked>
+  void pick(const Candidates& candidates, EdgeId fanout, Key, Picked& out) {
     const EdgeId count = candidates.count();
     if (fanout == kAllNeighbors || count <= fanout) return pick_all(candidates, out);
     if (!candidates.has_chosen) {
-      EdgeId* const picked = out.extend(static_cast<std::size_t>(fanout));
-      for (EdgeId i = 0; i < fanout; ++i) picked[i] = candidates.at(count - fanout + i);
+      out.reserve(fanout);
+      for (EdgeId i = 0; i < fanout; ++i) out.add(candidates.at(count - fanout + i));
       return;
     }
     oldest_last_.reset(static_cast<std::size_t>(fanout));

@@ -267,6 +267,7 @@ class Sampler {
     const Key key = key_.with(hop).with(r);
     Turnstile turnstile;
     Pool<Worker> workers;
+    if (!only_known) reserve(r, frontier.nodes.size(), fanout);
     guarded(*reader.graph().mapping(), [&] {
       parallel_chunks(frontier.nodes.size(), kTask, [&](std::size_t begin, std::size_t end) {
         const std::size_t task = begin / kTask;
@@ -287,6 +288,23 @@ class Sampler {
         workers.give_back(std::move(worker));
       });
     });
+  }
+
+  // Room for a hop of ordinary size, so that results are not moved while they grow. Memory that is
+  // not written to costs nothing.
+  void reserve(std::size_t r, std::size_t num_nodes, EdgeId fanout) {
+    constexpr std::size_t kMost = 1 << 20;
+    if (fanout == kAllNeighbors) return;
+    const std::size_t per_node = std::min(static_cast<std::size_t>(fanout), kMost);
+    const std::size_t more = std::min(num_nodes * per_node, kMost);
+    SampledEdges& edges = result_.relations[r];
+    SampledNodes& nodes = result_.types[far_type(relations_[r])];
+    edges.near.reserve(edges.near.size() + more);
+    edges.far.reserve(edges.far.size() + more);
+    edges.edges.reserve(edges.edges.size() + more);
+    nodes.nodes.reserve(nodes.nodes.size() + more);
+    // About half of what is drawn has been seen before.
+    std::visit([&](auto& table) { table.reserve(more / 2); }, tables_[far_type(relations_[r])]);
   }
 
   void commit(std::size_t r, const Frontier& frontier, std::size_t begin, const Drawn& drawn,
@@ -310,8 +328,10 @@ class Sampler {
     const std::size_t count = drawn.neighbors.size();
     SampledNodes& sampled = result_.types[type];
     table.reserve(count);
-    sampled.nodes.reserve(sampled.nodes.size() + count);
-    if (options_.disjoint) sampled.trees.reserve(sampled.trees.size() + count);
+    std::size_t num_nodes = sampled.nodes.size();
+    NodeId* const nodes = sampled.nodes.extend(count) - num_nodes;
+    std::int64_t* const trees =
+        options_.disjoint ? sampled.trees.extend(count) - num_nodes : nullptr;
     std::int64_t* const near = out.near.extend(count);
     std::int64_t* const far = out.far.extend(count);
     std::copy(drawn.edges.begin(), drawn.edges.end(), out.edges.extend(count));
@@ -322,16 +342,17 @@ class Sampler {
       for (const std::size_t end = j + static_cast<std::size_t>(drawn.counts[i]); j < end; ++j) {
         // In a disjoint sample the tree of a neighbour further on may be another: no harm done.
         if (j + kAhead < count) table.prefetch(key<Word>(type, tree, drawn.neighbors[j + kAhead]));
-        const auto fresh = static_cast<Word>(sampled.nodes.size());
+        const auto fresh = static_cast<Word>(num_nodes);
         const Word found = table.insert(key<Word>(type, tree, drawn.neighbors[j]), fresh);
-        if (found == fresh) {
-          sampled.nodes.push_back(drawn.neighbors[j]);
-          if (options_.disjoint) sampled.trees.push_back(tree);
-        }
+        nodes[num_nodes] = drawn.neighbors[j];
+        if (trees != nullptr) trees[num_nodes] = tree;
+        num_nodes += found == fresh;
         near[j] = local;
         far[j] = static_cast<std::int64_t>(found);
       }
     }
+    sampled.nodes.shrink(num_nodes);
+    if (trees != nullptr) sampled.trees.shrink(num_nodes);
   }
 
   // Keeps the drawn edges that lead to nodes of the sample.

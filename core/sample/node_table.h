@@ -4,8 +4,10 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <cstring>
+#include <utility>
 
+#include "core/base/buffer.h"
 #include "core/base/random.h"
 
 namespace gz {
@@ -26,19 +28,17 @@ class NodeTable {
 
   void prefetch(Word key) const { __builtin_prefetch(&slots_[home(key)], 1); }
 
-  // The local id of `key`; `fresh`, which it then has from now on, if it had none.
+  // The local id of `key`; `fresh`, which it then has from now on, if it had none. Whether a key is
+  // new cannot be predicted, so there is no branch on it.
   Word insert(Word key, Word fresh) {
     std::size_t at = home(key);
-    while (true) {
-      Slot& slot = slots_[at];
-      if (slot.key == key) return slot.local;
-      if (slot.key == kNone) {
-        slot = {key, fresh};
-        ++size_;
-        return fresh;
-      }
-      at = (at + 1) & mask_;
-    }
+    while (slots_[at].key != key && slots_[at].key != kNone) at = (at + 1) & mask_;
+    Slot& slot = slots_[at];
+    const bool is_new = slot.key == kNone;
+    slot.key = key;
+    slot.local = is_new ? fresh : slot.local;
+    size_ += is_new;
+    return slot.local;
   }
 
   // kNone if `key` has no local id.
@@ -62,20 +62,23 @@ class NodeTable {
   }
 
   void grow(std::size_t count) {
-    std::vector<Slot> old = std::move(slots_);
+    const Buffer<Slot> old = std::exchange(slots_, {});
     const std::size_t capacity = std::bit_ceil(count * 2 + kSmallest);
-    slots_.assign(capacity, {kNone, kNone});
+    // All ones in every byte: no key.
+    std::memset(static_cast<void*>(slots_.extend(capacity)), 0xff, capacity * sizeof(Slot));
     mask_ = capacity - 1;
     shift_ = 64 - std::countr_zero(capacity);
     size_ = 0;
     for (std::size_t i = 0; i < old.size(); ++i) {
+      if (i + kAhead < old.size()) prefetch(old[i + kAhead].key);
       if (old[i].key != kNone) insert(old[i].key, old[i].local);
     }
   }
 
   static constexpr std::size_t kSmallest = 1024;
+  static constexpr std::size_t kAhead = 16;
 
-  std::vector<Slot> slots_;
+  Buffer<Slot> slots_;
   std::size_t mask_ = 0;
   int shift_ = 0;
   std::size_t size_ = 0;

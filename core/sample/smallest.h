@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/base/buffer.h"
 #include "core/base/types.h"
 
 namespace gz {
@@ -30,12 +29,13 @@ class Smallest {
     }
   }
 
-  // Appends the kept positions, rising.
-  void take(Buffer<EdgeId>& out) {
+  // Adds the kept positions, rising.
+  template <class Picked>
+  void take(Picked& out) {
     std::sort(kept_.begin(), kept_.end(),
               [](const Item& a, const Item& b) { return a.position < b.position; });
-    EdgeId* const taken = out.extend(kept_.size());
-    for (std::size_t i = 0; i < kept_.size(); ++i) taken[i] = kept_[i].position;
+    out.reserve(static_cast<EdgeId>(kept_.size()));
+    for (const Item& item : kept_) out.add(item.position);
   }
 
  private:

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "core/base/buffer.h"
 #include "core/base/random.h"
 #include "core/sample/candidates.h"
 #include "core/sample/position_set.h"
@@ -12,15 +11,13 @@ namespace gz {
 
 inline constexpr EdgeId kAllNeighbors = -1;
 
-// Appends every candidate.
-inline void pick_all(const Candidates& candidates, Buffer<EdgeId>& out) {
+// Adds every candidate.
+template <class Picked>
+void pick_all(const Candidates& candidates, Picked& out) {
+  if (candidates.is_plain()) return out.add_all(candidates.range);
   const EdgeId count = candidates.count();
-  EdgeId* const picked = out.extend(static_cast<std::size_t>(count));
-  if (candidates.is_plain()) {
-    for (EdgeId i = 0; i < count; ++i) picked[i] = candidates.range.begin + i;
-  } else {
-    for (EdgeId i = 0; i < count; ++i) picked[i] = candidates.at(i);
-  }
+  out.reserve(count);
+  for (EdgeId i = 0; i < count; ++i) out.add(candidates.at(i));
 }
 
 // `fanout` of them, in O(fanout) whatever the degree; all if there are not more.
@@ -31,23 +28,16 @@ class UniformPick {
 
   explicit UniformPick(bool replace) : replace_(replace) {}
 
-  void pick(const Candidates& candidates, EdgeId fanout, Key key, Buffer<EdgeId>& out) {
+  template <class Picked>
+  void pick(const Candidates& candidates, EdgeId fanout, Key key, Picked& out) {
     const EdgeId count = candidates.count();
     if (count == 0 || fanout == 0) return;
     if (fanout == kAllNeighbors || (!replace_ && count <= fanout)) return pick_all(candidates, out);
-    Rng rng(key);
-    EdgeId* const picked = out.extend(static_cast<std::size_t>(fanout));
-    if (replace_) {
-      for (EdgeId i = 0; i < fanout; ++i) picked[i] = below(rng, count);
-    } else if (fanout <= kFew && count <= kNarrow) {
-      pick_few(rng, count, fanout, picked);
+    out.reserve(fanout);
+    if (!candidates.is_plain()) {
+      choose(count, fanout, key, [&](EdgeId rank) { out.add(candidates.at(rank)); });
     } else {
-      pick_many(rng, count, fanout, picked);
-    }
-    if (candidates.is_plain()) {
-      for (EdgeId i = 0; i < fanout; ++i) picked[i] += candidates.range.begin;
-    } else {
-      for (EdgeId i = 0; i < fanout; ++i) picked[i] = candidates.at(picked[i]);
+      choose(count, fanout, key, [&](EdgeId rank) { out.add(candidates.range.begin + rank); });
     }
   }
 
@@ -60,9 +50,23 @@ class UniformPick {
     return static_cast<EdgeId>(rng.below(static_cast<std::uint64_t>(count)));
   }
 
+  // Calls `take` with `fanout` numbers below `count`.
+  template <class Take>
+  void choose(EdgeId count, EdgeId fanout, Key key, Take take) {
+    Rng rng(key);
+    if (replace_) {
+      for (EdgeId i = 0; i < fanout; ++i) take(below(rng, count));
+    } else if (fanout <= kFew && count <= kNarrow) {
+      choose_few(rng, count, fanout, take);
+    } else {
+      choose_many(rng, count, fanout, take);
+    }
+  }
+
   // Floyd's sampling (Bentley, Floyd: A Sample of Brilliance, CACM 1987): a uniform subset from
   // exactly `fanout` draws. The order of the picks is not uniform.
-  static void pick_few(Rng& rng, EdgeId count, EdgeId fanout, EdgeId* picked) {
+  template <class Take>
+  static void choose_few(Rng& rng, EdgeId count, EdgeId fanout, Take take) {
     std::uint32_t seen[kFew];
     for (EdgeId i = 0; i < fanout; ++i) {
       const EdgeId last = count - fanout + i;
@@ -71,11 +75,12 @@ class UniformPick {
       for (EdgeId j = 0; j < i; ++j) known |= seen[j] == chosen;
       if (known) chosen = static_cast<std::uint32_t>(last);
       seen[i] = chosen;
-      picked[i] = chosen;
+      take(chosen);
     }
   }
 
-  void pick_many(Rng& rng, EdgeId count, EdgeId fanout, EdgeId* picked) {
+  template <class Take>
+  void choose_many(Rng& rng, EdgeId count, EdgeId fanout, Take take) {
     seen_.reset(static_cast<std::size_t>(fanout));
     for (EdgeId i = 0; i < fanout; ++i) {
       const EdgeId last = count - fanout + i;
@@ -84,7 +89,7 @@ class UniformPick {
         chosen = last;
         seen_.insert(chosen);
       }
-      picked[i] = chosen;
+      take(chosen);
     }
   }
 

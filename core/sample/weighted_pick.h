@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "core/base/buffer.h"
 #include "core/base/random.h"
 #include "core/sample/candidates.h"
 #include "core/sample/position_set.h"
@@ -26,15 +25,17 @@ class WeightedPick {
       : graph_(&graph), direction_(direction), draw_(graph, direction), replace_(replace) {}
 
   // Throws std::invalid_argument if all weights of a whole list are 0.
-  void pick(const Candidates& candidates, EdgeId fanout, Key key, Buffer<EdgeId>& out) {
+  template <class Picked>
+  void pick(const Candidates& candidates, EdgeId fanout, Key key, Picked& out) {
     const EdgeId count = candidates.count();
     if (count == 0 || fanout == 0) return;
     const std::size_t before = out.size();
     Rng rng(key);
     if (fanout == kAllNeighbors || (!replace_ && count <= fanout)) {
+      out.reserve(count);
       for (EdgeId i = 0; i < count; ++i) {
         const EdgeId position = candidates.at(i);
-        if (draw_.weight(position) > 0) out.push_back(position);
+        if (draw_.weight(position) > 0) out.add(position);
       }
     } else if (replace_) {
       pick_with_replacement(candidates, fanout, rng, out);
@@ -75,24 +76,24 @@ class WeightedPick {
     return candidates.is_whole() || candidates.contains(position) ? position : -1;
   }
 
-  void pick_with_replacement(const Candidates& candidates, EdgeId fanout, Rng& rng,
-                             Buffer<EdgeId>& out) {
-    out.reserve(out.size() + static_cast<std::size_t>(fanout));
+  template <class Picked>
+  void pick_with_replacement(const Candidates& candidates, EdgeId fanout, Rng& rng, Picked& out) {
+    out.reserve(fanout);
     const Window part = window(candidates);
     EdgeId tries = part.total > 0 ? fanout * kTriesPerPick : 0;
     EdgeId picked = 0;
     while (picked < fanout && tries-- > 0) {
       const EdgeId position = try_draw(candidates, part, rng);
       if (position < 0) continue;
-      out.push_back(position);
+      out.add(position);
       ++picked;
     }
     if (picked < fanout) scan_with_replacement(candidates, fanout - picked, rng, out);
   }
 
   // One draw after the other by looking at every candidate.
-  void scan_with_replacement(const Candidates& candidates, EdgeId fanout, Rng& rng,
-                             Buffer<EdgeId>& out) {
+  template <class Picked>
+  void scan_with_replacement(const Candidates& candidates, EdgeId fanout, Rng& rng, Picked& out) {
     const EdgeId count = candidates.count();
     double total = 0;
     for (EdgeId i = 0; i < count; ++i) total += draw_.weight(candidates.at(i));
@@ -104,15 +105,17 @@ class WeightedPick {
         const EdgeId position = candidates.at(i);
         sum += draw_.weight(position);
         if (sum > target) {
-          out.push_back(position);
+          out.add(position);
           break;
         }
       }
     }
   }
 
+  template <class Picked>
   void pick_without_replacement(const Candidates& candidates, EdgeId fanout, Rng& rng,
-                                Buffer<EdgeId>& out) {
+                                Picked& out) {
+    out.reserve(fanout);
     seen_.reset(static_cast<std::size_t>(fanout));
     EdgeId picked = 0;
     if (candidates.count() > fanout * kFewPerPick) {
@@ -121,7 +124,7 @@ class WeightedPick {
       while (picked < fanout && tries-- > 0) {
         const EdgeId position = try_draw(candidates, part, rng);
         if (position < 0 || !seen_.insert(position)) continue;
-        out.push_back(position);
+        out.add(position);
         ++picked;
       }
     }
@@ -130,8 +133,9 @@ class WeightedPick {
 
   // The smallest exponential numbers with the weights as rates are picks without replacement
   // (Efraimidis, Spirakis: Weighted Random Sampling with a Reservoir, IPL 2006).
+  template <class Picked>
   void scan_without_replacement(const Candidates& candidates, EdgeId fanout, Rng& rng,
-                                Buffer<EdgeId>& out) {
+                                Picked& out) {
     smallest_.reset(static_cast<std::size_t>(fanout));
     const EdgeId count = candidates.count();
     for (EdgeId i = 0; i < count; ++i) {
