@@ -13,6 +13,7 @@
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/format/gl_writer.h"
+#include "core/format/weight_sums.h"
 
 namespace gz {
 namespace {
@@ -105,6 +106,7 @@ class IndexBuilder {
         return time[static_cast<std::size_t>(entry.edge)];
       });
     }
+    if (edges_.weight) write_weight_sums(writer, *edges_.weight);
   }
 
  private:
@@ -167,6 +169,25 @@ class IndexBuilder {
         block[i] = static_cast<Stored>(std::invoke(project, entries_[begin + i]));
       }
       writer.append(std::span<const Stored>(block).first(count));
+    }
+    writer.end();
+  }
+
+  void write_weight_sums(GlWriter& writer, std::span<const float> weight) const {
+    writer.begin(direction_, GlRole::kWeightSums, Dtype::kFloat64);
+    WeightSums sums;
+    std::vector<float> block;
+    std::vector<double> items;
+    for (std::size_t v = 0; v + 1 < indptr_.size(); ++v) {
+      sums.start_list();
+      const auto end = static_cast<std::size_t>(indptr_[v + 1]);
+      for (auto begin = static_cast<std::size_t>(indptr_[v]); begin < end;) {
+        block.resize(std::min(kGrain, end - begin));
+        for (float& item : block) item = weight[static_cast<std::size_t>(entries_[begin++].edge)];
+        sums.add(block, items);
+        writer.append(std::span<const double>(items));
+        items.clear();
+      }
     }
     writer.end();
   }
