@@ -52,8 +52,9 @@ struct Lists {
   }
 };
 
-// A file of before there were stored sums.
-void write_without_sums(const std::string& path, const Lists& lists, Direction direction) {
+// Without `sums` a file of before there were any.
+void write_file(const std::string& path, const Lists& lists, Direction direction,
+                const std::vector<double>& sums = {}) {
   GlWriter writer(path);
   const auto write = [&]<class Item>(GlRole role, Dtype dtype, const std::vector<Item>& items) {
     writer.begin(direction, role, dtype);
@@ -63,6 +64,7 @@ void write_without_sums(const std::string& path, const Lists& lists, Direction d
   write(GlRole::kIndptr, Dtype::kInt64, lists.indptr);
   write(GlRole::kIndices, Dtype::kInt32, lists.indices);
   write(GlRole::kWeights, Dtype::kFloat32, lists.weights);
+  if (!sums.empty()) write(GlRole::kWeightSums, Dtype::kFloat64, sums);
   GlInfo info;
   info.counts = {6, 6, lists.indices.size(), lists.indices.size()};
   writer.finish(info);
@@ -87,7 +89,7 @@ TEST(sums_of_weights_have_the_same_bits_stored_or_built) {
   const TemporaryFolder folder;
   const Lists lists;
   for (const Direction direction : {Direction::kOut, Direction::kIn}) {
-    write_without_sums(folder.file("built.gl"), lists, direction);
+    write_file(folder.file("built.gl"), lists, direction);
     const Topology built(folder.file("built.gl"));
     EXPECT(built.index(direction).weight_sums.data() == nullptr);
     EXPECT(same(built.weight_sums(direction), expected_sums(lists)));
@@ -120,7 +122,7 @@ TEST(a_weight_that_is_no_number_is_named_when_sums_are_built) {
   const TemporaryFolder folder;
   Lists lists;
   lists.weights[50] = -1;
-  write_without_sums(folder.file("bad.gl"), lists, Direction::kOut);
+  write_file(folder.file("bad.gl"), lists, Direction::kOut);
   const Topology graph(folder.file("bad.gl"));
   EXPECT(test::message_of([&] { graph.weight_sums(Direction::kOut); }) ==
          concat(folder.file("bad.gl"),
@@ -131,7 +133,7 @@ TEST(a_weight_that_is_no_number_is_named_when_sums_are_built) {
 TEST(a_target_between_two_running_sums_finds_its_entry) {
   const TemporaryFolder folder;
   const Lists lists;
-  write_without_sums(folder.file("g.gl"), lists, Direction::kOut);
+  write_file(folder.file("g.gl"), lists, Direction::kOut);
   const Topology graph(folder.file("g.gl"));
   const WeightedDraw draw(graph, Direction::kOut);
   for (NodeId node = 0; node < 6; ++node) {
@@ -146,14 +148,17 @@ TEST(a_target_between_two_running_sums_finds_its_entry) {
   }
 }
 
-TEST(a_target_that_no_running_sum_passes_is_refused) {
+TEST(stored_sums_that_do_not_fit_the_weights_are_refused) {
   const TemporaryFolder folder;
   const Lists lists;
-  write_without_sums(folder.file("g.gl"), lists, Direction::kOut);
+  auto sums = expected_sums(lists);
+  sums.back() = 1000;
+  write_file(folder.file("g.gl"), lists, Direction::kOut, sums);
   const Topology graph(folder.file("g.gl"));
   const WeightedDraw draw(graph, Direction::kOut);
   const EdgeRange list = graph.edges_of(Direction::kOut, 5);
-  EXPECT(test::message_of([&] { draw.find(list, draw.total(list)); }) ==
+  EXPECT(draw.total(list) > 1000);
+  EXPECT(test::message_of([&] { draw.find(list, 500); }) ==
          concat(folder.file("g.gl"),
                 ": corrupt weights at entries 65 to 164: their stored sums and their weights do "
                 "not agree"));

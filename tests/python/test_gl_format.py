@@ -74,7 +74,11 @@ VARIANTS = {
     "out index only": {**RICH, "index": "out"},
     "nodes beyond the last edge": {**TINY, "num_nodes": 5000},
     "lists of 16 and 32": {"src": np.repeat([0, 1, 3], [16, 32, 16]), "dst": np.arange(64), "weight": np.full(64, 0.1)},
-    "lists around 16": {"src": np.repeat(range(9), [15, 1, 17, 0, 31, 16, 1, 15, 1]), "dst": [0] * 97, "weight": [1 / 3] * 97},
+    "lists around 16": {
+        "src": np.repeat(range(9), [15, 1, 17, 0, 31, 16, 1, 15, 1]),
+        "dst": [0] * 97,
+        "weight": [1 / 3] * 97,
+    },
     "a hub": {"src": [2] * 500 + [1] * 5, "dst": range(505), "weight": np.logspace(-30, 30, 505)},
     "no edges": {**NOTHING, "num_nodes": 3},
     "no edges, weighted and timed": {**NOTHING, "num_nodes": 3, "weight": [], "time": []},
