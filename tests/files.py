@@ -21,8 +21,12 @@ DATA, SCALE = 1, 2
 DTYPES = ("int32", "int64", "float32", "float64", "float16", "bfloat16", "int8", "int16", "uint8", "bool")
 STORED = {name: np.dtype("uint16" if name == "bfloat16" else name) for name in DTYPES}
 
-ROLES = ("indptr", "indices", "edge_ids", "weights", "times")
-KINDS = {f"{side}_{role}": base + i for side, base in (("out", 1), ("in", 17)) for i, role in enumerate(ROLES)}
+ROLES = ("indptr", "indices", "edge_ids", "weights", "times")  # what an index shows
+KINDS = {
+    f"{side}_{role}": base + i
+    for side, base in (("out", 1), ("in", 17))
+    for i, role in enumerate((*ROLES, "weight_sums"))
+}
 NAMES = {kind: name for name, kind in KINDS.items()}
 
 # Where the fields of the header page are, and how to pack them.
@@ -161,7 +165,10 @@ def gl(arrays, *, num_nodes, num_input_edges, flags=DIRECTED, num_edges=None):
     num_src, num_dst = num_nodes if isinstance(num_nodes, tuple) else (num_nodes, num_nodes)
     if num_edges is None:
         num_edges = next(len(array) for name, array in arrays.items() if name.endswith("indices"))
-    sections = [Section(KINDS[name], array.dtype.name, array.tobytes()) for name, array in arrays.items()]
+    sections = [
+        Section(KINDS[name], array.dtype.name, array.tobytes(), 0 if name.endswith("weight_sums") else REQUIRED)
+        for name, array in arrays.items()
+    ]
     return Container(MAGIC["gl"], flags, struct.pack("<QQQQ", num_src, num_dst, num_edges, num_input_edges), sections)
 
 
@@ -238,17 +245,19 @@ def read_gl(data):
         expect("int32" not in dtypes or num_ids <= 2**31, "GL8")
     for name, section in sections.items():
         role = name.split("_", 1)[1]
-        wanted = {"indptr": "int64", "weights": "float32", "times": "int64"}.get(role, section.dtype)
-        expect(section.dtype == wanted, "GL9")
-        count = num_edges if role != "indptr" else (num_src if name.startswith("out") else num_dst) + 1
+        wanted = {"indptr": "int64", "weights": "float32", "times": "int64", "weight_sums": "float64"}
+        expect(section.dtype == wanted.get(role, section.dtype), "GL9")
+        num_lists = num_src if name.startswith("out") else num_dst
+        count = {"indptr": num_lists + 1, "weight_sums": -(-num_edges // 16)}.get(role, num_edges)
         expect(section.length == count * STORED[section.dtype].itemsize, "GL10")
     sides = [side for side in ("out", "in") if any(name.startswith(side) for name in sections)]
     for side in sides:
         expect(f"{side}_indptr" in sections and f"{side}_indices" in sections, "GL11")
         expect(f"{side}_edge_ids" in sections or num_edges <= num_input, "GL15")
+        expect(f"{side}_weights" in sections or f"{side}_weight_sums" not in sections, "GL26")
     expect(sides, "GL12")
     expect(directed or sides == ["out"], "GL13")
-    for role in ("weights", "times"):
+    for role in ("weights", "times", "weight_sums"):
         expect(len({f"{side}_{role}" in sections for side in sides}) == 1, "GL14")
     arrays = {name: np.frombuffer(section.data, STORED[section.dtype]) for name, section in sections.items()}
     return Gl(num_src, num_dst, num_edges, num_input, directed, bipartite, arrays)

@@ -24,3 +24,15 @@ def index_of(num_nodes, src, dst, **options):
         [entry[0] for entries in lists for entry in entries],
         [entry[1] for entries in lists for entry in entries],
     )
+
+
+def weight_sums(indptr, weights):
+    """For each entry at a multiple of 16, the sum of the weights before it in its list."""
+    starts, sums, total = set(indptr), [], 0.0
+    for at, weight in enumerate(weights):
+        if at in starts:
+            total = 0.0
+        if at % 16 == 0:
+            sums.append(total)
+        total += float(weight)
+    return sums

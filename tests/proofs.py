@@ -18,11 +18,12 @@ def prove_sections(data, magic, known):
 
 
 def entries_of(graph, side, *, sorted_lists):
-    """The (source, destination, edge id, weight, time) of each entry of an index; GL16 to GL23."""
+    """The (source, destination, edge id, weight, time) of each entry of an index; GL16 to GL23 and GL27."""
     indptr = graph.arrays[f"{side}_indptr"].tolist()
     indices = graph.arrays[f"{side}_indices"].tolist()
     edge_ids = graph.arrays.get(f"{side}_edge_ids", np.arange(graph.num_edges)).tolist()
     weights = graph.arrays.get(f"{side}_weights", np.zeros(graph.num_edges, np.float32))
+    weight_sums = graph.arrays.get(f"{side}_weight_sums")
     times = graph.arrays.get(f"{side}_times", np.zeros(graph.num_edges, np.int64)).tolist()
     num_neighbors = graph.num_dst_nodes if side == "out" else graph.num_src_nodes
     expect(indptr[0] == 0, "GL16")
@@ -35,6 +36,9 @@ def entries_of(graph, side, *, sorted_lists):
     for node, (begin, end) in enumerate(pairwise(indptr)):
         keys = [(times[i], indices[i], edge_ids[i]) for i in range(begin, end)]
         expect(not sorted_lists or keys == sorted(keys), "GL22")
+        if weight_sums is not None:
+            before = [0.0, *np.cumsum(weights[begin:end], dtype=np.float64)]
+            expect(all(weight_sums[i // 16] == before[i - begin] for i in range(begin, end) if i % 16 == 0), "GL27")
         for time, neighbor, edge in keys:
             ends = (node, neighbor) if side == "out" else (neighbor, node)
             entries.append((*ends, edge, weights[len(entries)].tobytes(), time))
@@ -45,7 +49,7 @@ def entries_of(graph, side, *, sorted_lists):
 
 
 def prove_graph(graph, *, sorted_lists=True):
-    """GL16 to GL25."""
+    """GL16 to GL25, and GL27."""
     sides = [side for side in ("out", "in") if f"{side}_indptr" in graph.arrays]
     entries = {side: Counter(entries_of(graph, side, sorted_lists=sorted_lists)) for side in sides}
     if not graph.directed:

@@ -69,6 +69,10 @@ IndexOutput::IndexOutput(GlWriter& writer, const IndexShape& shape, const std::s
   if (shape_.weights)
     weights_ = add_column(GlRole::kWeights, Dtype::kFloat32, shape_.num_entries, known);
   if (shape_.times) times_ = add_column(GlRole::kTimes, Dtype::kInt64, shape_.num_entries, known);
+  if (shape_.weights) {
+    weight_sums_ = add_column(GlRole::kWeightSums, Dtype::kFloat64,
+                              num_weight_sums(shape_.num_entries), known);
+  }
 }
 
 IndexOutput::~IndexOutput() = default;
@@ -184,9 +188,17 @@ void IndexOutput::add(PackedStretch& stretch) {
   if (stretch.count == 0) return;
   const std::uint64_t skipped = skip_repeats(stretch);
   last_ = stretch.last;
+  std::span<const float> weights;
+  if (shape_.weights)
+    weights = {reinterpret_cast<const float*>(stretch.weights.data()) + skipped, stretch.count};
   for (const IndexStretch::Run& run : stretch.runs) {
+    if (next_key_ <= run.key) sums_.start_list();
     advance_to(run.key);
     num_entries_ += run.count;
+    if (shape_.weights) {
+      sums_.add(weights.first(run.count), pending_sums_);
+      weights = weights.subspan(run.count);
+    }
   }
   const auto append = [&](Column* column, const std::vector<std::byte>& bytes, std::size_t item) {
     if (column != nullptr) column->append(std::span(bytes).subspan(skipped * item));
@@ -195,6 +207,10 @@ void IndexOutput::add(PackedStretch& stretch) {
   append(edge_ids_, stretch.edge_ids, static_cast<std::size_t>(shape_.edge_id_width));
   append(weights_, stretch.weights, sizeof(float));
   append(times_, stretch.times, sizeof(std::int64_t));
+  if (shape_.weights) {
+    weight_sums_->append(std::as_bytes(std::span(pending_sums_)));
+    pending_sums_.clear();
+  }
 }
 
 void IndexOutput::finish() {

@@ -11,6 +11,7 @@
 #include "core/base/temporary_file.h"
 #include "core/convert/bucket_sorter.h"
 #include "core/format/gl_writer.h"
+#include "core/format/weight_sums.h"
 
 namespace gz {
 
@@ -73,7 +74,10 @@ class IndexOutput {
   Column* edge_ids_ = nullptr;
   Column* weights_ = nullptr;
   Column* times_ = nullptr;
+  Column* weight_sums_ = nullptr;
   std::vector<std::int64_t> pending_indptr_;
+  WeightSums sums_;
+  std::vector<double> pending_sums_;
   std::uint64_t next_key_ = 0;  // offsets of all keys below this have been written
   std::uint64_t num_entries_ = 0;
   std::uint64_t num_duplicates_ = 0;

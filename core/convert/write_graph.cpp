@@ -13,6 +13,7 @@
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/format/gl_writer.h"
+#include "core/format/weight_sums.h"
 
 namespace gz {
 namespace {
@@ -93,17 +94,18 @@ class IndexBuilder {
         write_column<Stored>(writer, GlRole::kEdgeIds, id_dtype(edge_id_width), &Entry::edge);
       });
     }
-    if (edges_.weight) {
-      const auto weight = *edges_.weight;
-      write_column<float>(writer, GlRole::kWeights, Dtype::kFloat32, [&](const Entry& entry) {
-        return weight[static_cast<std::size_t>(entry.edge)];
-      });
-    }
+    std::vector<double> weight_sums;
+    if (edges_.weight) weight_sums = write_weights(writer, *edges_.weight);
     if (edges_.time) {
       const auto time = *edges_.time;
       write_column<std::int64_t>(writer, GlRole::kTimes, Dtype::kInt64, [&](const Entry& entry) {
         return time[static_cast<std::size_t>(entry.edge)];
       });
+    }
+    if (edges_.weight) {
+      writer.begin(direction_, GlRole::kWeightSums, Dtype::kFloat64);
+      writer.append(std::span<const double>(weight_sums));
+      writer.end();
     }
   }
 
@@ -157,8 +159,33 @@ class IndexBuilder {
     return true;
   }
 
+  // Returns their sums, so that weights, which lie scattered, are gathered once for both sections.
+  std::vector<double> write_weights(GlWriter& writer, std::span<const float> weight) const {
+    WeightSums sums;
+    std::vector<double> items;
+    items.reserve(num_weight_sums(entries_.size()));
+    std::size_t node = 0;
+    std::int64_t at = 0;
+    write_column<float>(
+        writer, GlRole::kWeights, Dtype::kFloat32,
+        [&](const Entry& entry) { return weight[static_cast<std::size_t>(entry.edge)]; },
+        [&](std::span<const float> block) {
+          while (!block.empty()) {
+            for (; indptr_[node + 1] == at; ++node) sums.start_list();
+            const std::size_t count =
+                std::min(block.size(), static_cast<std::size_t>(indptr_[node + 1] - at));
+            sums.add(block.first(count), items);
+            block = block.subspan(count);
+            at += static_cast<std::int64_t>(count);
+          }
+        });
+    return items;
+  }
+
+  // `look`, if there is one, sees each block on its way to the file.
   template <class Stored, class Project>
-  void write_column(GlWriter& writer, GlRole role, Dtype dtype, Project project) const {
+  void write_column(GlWriter& writer, GlRole role, Dtype dtype, Project project,
+                    const std::function<void(std::span<const Stored>)>& look = nullptr) const {
     writer.begin(direction_, role, dtype);
     std::vector<Stored> block(std::min(entries_.size(), kGrain));
     for (std::size_t begin = 0; begin < entries_.size(); begin += kGrain) {
@@ -167,6 +194,7 @@ class IndexBuilder {
         block[i] = static_cast<Stored>(std::invoke(project, entries_[begin + i]));
       }
       writer.append(std::span<const Stored>(block).first(count));
+      if (look) look(std::span<const Stored>(block).first(count));
     }
     writer.end();
   }
@@ -210,7 +238,8 @@ void write_graph(const std::string& path, const EdgeList& edges, const WriteGrap
   const std::uint64_t largest_side =
       std::max(with_out ? info.counts.num_src_nodes : 0, with_in ? info.counts.num_dst_nodes : 0);
   require_memory(
-      16 * std::min(largest_side, kTooManyNodes) + (wide ? 16 : 8) * info.counts.num_edges,
+      16 * std::min(largest_side, kTooManyNodes) + (wide ? 16 : 8) * info.counts.num_edges +
+          (edges.weight ? sizeof(double) * num_weight_sums(info.counts.num_edges) : 0),
       concat(path, ": sorting ", num_rows, " edges over ", largest_side, " nodes in memory"));
 
   GlWriter writer(path);

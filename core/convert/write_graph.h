@@ -28,10 +28,10 @@ struct WriteGraphOptions {
   bool in_index = true;  // ignored when undirected: one index serves as both
 };
 
-// Needs 16 bytes of RAM per stored entry (8 with ids below 2^31) and 16 per node, for one index at
-// a time, and throws MemoryShortage beforehand if they are not there. Throws std::invalid_argument
-// or std::out_of_range naming array and position of a bad value; then and on any other error the
-// target path is as it was.
+// Needs 16 bytes of RAM per stored entry (8 with ids below 2^31, half a byte more with weights) and
+// 16 per node, for one index at a time, and throws MemoryShortage beforehand if they are not there.
+// Throws std::invalid_argument or std::out_of_range naming array and position of a bad value; then
+// and on any other error the target path is as it was.
 void write_graph(const std::string& path, const EdgeList& edges, const WriteGraphOptions& options);
 
 }  // namespace gz

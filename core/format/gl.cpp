@@ -18,7 +18,7 @@ constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 59;
 
 bool is_known(std::uint32_t kind) {
   const std::uint32_t role = kind & 15;
-  return kind < 32 && role >= 1 && role <= 5;
+  return kind < 32 && role >= 1 && role <= 6;
 }
 
 std::uint64_t field_at(std::size_t offset) { return kFieldsOffset + offset; }
@@ -147,7 +147,9 @@ class LayoutReader {
         range(direction, GlRole::kEdgeIds, id_dtype(layout_.edge_id_width), fields_.num_edges);
     const auto weights = range(direction, GlRole::kWeights, Dtype::kFloat32, fields_.num_edges);
     const auto times = range(direction, GlRole::kTimes, Dtype::kInt64, fields_.num_edges);
-    if (!indptr && !indices && !edge_ids && !weights && !times) return std::nullopt;
+    const auto weight_sums =
+        range(direction, GlRole::kWeightSums, Dtype::kFloat64, num_weight_sums(fields_.num_edges));
+    if (!indptr && !indices && !edge_ids && !weights && !times && !weight_sums) return std::nullopt;
     if (!indptr || !indices) {
       throw FormatError(path_, "the ", direction_name(direction),
                         " index is incomplete: expected sections indptr and indices, found ",
@@ -158,7 +160,11 @@ class LayoutReader {
                         ", found none: positions cannot be the edge ids of ", fields_.num_edges,
                         " entries made from ", fields_.num_input_edges, " edges");
     }
-    return GlIndex{*indptr, *indices, edge_ids, weights, times};
+    if (weight_sums && !weights) {
+      throw FormatError(path_, "expected a section ", name(direction, GlRole::kWeights), " beside ",
+                        name(direction, GlRole::kWeightSums), ", found none");
+    }
+    return GlIndex{*indptr, *indices, edge_ids, weights, times, weight_sums};
   }
 
   void check_indexes() const {
@@ -176,6 +182,10 @@ class LayoutReader {
     if (layout_.out->times.has_value() != layout_.in->times.has_value()) {
       throw FormatError(path_, "expected times in both indexes or in none, found them in one");
     }
+    if (layout_.out->weight_sums.has_value() != layout_.in->weight_sums.has_value()) {
+      throw FormatError(path_,
+                        "expected weight sums in both indexes or in none, found them in one");
+    }
   }
 
   const std::string& path_;
@@ -188,7 +198,8 @@ class LayoutReader {
 
 std::string gl_section_name(std::uint32_t kind) {
   if (!is_known(kind)) return concat("kind ", kind);
-  constexpr const char* kRoles[] = {"", "indptr", "indices", "edge_ids", "weights", "times"};
+  constexpr const char* kRoles[] = {"",        "indptr", "indices",    "edge_ids",
+                                    "weights", "times",  "weight_sums"};
   return concat(kind < 16 ? "out_" : "in_", kRoles[kind & 15]);
 }
 

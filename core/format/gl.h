@@ -36,7 +36,8 @@ enum class GlRole : std::uint32_t {
   kIndices = 2,
   kEdgeIds = 3,
   kWeights = 4,
-  kTimes = 5
+  kTimes = 5,
+  kWeightSums = 6
 };
 
 constexpr std::uint32_t gl_kind(Direction direction, GlRole role) {
@@ -45,6 +46,10 @@ constexpr std::uint32_t gl_kind(Direction direction, GlRole role) {
 
 // Stored sums of weights are this many entries apart: one cache line of weights.
 inline constexpr EdgeId kWeightStride = 16;
+
+constexpr std::uint64_t num_weight_sums(std::uint64_t num_edges) {
+  return num_edges / kWeightStride + (num_edges % kWeightStride != 0);
+}
 
 // "out_indptr", "in_weights" …, or "kind 99" for a kind this version does not know.
 std::string gl_section_name(std::uint32_t kind);
@@ -56,11 +61,12 @@ struct ByteRange {
 };
 
 struct GlIndex {
-  ByteRange indptr;                   // int64, one more than there are nodes on this side
-  ByteRange indices;                  // ids of the other side
-  std::optional<ByteRange> edge_ids;  // left out where an entry's position is its edge id
-  std::optional<ByteRange> weights;   // float32
-  std::optional<ByteRange> times;     // int64
+  ByteRange indptr;                      // int64, one more than there are nodes on this side
+  ByteRange indices;                     // ids of the other side
+  std::optional<ByteRange> edge_ids;     // left out where an entry's position is its edge id
+  std::optional<ByteRange> weights;      // float32
+  std::optional<ByteRange> times;        // int64
+  std::optional<ByteRange> weight_sums;  // float64, num_weight_sums() of them
 };
 
 // A header that has been proven: every range lies inside the file and has the length its counts ask

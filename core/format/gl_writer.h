@@ -22,7 +22,7 @@ class GlWriter {
   explicit GlWriter(std::string path) : container_(std::move(path), kGlMagic) {}
 
   void begin(Direction direction, GlRole role, Dtype dtype) {
-    container_.begin(gl_kind(direction, role), dtype, kSectionRequired);
+    container_.begin(gl_kind(direction, role), dtype, flags_of(role));
   }
   template <class Item>
   void append(std::span<const Item> items) {
@@ -33,7 +33,7 @@ class GlWriter {
   // See ContainerWriter::reserve.
   ContainerWriter::Reserved& reserve(Direction direction, GlRole role, Dtype dtype,
                                      std::uint64_t count) {
-    return container_.reserve(gl_kind(direction, role), dtype, kSectionRequired,
+    return container_.reserve(gl_kind(direction, role), dtype, flags_of(role),
                               count * item_size(dtype));
   }
 
@@ -44,6 +44,11 @@ class GlWriter {
   }
 
  private:
+  // Whoever does not know sums of weights can add the weights up.
+  static std::uint32_t flags_of(GlRole role) {
+    return role == GlRole::kWeightSums ? 0 : kSectionRequired;
+  }
+
   ContainerWriter container_;
 };
 

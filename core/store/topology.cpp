@@ -35,6 +35,7 @@ Index Topology::view(const GlIndex& index) const {
   if (index.edge_ids) view.edge_ids = mapping_->data() + index.edge_ids->offset;
   if (index.weights) view.weights = items<float>(*mapping_, *index.weights);
   if (index.times) view.times = items<std::int64_t>(*mapping_, *index.times);
+  if (index.weight_sums) view.weight_sums = items<double>(*mapping_, *index.weight_sums);
   return view;
 }
 
@@ -77,7 +78,7 @@ EdgeRange Topology::checked_range(const Index& index, NodeId node) const {
 }
 
 std::vector<double> Topology::build_weight_sums(const Index& index) const {
-  const auto count = static_cast<std::size_t>((num_edges() + kWeightStride - 1) / kWeightStride);
+  const auto count = static_cast<std::size_t>(num_weight_sums(layout_.num_edges));
   require_memory(count * sizeof(double), concat(path(), ": adding up its weights"));
   std::vector<double> sums(count);
   guarded(*mapping_, [&] {
@@ -105,7 +106,8 @@ std::span<const double> Topology::weight_sums(Direction direction) const {
     throw std::invalid_argument(
         concat(path(), ": has no weights; write the graph with weight= to store them"));
   }
-  std::vector<double>& built = built_sums_[&wanted == &*out_ ? 0 : 1];
+  if (wanted.weight_sums.data() != nullptr) return wanted.weight_sums;
+  std::vector<double>& built = built_sums_[out_ && &wanted == &*out_ ? 0 : 1];
   const std::lock_guard lock(mutex_);
   if (built.empty()) built = build_weight_sums(wanted);
   return built;

@@ -31,6 +31,7 @@ struct Index {
   const std::byte* edge_ids = nullptr;  // null: an entry's position is its edge id
   std::span<const float> weights;       // empty: unweighted
   std::span<const std::int64_t> times;  // empty: no timestamps
+  std::span<const double> weight_sums;  // empty: not stored
 };
 
 // Opening proves the header, not the O(edges) contents: whoever follows an offset or an id compares
@@ -57,10 +58,10 @@ class Topology {
   const Index& index(Direction direction) const;
 
   // Item j is the sum, in float64 and in list order, of the weights before entry j * kWeightStride
-  // in the list that holds this entry. A file that does not store them (GraphZero 0.2) gets them
-  // built at the first call: one pass over the weights, half a byte of memory per edge. Throws
-  // std::invalid_argument if the graph has no weights, FormatError if one of them is not finite or
-  // negative.
+  // in the list that holds this entry. They are as the file stores them, unproven like all it
+  // holds. A file that does not (GraphZero 0.2) gets them built at the first call: one pass over
+  // the weights, half a byte of memory per edge; FormatError if a weight is not finite or negative.
+  // Throws std::invalid_argument if the graph has no weights.
   std::span<const double> weight_sums(Direction direction) const;
 
   // Throws std::out_of_range naming `node` if it has no list, FormatError if its offsets are

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <iomanip>
 #include <limits>
 #include <optional>
 #include <stdexcept>
@@ -150,6 +151,7 @@ class IndexScan {
           EdgeSums sums;
           for (std::size_t v = begin; v < end; ++v) {
             const auto last = static_cast<std::size_t>(index_.indptr[v + 1]);
+            double weight_sum = 0;
             for (auto e = static_cast<std::size_t>(index_.indptr[v]); e < last; ++e) {
               const auto id = static_cast<std::uint64_t>(ids[e]);
               if (id >= num_neighbors) {
@@ -162,7 +164,12 @@ class IndexScan {
                 throw Violation(name_, "_edge_ids[", e, "]: expected an id below ", num_edge_ids,
                                 ", found ", static_cast<std::int64_t>(edge_id));
               }
-              if (!index_.weights.empty()) check_weight(e);
+              if (!index_.weights.empty()) {
+                check_weight(e);
+                if (!index_.weight_sums.empty() && e % kWeightStride == 0)
+                  check_weight_sum(e, weight_sum);
+                weight_sum += index_.weights[e];
+              }
               if (graph_.layout().sorted && e + 1 < last) check_order(ids, edge_ids, e);
               add(sums, v, id, edge_id, e);
             }
@@ -179,6 +186,15 @@ class IndexScan {
     if (!(std::isfinite(weight) && weight >= 0)) {
       throw Violation(name_, "_weights[", e,
                       "]: expected a finite number that is not negative, found ", weight);
+    }
+  }
+
+  void check_weight_sum(std::size_t e, double sum) const {
+    const std::size_t item = e / kWeightStride;
+    const double stored = index_.weight_sums[item];
+    if (stored != sum) {
+      throw Violation(name_, "_weight_sums[", item, "]: expected ", std::setprecision(17), sum,
+                      ", the weights before entry ", e, " of its list, found ", stored);
     }
   }
 

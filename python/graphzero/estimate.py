@@ -65,9 +65,10 @@ def estimate_edges(
     if rows is None:
         return Estimate(None, budget, None, None, None)
     entries = rows * (2 if index == "both" or not directed else 1)
-    payload = 4 * (weight is not None and weight is not False) + 8 * (time is not None)
+    weighted = weight is not None and weight is not False
+    payload = 4 * weighted + 8 * (time is not None)
     record = 8 + 4 * (edge_ids or payload > 0) + payload
-    final = entries * (4 + 4 * edge_ids + payload)
+    final = entries * (4 + 4 * edge_ids + payload) + entries // 2 * weighted  # a sum of weights takes 8 per 16
     seconds = (rows / _ROWS_PER_SECOND + entries / _ENTRIES_PER_SECOND) / _core.num_threads()
     return Estimate(rows, budget, max(0, entries * record - budget // 2), final, seconds)
 

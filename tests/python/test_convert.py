@@ -17,8 +17,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import files
 import graphzero as gz
 import oracle
+from graphzero.estimate import estimate_edges
 
 
 def entries(graph, direction):
@@ -131,6 +133,9 @@ def test_every_option_against_the_oracle(
             assert found.weights[part].tolist() == [weight[edge] for _, edge in expected]
             if timed:
                 assert found.times[part].tolist() == [time[edge] for _, edge in expected]
+        stored = files.read_gl((folder / "g.gl").read_bytes()).arrays
+        sums = stored[f"{direction if directed else 'out'}_weight_sums"]
+        assert sums.tolist() == oracle.weight_sums(found.indptr.tolist(), found.weights.tolist())
     assert report.num_rows == len(edges)
     assert report.num_self_loops == sum(u == v for u, v, _, _ in edges)
     assert report.num_edges == g.num_edges
@@ -381,6 +386,59 @@ def test_the_file_does_not_depend_on_threads_or_memory(tmp_path):
             gz.convert_edges("e.txt", "g.gl", threads=threads, memory=memory)
             contents.add(pathlib.Path("g.gl").read_bytes())
     assert len(contents) == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"directed": False},
+        {"index": "in"},
+        {"dedup": True},
+        {"dedup": True, "directed": False},
+        {"self_loops": "drop"},
+    ],
+    ids=str,
+)
+def test_sums_of_weights_do_not_depend_on_where_lists_are_cut(tmp_path, options):
+    """Half of the edges are those of one node, whose list comes in many parts; a quarter are one edge."""
+    rng = np.random.default_rng(3)
+    n = 400_000
+    src, dst = rng.integers(0, 3000, (2, n))
+    src[: n // 2] = 7
+    src[n // 2 : 3 * n // 4], dst[n // 2 : 3 * n // 4] = 7, 9
+    mixed = rng.permutation(n)
+    src, dst, weight = src[mixed], dst[mixed], rng.lognormal(0, 8, n).astype(np.float32)
+    contents = set()
+    for threads, memory in ((1, "1GB"), (2, "64MiB"), (16, "32MiB")):
+        report = gz.convert_edges((src, dst, weight), "g.gl", threads=threads, memory=memory, **options)
+        contents.add(pathlib.Path("g.gl").read_bytes())
+    assert report.spilled > 0  # what is cut is written to disk
+    assert len(contents) == 1
+    stored = files.read_gl(contents.pop()).arrays
+    for side in ("out", "in"):
+        if f"{side}_indptr" in stored:
+            expected = oracle.weight_sums(stored[f"{side}_indptr"].tolist(), stored[f"{side}_weights"].tolist())
+            assert stored[f"{side}_weight_sums"].tolist() == expected
+    if "dedup" not in options and "self_loops" not in options:
+        gz.write_graph("w.gl", src, dst, weight=weight, **options)
+        assert pathlib.Path("w.gl").read_bytes() == pathlib.Path("g.gl").read_bytes()
+
+
+@pytest.mark.parametrize("options", [{}, {"directed": False}, {"index": "out"}], ids=str)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_an_estimate_counts_every_section(tmp_path, options, weighted):
+    rng = np.random.default_rng(4)
+    src, dst = rng.integers(0, 1000, (2, 100_000))
+    weight = rng.random(100_000, dtype=np.float32) if weighted else None
+    gz.convert_edges((src, dst, weight), "g.gl", **options)
+    found = sum(
+        section.length
+        for section in files.parse(pathlib.Path("g.gl").read_bytes(), files.MAGIC["gl"], files.NAMES).sections
+        if not files.NAMES[section.kind].endswith("indptr")
+    )
+    np.savetxt("e.csv", np.stack([src, dst], 1), fmt="%d", delimiter=",")
+    assert estimate_edges("e.csv", weight=2 if weighted else None, **options).final_disk == found
 
 
 def test_edge_ids_are_left_out_where_they_are_positions(tmp_path):

@@ -47,6 +47,8 @@ def arrays_of(src, dst, num_src, num_dst, *, weight=None, time=None, directed=Tr
             arrays[f"{side}_weights"] = np.array([weight[edge] for edge in edges], np.float32)
         if time is not None:
             arrays[f"{side}_times"] = np.array([time[edge] for edge in edges], np.int64)
+        if weight is not None:
+            arrays[f"{side}_weight_sums"] = np.array(oracle.weight_sums(indptr, arrays[f"{side}_weights"]), np.float64)
     return arrays
 
 
@@ -71,6 +73,13 @@ VARIANTS = {
     "in index only": {**RICH, "index": "in"},
     "out index only": {**RICH, "index": "out"},
     "nodes beyond the last edge": {**TINY, "num_nodes": 5000},
+    "lists of 16 and 32": {"src": np.repeat([0, 1, 3], [16, 32, 16]), "dst": np.arange(64), "weight": np.full(64, 0.1)},
+    "lists around 16": {
+        "src": np.repeat(range(9), [15, 1, 17, 0, 31, 16, 1, 15, 1]),
+        "dst": [0] * 97,
+        "weight": [1 / 3] * 97,
+    },
+    "a hub": {"src": [2] * 500 + [1] * 5, "dst": range(505), "weight": np.logspace(-30, 30, 505)},
     "no edges": {**NOTHING, "num_nodes": 3},
     "no edges, weighted and timed": {**NOTHING, "num_nodes": 3, "weight": [], "time": []},
     "no edges, undirected": {**NOTHING, "num_nodes": 3, "directed": False},
@@ -284,6 +293,8 @@ BROKEN = [
             ("in_weights", "int32"),
             ("out_times", "int32"),
             ("in_times", "float64"),
+            ("out_weight_sums", "float32"),
+            ("in_weight_sums", "int64"),
         )
     ),
     *(
@@ -329,7 +340,22 @@ BROKEN = [
         "an undirected graph stores one index: expected the out index alone, found an in index",
     ),
     Broken(
-        "GL14", "weights on one side", changed(without=["in_weights"]), "expected weights in both indexes or in none"
+        "GL11",
+        "only in_weight_sums",
+        changed(without=[name for name in IN if name != "in_weight_sums"]),
+        "the in index is incomplete: expected sections indptr and indices, found no indptr",
+    ),
+    Broken(
+        "GL14",
+        "weights on one side",
+        changed(without=["in_weights", "in_weight_sums"]),
+        "expected weights in both indexes or in none, found them in one",
+    ),
+    Broken(
+        "GL14",
+        "weight sums on one side",
+        changed(without=["out_weight_sums"]),
+        "expected weight sums in both indexes or in none, found them in one",
     ),
     Broken("GL14", "times on one side", changed(without=["out_times"]), "expected times in both indexes or in none"),
     Broken(
@@ -337,6 +363,15 @@ BROKEN = [
         "undirected without edge ids",
         changed(flags=0, without=[*IN, "out_edge_ids"], num_input_edges=4),
         "expected a section out_edge_ids, found none: .* 7 entries made from 4 edges",
+    ),
+    *(
+        Broken(
+            "GL26",
+            f"{side} sums of no weights",
+            changed(without=["out_weights", "in_weights", *other]),
+            f"expected a section {side}_weights beside {side}_weight_sums, found none",
+        )
+        for side, other in (("out", []), ("in", ["out_weight_sums"]))
     ),
 ]
 
@@ -357,6 +392,15 @@ def sides(**arrays):
 def untimed(src, dst, num_nodes, **arrays):
     merged = arrays_of(src, dst, num_nodes, num_nodes, index="out") | arrays
     return files.build(files.gl(merged, num_nodes=num_nodes, num_input_edges=len(src)))
+
+
+def with_sum(side, item, value):
+    """Lists of 40, 8, 16 and 32 entries with weights 0.5, on both sides, and one stored sum changed."""
+    src = np.repeat([0, 1, 2, 3], [40, 8, 16, 32]).tolist()
+    merged = arrays_of(src, src, 4, 4, weight=[0.5] * 96)
+    assert merged[f"{side}_weight_sums"].tolist() == [0, 8, 16, 0, 0, 8]
+    merged[f"{side}_weight_sums"][item] = value
+    return files.build(files.gl(merged, num_nodes=4, num_input_edges=96))
 
 
 ids = np.int32
@@ -517,6 +561,24 @@ DAMAGED = [
         with_items("in_times", {6: 6}),
         "both indexes hold the same edges: expected the in index to mirror the out index",
     ),
+    *(
+        Broken(
+            "GL27",
+            what,
+            with_sum(side, item, value),
+            rf"{side} index: lists .*: {side}_weight_sums\[{item}\]: expected {expected}, "
+            rf"the weights before entry {16 * item} of its list, found {found}",
+        )
+        for what, side, item, value, expected, found in (
+            ("a sum of too few weights", "out", 2, 15.5, 16, 15.5),
+            ("a sum of the list before", "out", 3, 4, 0, 4),
+            ("a sum that runs on from another list", "in", 4, 8, 0, 8),
+            ("the last bit of a sum", "in", 5, np.nextafter(8, 9), 8, "8.0000000000000018"),
+            ("a first sum that is not 0", "out", 0, 1e-300, 0, "1e-300"),
+            ("a negative sum", "out", 1, -8, 8, -8),
+            ("a sum that is no number", "in", 1, np.nan, 8, "nan"),
+        )
+    ),
 ]
 
 
@@ -543,6 +605,19 @@ def test_damage_behind_the_header_is_found_by_a_full_check(broken, tmp_path):
         gz.Graph(path, verify="full")
     problems = [f"{check.name}: {check.problem}" for check in gz.verify(path) if not check.holds]
     assert re.match(broken.message, problems[0])
+
+
+def test_sums_of_weights_may_be_left_out(tmp_path):
+    without = [name for name in NAMES if name.endswith("weight_sums")]
+    graph = gz.Graph(files.write(tmp_path / "g.gl", changed(without=without)), verify="full")
+    assert graph.weights.tolist() == RICH_ARRAYS["out_weights"].tolist()
+
+
+def test_a_reader_that_does_not_know_sums_of_weights_may_skip_them(tmp_path):
+    gz.write_graph(tmp_path / "g.gl", **RICH)
+    older = {kind: name for kind, name in files.NAMES.items() if not name.endswith("weight_sums")}
+    container = files.parse((tmp_path / "g.gl").read_bytes(), files.MAGIC["gl"], older)
+    assert [s.kind for s in container.sections if s.flags != files.REQUIRED] == [6, 22]
 
 
 def test_every_invariant_has_a_broken_file():

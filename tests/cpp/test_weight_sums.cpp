@@ -1,0 +1,168 @@
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/convert/write_graph.h"
+#include "core/format/gl_writer.h"
+#include "core/format/weight_sums.h"
+#include "core/store/topology.h"
+#include "core/store/weighted_draw.h"
+#include "tests/cpp/check.h"
+
+namespace gz {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (fs::temp_directory_path() / "gz_sums_XXXXXX").string();
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() { fs::remove_all(path_); }
+
+  std::string file(const char* name) const { return (path_ / name).string(); }
+
+ private:
+  fs::path path_;
+};
+
+// Lists of 40, 0, 8, 16, 1 and 100 entries; weights that no sum of keeps all digits.
+struct Lists {
+  std::vector<std::int64_t> indptr = {0, 40, 40, 48, 64, 65, 165};
+  std::vector<std::int32_t> indices;
+  std::vector<float> weights;
+  std::vector<NodeId> src, dst;
+
+  Lists() {
+    for (NodeId node = 0; node < 6; ++node) {
+      for (std::int64_t at = indptr[static_cast<std::size_t>(node)];
+           at < indptr[static_cast<std::size_t>(node) + 1]; ++at) {
+        src.push_back(node);
+        weights.push_back(at % 7 == 3 ? 0.0f : 1.0f / static_cast<float>(at + 3));
+      }
+    }
+    dst.assign(src.size(), 5);
+    indices.assign(src.size(), 5);
+  }
+};
+
+// Without `sums` a file of before there were any.
+void write_file(const std::string& path, const Lists& lists, Direction direction,
+                const std::vector<double>& sums = {}) {
+  GlWriter writer(path);
+  const auto write = [&]<class Item>(GlRole role, Dtype dtype, const std::vector<Item>& items) {
+    writer.begin(direction, role, dtype);
+    writer.append(std::span<const Item>(items));
+    writer.end();
+  };
+  write(GlRole::kIndptr, Dtype::kInt64, lists.indptr);
+  write(GlRole::kIndices, Dtype::kInt32, lists.indices);
+  write(GlRole::kWeights, Dtype::kFloat32, lists.weights);
+  if (!sums.empty()) write(GlRole::kWeightSums, Dtype::kFloat64, sums);
+  GlInfo info;
+  info.counts = {6, 6, lists.indices.size(), lists.indices.size()};
+  writer.finish(info);
+}
+
+std::vector<double> expected_sums(const Lists& lists) {
+  std::vector<double> sums;
+  double sum = 0;
+  for (std::size_t at = 0; at < lists.src.size(); ++at) {
+    if (at > 0 && lists.src[at] != lists.src[at - 1]) sum = 0;
+    if (at % 16 == 0) sums.push_back(sum);
+    sum += lists.weights[at];
+  }
+  return sums;
+}
+
+bool same(std::span<const double> a, const std::vector<double>& b) {
+  return std::vector<double>(a.begin(), a.end()) == b;
+}
+
+TEST(sums_of_weights_have_the_same_bits_stored_or_built) {
+  const TemporaryFolder folder;
+  const Lists lists;
+  for (const Direction direction : {Direction::kOut, Direction::kIn}) {
+    write_file(folder.file("built.gl"), lists, direction);
+    const Topology built(folder.file("built.gl"));
+    EXPECT(built.index(direction).weight_sums.data() == nullptr);
+    EXPECT(same(built.weight_sums(direction), expected_sums(lists)));
+    EXPECT(built.weight_sums(direction).data() == built.weight_sums(direction).data());
+  }
+  write_graph(folder.file("stored.gl"), {lists.src, lists.dst, lists.weights, std::nullopt}, {});
+  const Topology stored(folder.file("stored.gl"));
+  const auto sums = stored.weight_sums(Direction::kOut);
+  EXPECT(sums.data() == stored.index(Direction::kOut).weight_sums.data());
+  EXPECT(same(sums, expected_sums(lists)));
+}
+
+TEST(a_sum_does_not_depend_on_where_a_list_is_cut) {
+  const Lists lists;
+  for (const std::size_t step : {1u, 3u, 16u, 40u}) {
+    WeightSums sums;
+    std::vector<double> items;
+    for (std::size_t v = 0; v + 1 < lists.indptr.size(); ++v) {
+      sums.start_list();
+      const auto end = static_cast<std::size_t>(lists.indptr[v + 1]);
+      for (auto at = static_cast<std::size_t>(lists.indptr[v]); at < end; at += step) {
+        sums.add(std::span(lists.weights).subspan(at, std::min(step, end - at)), items);
+      }
+    }
+    EXPECT(items == expected_sums(lists));
+  }
+}
+
+TEST(a_weight_that_is_no_number_is_named_when_sums_are_built) {
+  const TemporaryFolder folder;
+  Lists lists;
+  lists.weights[50] = -1;
+  write_file(folder.file("bad.gl"), lists, Direction::kOut);
+  const Topology graph(folder.file("bad.gl"));
+  EXPECT(test::message_of([&] { graph.weight_sums(Direction::kOut); }) ==
+         concat(folder.file("bad.gl"),
+                ": weight of entry 50, an edge of node 3: expected a finite number that is not "
+                "negative, found -1"));
+}
+
+TEST(a_target_between_two_running_sums_finds_its_entry) {
+  const TemporaryFolder folder;
+  const Lists lists;
+  write_file(folder.file("g.gl"), lists, Direction::kOut);
+  const Topology graph(folder.file("g.gl"));
+  const WeightedDraw draw(graph, Direction::kOut);
+  for (NodeId node = 0; node < 6; ++node) {
+    const EdgeRange list = graph.edges_of(Direction::kOut, node);
+    double sum = 0;
+    for (EdgeId at = list.begin; at < list.end; ++at) {
+      EXPECT(draw.sum_before(list, at) == sum);
+      if (draw.weight(at) > 0) EXPECT(draw.find(list, sum) == at);
+      sum += draw.weight(at);
+    }
+    if (list.size() > 0) EXPECT(draw.total(list) == sum);
+  }
+}
+
+TEST(stored_sums_that_do_not_fit_the_weights_are_refused) {
+  const TemporaryFolder folder;
+  const Lists lists;
+  auto sums = expected_sums(lists);
+  sums.back() = 1000;
+  write_file(folder.file("g.gl"), lists, Direction::kOut, sums);
+  const Topology graph(folder.file("g.gl"));
+  const WeightedDraw draw(graph, Direction::kOut);
+  const EdgeRange list = graph.edges_of(Direction::kOut, 5);
+  EXPECT(draw.total(list) > 1000);
+  EXPECT(test::message_of([&] { draw.find(list, 500); }) ==
+         concat(folder.file("g.gl"),
+                ": corrupt weights at entries 65 to 164: their stored sums and their weights do "
+                "not agree"));
+}
+
+}  // namespace
+}  // namespace gz
