@@ -16,6 +16,7 @@ from graphzero.features import FeatureStore, write_features
 from graphzero.graph import Graph, Index, write_graph
 from graphzero.ids import IdDictionary, write_ids
 from graphzero.memory import MemoryReport, memory_report
+from graphzero.negatives import sample_negative_pairs, sample_negatives
 from graphzero.threads import num_threads, set_num_threads
 from graphzero.verify import Check, verify
 
@@ -49,6 +50,8 @@ __all__ = [
     "memory_report",
     "num_threads",
     "open",
+    "sample_negative_pairs",
+    "sample_negatives",
     "set_num_threads",
     "verify",
     "write_features",
