@@ -1,6 +1,9 @@
 #include "core/sample/negative.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+
+#include <utility>
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
@@ -39,11 +42,9 @@ void bind_negative(nb::module_& m) {
       "sample_negative_pairs",
       [](const Topology& g, std::uint64_t count, const NegativeOptions& options) {
         NodePairs pairs = without_gil([&] { return sample_negative_pairs(g, count, options); });
-        return nb::make_tuple(owned_array(std::move(pairs.src)), owned_array(std::move(pairs.dst)));
+        return std::pair(owned_array(std::move(pairs.src)), owned_array(std::move(pairs.dst)));
       },
-      "graph"_a, "count"_a, "options"_a,
-      nb::sig("def sample_negative_pairs(graph: Topology, count: int, options: NegativeOptions) -> "
-              "tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64]]"));
+      "graph"_a, "count"_a, "options"_a);
 }
 
 }  // namespace gz

@@ -49,63 +49,32 @@ class EdgeRefusal {
   Adjacency<Id> adjacency_;
 };
 
-// Refuses a destination that any of many sources has an edge to.
+// Whether any of `sources`, sorted and without repeats, has an edge to `dst`. Needs the in index.
 template <class Id>
-class SharedRefusal {
- public:
-  // `sources` must be sorted and without repeats, and outlive this.
-  SharedRefusal(const Topology& graph, std::span<const NodeId> sources)
-      : adjacency_(graph), sources_(sources) {}
-
-  void test(std::span<const Draw> draws, std::uint8_t* refused) const {
-    for (std::size_t i = 0; i < draws.size(); ++i) refused[i] = refuses(draws[i].dst);
+bool any_points_to(const Adjacency<Id>& adjacency, std::span<const NodeId> sources, NodeId dst) {
+  const IndexReader<Id>& in = *adjacency.in();
+  const EdgeRange list = in.edges_of(dst);
+  // The shorter side is gone through, the longer one searched.
+  if (adjacency.searchable() && sources.size() < static_cast<std::size_t>(list.size())) {
+    return std::any_of(sources.begin(), sources.end(),
+                       [&](NodeId source) { return Adjacency<Id>::holds(in, list, source); });
   }
-
- private:
-  bool refuses(NodeId dst) const {
-    if (adjacency_.in() == nullptr) return any_points_to(dst);
-    const EdgeRange list = adjacency_.in()->edges_of(dst);
-    // The shorter side is gone through, the longer one searched.
-    if (adjacency_.searchable() && sources_.size() < static_cast<std::size_t>(list.size())) {
-      return std::any_of(sources_.begin(), sources_.end(), [&](NodeId source) {
-        return Adjacency<Id>::holds(*adjacency_.in(), list, source);
-      });
-    }
-    for (EdgeId at = list.begin; at < list.end; ++at) {
-      if (std::binary_search(sources_.begin(), sources_.end(), adjacency_.in()->neighbor(at)))
-        return true;
-    }
-    return false;
+  for (EdgeId at = list.begin; at < list.end; ++at) {
+    if (std::binary_search(sources.begin(), sources.end(), in.neighbor(at))) return true;
   }
+  return false;
+}
 
-  bool any_points_to(NodeId dst) const {
-    constexpr std::size_t kGroup = Adjacency<Id>::kGroup;
-    std::array<NodeId, kGroup> same;
-    same.fill(dst);
-    std::array<std::uint8_t, kGroup> found;
-    for (std::size_t begin = 0; begin < sources_.size(); begin += kGroup) {
-      const std::size_t count = std::min(kGroup, sources_.size() - begin);
-      adjacency_.test(sources_.subspan(begin, count), {same.data(), count}, found.data());
-      if (std::find(found.begin(), found.begin() + count, 1) != found.begin() + count) return true;
-    }
-    return false;
-  }
-
-  Adjacency<Id> adjacency_;
-  std::span<const NodeId> sources_;
-};
-
-// The destinations that `sources` have edges to, sorted and without repeats.
+// The destinations that `sources`, sorted and without repeats, have edges to; sorted and without
+// repeats as well.
 template <class Id>
 std::vector<NodeId> destinations_of(const Topology& graph, std::span<const NodeId> sources) {
   std::vector<NodeId> found;
   if (!graph.has(Direction::kOut)) {
-    const SharedRefusal<Id> refusal(graph, sources);
-    Draw draw = {Rng(0, {}), 0};
-    for (std::uint8_t refused; draw.dst < graph.num_nodes(Direction::kIn); ++draw.dst) {
-      if (draw.dst % (1 << 20) == 0) check_interrupt();
-      refusal.test({&draw, 1}, &refused);
-      if (refused != 0) found.push_back(draw.dst);
+    const Adjacency<Id> adjacency(graph);
+    for (NodeId dst = 0; dst < graph.num_nodes(Direction::kIn); ++dst) {
+      if (dst % (1 << 16) == 0) check_interrupt();
+      if (any_points_to(adjacency, sources, dst)) found.push_back(dst);
     }
     return found;
   }
@@ -131,6 +100,32 @@ std::vector<NodeId> destinations_of(const Topology& graph, std::span<const NodeI
   return found;
 }
 
+// Refuses a destination that any of many sources has an edge to. Without an in index it collects
+// what they have edges to: their lists would be searched one by one for every draw otherwise.
+template <class Id>
+class SharedRefusal {
+ public:
+  // `sources` must be sorted and without repeats, and outlive this.
+  SharedRefusal(const Topology& graph, std::span<const NodeId> sources)
+      : adjacency_(graph), sources_(sources) {
+    if (adjacency_.in() == nullptr) collected_ = destinations_of<Id>(graph, sources);
+  }
+
+  void test(std::span<const Draw> draws, std::uint8_t* refused) const {
+    for (std::size_t i = 0; i < draws.size(); ++i) refused[i] = refuses(draws[i].dst);
+  }
+
+ private:
+  bool refuses(NodeId dst) const {
+    if (adjacency_.in() != nullptr) return any_points_to(adjacency_, sources_, dst);
+    return std::binary_search(collected_.begin(), collected_.end(), dst);
+  }
+
+  Adjacency<Id> adjacency_;
+  std::span<const NodeId> sources_;
+  std::vector<NodeId> collected_;
+};
+
 // Proposes and tests until every draw has a pair that is not refused, and delivers it. A draw that
 // has used up its tries gets its pair from exact(draw).
 template <class Propose, class Refusal, class Exact, class Deliver>
@@ -138,7 +133,7 @@ void settle(std::vector<Draw>& pending, std::uint64_t tries, const Propose& prop
             const Refusal& refusal, const Exact& exact, const Deliver& deliver) {
   std::array<std::uint8_t, kDrawGroup> refused;
   for (std::uint64_t round = 0; !pending.empty(); ++round) {
-    if (round % 1024 == 1023) check_interrupt();
+    if (round % 64 == 63) check_interrupt();
     if (round == tries) {
       for (Draw& draw : pending) {
         exact(draw);
@@ -163,7 +158,8 @@ void settle(std::vector<Draw>& pending, std::uint64_t tries, const Propose& prop
 // i; each chunk has its own settle_group = make_settle().
 template <class Start, class MakeSettle>
 void draw_all(std::size_t count, const Start& start, const MakeSettle& make_settle) {
-  constexpr std::size_t kGrain = 32 * kDrawGroup;
+  // Some ten microseconds of work: less is not worth a thread, and Ctrl-C waits for a chunk to end.
+  constexpr std::size_t kGrain = 16 * kDrawGroup;
   parallel_chunks(count, kGrain, [&](std::size_t begin, std::size_t end) {
     auto settle_group = make_settle();
     std::vector<Draw> pending;

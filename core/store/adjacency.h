@@ -33,7 +33,6 @@ class Adjacency {
   // Whether lists are in order of neighbour.
   bool searchable() const { return searchable_; }
   // Null: the file does not store this index.
-  const IndexReader<Id>* out() const { return out_ ? &*out_ : nullptr; }
   const IndexReader<Id>* in() const { return in_ ? &*in_ : nullptr; }
 
   // found[i] = 1 if src[i] → dst[i] is an edge, else 0.

@@ -41,8 +41,8 @@ def sample_negatives(
     The same ``seed`` gives the same result for any number of threads; without one every call differs.
 
     >>> sample_negatives(Graph(tiny_gl), [0, 3], 4, exclude_edges=True, seed=1)    # 0→1  0→2  1→2  3→0
-    array([[3, 0, 0, 0],
-           [1, 2, 2, 2]])
+    array([[0, 3, 3, 3],
+           [2, 2, 1, 3]])
     """
     nodes = int64_vector(sources, "sources")
     count = _count(amount, "amount")
