@@ -34,7 +34,7 @@ struct NoRefusal {
 template <class Id>
 class EdgeRefusal {
  public:
-  explicit EdgeRefusal(const Topology& graph) : adjacency_(graph) {}
+  explicit EdgeRefusal(const Topology& graph) : lookup_(graph) {}
 
   void test(std::span<const Draw> draws, std::uint8_t* refused) const {
     std::array<NodeId, kDrawGroup> src, dst;
@@ -42,22 +42,22 @@ class EdgeRefusal {
       src[i] = draws[i].src;
       dst[i] = draws[i].dst;
     }
-    adjacency_.test({src.data(), draws.size()}, {dst.data(), draws.size()}, refused);
+    lookup_.test({src.data(), draws.size()}, {dst.data(), draws.size()}, refused);
   }
 
  private:
-  Adjacency<Id> adjacency_;
+  EdgeLookup<Id> lookup_;
 };
 
 // Whether any of `sources`, sorted and without repeats, has an edge to `dst`. Needs the in index.
 template <class Id>
-bool any_points_to(const Adjacency<Id>& adjacency, std::span<const NodeId> sources, NodeId dst) {
-  const IndexReader<Id>& in = *adjacency.in();
+bool any_points_to(const EdgeLookup<Id>& lookup, std::span<const NodeId> sources, NodeId dst) {
+  const IndexReader<Id>& in = *lookup.in();
   const EdgeRange list = in.edges_of(dst);
   // The shorter side is gone through, the longer one searched.
-  if (adjacency.searchable() && sources.size() < static_cast<std::size_t>(list.size())) {
+  if (lookup.searchable() && sources.size() < static_cast<std::size_t>(list.size())) {
     return std::any_of(sources.begin(), sources.end(),
-                       [&](NodeId source) { return Adjacency<Id>::holds(in, list, source); });
+                       [&](NodeId source) { return EdgeLookup<Id>::holds(in, list, source); });
   }
   for (EdgeId at = list.begin; at < list.end; ++at) {
     if (std::binary_search(sources.begin(), sources.end(), in.neighbor(at))) return true;
@@ -71,10 +71,10 @@ template <class Id>
 std::vector<NodeId> destinations_of(const Topology& graph, std::span<const NodeId> sources) {
   std::vector<NodeId> found;
   if (!graph.has(Direction::kOut)) {
-    const Adjacency<Id> adjacency(graph);
+    const EdgeLookup<Id> lookup(graph);
     for (NodeId dst = 0; dst < graph.num_nodes(Direction::kIn); ++dst) {
       if (dst % (1 << 16) == 0) check_interrupt();
-      if (any_points_to(adjacency, sources, dst)) found.push_back(dst);
+      if (any_points_to(lookup, sources, dst)) found.push_back(dst);
     }
     return found;
   }
@@ -107,8 +107,8 @@ class SharedRefusal {
  public:
   // `sources` must be sorted and without repeats, and outlive this.
   SharedRefusal(const Topology& graph, std::span<const NodeId> sources)
-      : adjacency_(graph), sources_(sources) {
-    if (adjacency_.in() == nullptr) collected_ = destinations_of<Id>(graph, sources);
+      : lookup_(graph), sources_(sources) {
+    if (lookup_.in() == nullptr) collected_ = destinations_of<Id>(graph, sources);
   }
 
   void test(std::span<const Draw> draws, std::uint8_t* refused) const {
@@ -117,11 +117,11 @@ class SharedRefusal {
 
  private:
   bool refuses(NodeId dst) const {
-    if (adjacency_.in() != nullptr) return any_points_to(adjacency_, sources_, dst);
+    if (lookup_.in() != nullptr) return any_points_to(lookup_, sources_, dst);
     return std::binary_search(collected_.begin(), collected_.end(), dst);
   }
 
-  Adjacency<Id> adjacency_;
+  EdgeLookup<Id> lookup_;
   std::span<const NodeId> sources_;
   std::vector<NodeId> collected_;
 };

@@ -18,10 +18,10 @@ std::vector<std::uint8_t> has_edges(const Topology& graph, std::span<const NodeI
   std::vector<std::uint8_t> result(src.size());
   guarded(*graph.mapping(), [&] {
     with_id_type(graph.layout().id_width, [&]<class Id>() {
-      const Adjacency<Id> adjacency(graph);
+      const EdgeLookup<Id> lookup(graph);
       parallel_chunks(src.size(), 1024, [&](std::size_t begin, std::size_t end) {
-        adjacency.test(src.subspan(begin, end - begin), dst.subspan(begin, end - begin),
-                       result.data() + begin);
+        lookup.test(src.subspan(begin, end - begin), dst.subspan(begin, end - begin),
+                    result.data() + begin);
       });
     });
   });

@@ -19,12 +19,12 @@ namespace gz {
 // GraphZero 0.2, are read from end to end. Node arguments are trusted; use inside guarded(), as
 // IndexReader.
 template <class Id>
-class Adjacency {
+class EdgeLookup {
  public:
   // As many searches as run side by side, so that they wait for memory together.
   static constexpr std::size_t kGroup = 32;
 
-  explicit Adjacency(const Topology& graph)
+  explicit EdgeLookup(const Topology& graph)
       : searchable_(graph.layout().sorted && !has_times(graph)) {
     if (graph.has(Direction::kOut)) out_.emplace(graph, Direction::kOut);
     if (graph.has(Direction::kIn)) in_.emplace(graph, Direction::kIn);
