@@ -12,5 +12,6 @@ void bind_convert_features(nanobind::module_& m);
 void bind_store(nanobind::module_& m);
 void bind_ids(nanobind::module_& m);
 void bind_sample(nanobind::module_& m);
+void bind_negative(nanobind::module_& m);
 
 }  // namespace gz

@@ -58,4 +58,5 @@ NB_MODULE(_core, m) {
   gz::bind_store(m);
   gz::bind_ids(m);
   gz::bind_sample(m);
+  gz::bind_negative(m);
 }

@@ -7,6 +7,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "core/store/adjacency.h"
 #include "core/store/features.h"
 #include "core/store/topology.h"
 #include "core/store/verify.h"
@@ -76,6 +77,13 @@ void bind_topology(nb::module_& m) {
             return owned_array(std::move(out));
           },
           "direction"_a, "nodes"_a.noconvert())
+      .def(
+          "has_edges",
+          [](const Topology& g, const NodeIdArray& src, const NodeIdArray& dst) {
+            return owned_array(
+                without_gil([&] { return has_edges(g, as_span(src), as_span(dst)); }));
+          },
+          "src"_a.noconvert(), "dst"_a.noconvert())
       .def(
           "indptr",
           [](const Topology& g, Direction direction) {

@@ -36,3 +36,83 @@ def weight_sums(indptr, weights):
             sums.append(total)
         total += float(weight)
     return sums
+
+
+def edge_set(src, dst, *, directed=True):
+    """The pairs that are edges."""
+    edges = set(zip(src, dst, strict=True))
+    return edges if directed else edges | {(v, u) for u, v in edges}
+
+
+def negative_weights(num_nodes, src, dst, *, side="in", by="uniform", power=0.75, directed=True):
+    """The weight each node has as a negative: destinations for ``side="in"``, sources for ``"out"``."""
+    if by == "uniform":
+        return [1.0] * num_nodes
+    ends = list(src) + list(dst) if not directed else list(dst if side == "in" else src)
+    return [float(ends.count(node)) ** power if node in ends else 0.0 for node in range(num_nodes)]
+
+
+def normalised(weights):
+    """Weights as probabilities."""
+    return [weight / sum(weights) for weight in weights]
+
+
+def negative_law(sources, num_nodes, src, dst, *, exclude_edges=False, directed=True, **law):
+    """The probability of each destination; none of ``sources`` has an edge to it if edges are excluded."""
+    edges = edge_set(src, dst, directed=directed)
+    weights = negative_weights(num_nodes, src, dst, directed=directed, **law)
+    for node in range(num_nodes):
+        if exclude_edges and any((source, node) in edges for source in sources):
+            weights[node] = 0.0
+    return normalised(weights)
+
+
+def negative_pair_law(num_src, num_dst, src, dst, *, exclude_edges=False, directed=True, **law):
+    """The probability of each pair, source by source."""
+    edges = edge_set(src, dst, directed=directed)
+    sources = negative_weights(num_src, src, dst, side="out", directed=directed, **law)
+    destinations = negative_weights(num_dst, src, dst, side="in", directed=directed, **law)
+    return normalised(
+        [
+            0.0 if exclude_edges and (u, v) in edges else sources[u] * destinations[v]
+            for u in range(num_src)
+            for v in range(num_dst)
+        ]
+    )
+
+
+def stream(seed, *words):
+    """The draws of a key, as docs/design/randomness.md defines them."""
+
+    def mix(x):
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
+        return x ^ (x >> 31)
+
+    gamma = 0x9E3779B97F4A7C15
+    state = mix((seed + gamma) % 2**64)
+    for word in words:
+        state = mix(((state ^ word) + gamma) % 2**64)
+    while True:
+        state = (state + gamma) % 2**64
+        yield mix(state)
+
+
+def below(draws, bound):
+    """An integer below ``bound``, without bias."""
+    while True:
+        product = next(draws) * bound
+        if product % 2**64 >= 2**64 % bound:
+            return product >> 64
+
+
+NEGATIVES = 3  # the first word of their keys
+
+
+def uniform_negative(seed, position, number, num_nodes, refused):
+    """Draw ``number`` for the source at ``position`` that has edges to ``refused``, by trying again."""
+    draws = stream(seed, NEGATIVES, position, number)
+    while True:
+        node = below(draws, num_nodes)
+        if node not in refused:
+            return node

@@ -1,6 +1,7 @@
 // Counter-based randomness: a draw depends on its key and its number, never on thread or order.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <initializer_list>
 
@@ -82,7 +83,9 @@ class Rng {
 
   // Exponential with mean 1; never 0 and never infinite.
   double exponential() {
-    return -natural_log((static_cast<double>(next() >> 11) + 0.5) * 0x1.0p-53);
+    // The largest value plus 0.5 would be rounded to 2^53, whose share of 2^53 has the logarithm 0.
+    const auto share = static_cast<double>(std::min(next() >> 11, kLargestShare)) + 0.5;
+    return -natural_log(share * 0x1.0p-53);
   }
 
  private:
@@ -93,6 +96,7 @@ class Rng {
     return product.high;
   }
 
+  static constexpr std::uint64_t kLargestShare = (std::uint64_t{1} << 53) - 2;
   std::uint64_t state_;
 };
 

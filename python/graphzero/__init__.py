@@ -17,6 +17,7 @@ from graphzero.graph import Graph, Index, write_graph
 from graphzero.ids import IdDictionary, write_ids
 from graphzero.memory import MemoryReport, memory_report
 from graphzero.sampling import HeteroNeighborhood, Neighborhood, sample_neighbors
+from graphzero.negatives import sample_negative_pairs, sample_negatives
 from graphzero.threads import num_threads, set_num_threads
 from graphzero.verify import Check, verify
 
@@ -53,6 +54,8 @@ __all__ = [
     "num_threads",
     "open",
     "sample_neighbors",
+    "sample_negative_pairs",
+    "sample_negatives",
     "set_num_threads",
     "verify",
     "write_features",

@@ -32,6 +32,21 @@ TEST(keyed_streams_give_the_vectors_we_publish) {
   EXPECT(bounded.below(std::uint64_t{1} << 63) == 5134679202646557557u);
 }
 
+TEST(a_key_grows_word_by_word) {
+  EXPECT(Key(42, {3, 7}).state() == Key(42, {3}).with(7).state());
+  EXPECT(Key(42, Purpose::kNegatives).state() == Key(42, {3}).state());
+  EXPECT(Key(42, Purpose::kNegatives).with(7).state() == 12335244430711630163u);
+  EXPECT(Key(0, Purpose::kNeighbors).state() == 627405149472732430u);
+  EXPECT(Key(0, Purpose::kWalks).state() == 15549969042648332857u);
+}
+
+TEST(exponential_draws_have_the_bits_we_publish) {
+  Rng rng(42, {7});
+  EXPECT(rng.exponential() == 0x1.1803cff8cbb0ep+0);
+  EXPECT(rng.exponential() == 0x1.e7755f8cd859fp-1);
+  EXPECT(rng.exponential() == 0x1.2be3edbc93cedp-1);
+}
+
 TEST(the_order_and_number_of_words_matter) {
   std::set<std::uint64_t> first;
   first.insert(Rng(1, {}).next());
@@ -102,6 +117,32 @@ TEST(uniform_draws_lie_in_the_unit_interval) {
     ++counts[static_cast<std::size_t>(draw * 100)];
   }
   EXPECT(chi_square(counts, 1000) < 99 + 5 * std::sqrt(2 * 99.0));
+}
+
+TEST(exponential_draws_follow_their_law) {
+  // In twenty intervals of equal probability, and with mean 1 and variance 1.
+  constexpr int kDraws = 200000;
+  Rng rng(13, {});
+  std::vector<int> counts(20, 0);
+  double sum = 0, squares = 0;
+  for (int i = 0; i < kDraws; ++i) {
+    const double draw = rng.exponential();
+    EXPECT(draw > 0 && draw < 38);
+    sum += draw;
+    squares += (draw - 1) * (draw - 1);
+    ++counts[static_cast<std::size_t>(-std::expm1(-draw) * 20)];
+  }
+  EXPECT(std::abs(sum / kDraws - 1) < 5 / std::sqrt(kDraws));
+  EXPECT(std::abs(squares / kDraws - 1) < 5 * std::sqrt(8.0 / kDraws));
+  EXPECT(chi_square(counts, kDraws / 20.0) < 19 + 5 * std::sqrt(2 * 19.0));
+}
+
+TEST(the_extreme_exponential_draws_are_neither_zero_nor_infinite) {
+  // Seeds whose first draw has all bits set, and none.
+  EXPECT(Rng(2295574122455614247u, {}).next() == ~std::uint64_t{0});
+  EXPECT(Rng(14258097010372255221u, {}).next() == 0);
+  EXPECT(Rng(2295574122455614247u, {}).exponential() == 0x1.0000000000001p-52);
+  EXPECT(Rng(14258097010372255221u, {}).exponential() == 0x1.2b708872320e2p+5);  // 54 ln 2
 }
 
 }  // namespace
