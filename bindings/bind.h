@@ -11,5 +11,6 @@ void bind_convert(nanobind::module_& m);
 void bind_convert_features(nanobind::module_& m);
 void bind_store(nanobind::module_& m);
 void bind_ids(nanobind::module_& m);
+void bind_walk(nanobind::module_& m);
 
 }  // namespace gz

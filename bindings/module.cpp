@@ -57,4 +57,5 @@ NB_MODULE(_core, m) {
   gz::bind_convert_features(m);
   gz::bind_store(m);
   gz::bind_ids(m);
+  gz::bind_walk(m);
 }

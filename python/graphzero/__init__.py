@@ -18,6 +18,7 @@ from graphzero.ids import IdDictionary, write_ids
 from graphzero.memory import MemoryReport, memory_report
 from graphzero.threads import num_threads, set_num_threads
 from graphzero.verify import Check, verify
+from graphzero.walks import random_walk
 
 __version__ = "0.3.0.dev0"
 
@@ -49,6 +50,7 @@ __all__ = [
     "memory_report",
     "num_threads",
     "open",
+    "random_walk",
     "set_num_threads",
     "verify",
     "write_features",
