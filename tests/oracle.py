@@ -24,3 +24,19 @@ def index_of(num_nodes, src, dst, **options):
         [entry[0] for entries in lists for entry in entries],
         [entry[1] for entries in lists for entry in entries],
     )
+
+
+def step_law(lists, node, previous=None, *, p=1.0, q=1.0):
+    """The chance of each next node. ``lists[v]`` are the (neighbour, weight) entries of ``v``."""
+    near = {neighbour for neighbour, _ in lists[previous]} if previous is not None else set()
+    mass = {}
+    for neighbour, weight in lists[node]:
+        if previous is None:
+            bias = 1.0
+        elif neighbour == previous:
+            bias = 1 / p
+        else:
+            bias = 1.0 if neighbour in near else 1 / q
+        mass[neighbour] = mass.get(neighbour, 0.0) + bias * weight
+    total = sum(mass.values())
+    return {neighbour: part / total for neighbour, part in mass.items() if part > 0}

@@ -89,18 +89,14 @@ class Engine {
     const std::size_t wished = starts_.size() / (8 * threads) / kGroup * kGroup;
     const std::size_t grain = std::clamp(wished, kGroup, kLargeGroup);
     const std::uint64_t round = kChunkSteps / grain;
-    auto checked = std::chrono::steady_clock::now();
+    Polling polling;
     std::uint64_t first = 0;
     do {
       const std::uint64_t last = std::min(first + round, options_.length);
       parallel_chunks(starts_.size(), grain, [&](std::size_t begin, std::size_t end) {
         walk_chunk(begin, end, first, last);
       });
-      const auto now = std::chrono::steady_clock::now();
-      if (now - checked >= std::chrono::milliseconds(50)) {
-        check_interrupt();
-        checked = now;
-      }
+      polling.poll();
       first += round;
     } while (first < options_.length);
   }
@@ -110,11 +106,25 @@ class Engine {
   static constexpr std::size_t kGroup = 64;
   // Enough to keep a device busy.
   static constexpr std::size_t kLargeGroup = 4096;
-  // Milliseconds in memory, seconds from a device.
-  static constexpr std::uint64_t kChunkSteps = 1 << 18;
+  // A millisecond in memory, a second from a device.
+  static constexpr std::uint64_t kChunkSteps = 1 << 16;
   // How long a group goes on before warmth is looked at: reading the count of faults is a system
   // call, and must cost little beside them.
   static constexpr std::uint64_t kStretchSteps = 16;
+
+  // Lets Ctrl-C through now and then: asking takes the GIL, which others want too.
+  class Polling {
+   public:
+    void poll() {
+      const auto now = std::chrono::steady_clock::now();
+      if (now - polled_ < std::chrono::milliseconds(50)) return;
+      check_interrupt();
+      polled_ = now;
+    }
+
+   private:
+    std::chrono::steady_clock::time_point polled_ = std::chrono::steady_clock::now();
+  };
 
   NodeId* row(std::size_t walk) const { return out_ + walk * columns_; }
 
@@ -141,9 +151,9 @@ class Engine {
       walkers.node[i] = nodes[first];
     }
     typename Path::Scratch scratch;
-    std::vector<std::uint32_t> chosen;
-    chosen.reserve(walkers.size());
+    std::vector<std::uint32_t> chosen(walkers.size());
     Warmth::Stretch stretch(path_.warmth());
+    Polling polling;
     for (std::uint64_t step = first; step < last; step += kStretchSteps) {
       const std::uint64_t stop = std::min(step + kStretchSteps, last);
       for (std::size_t at = 0; at < walkers.size();) {
@@ -163,6 +173,7 @@ class Engine {
         stretch.end(2 * (group_end - at) * (stop - step));
         at = group_end;
       }
+      polling.poll();
     }
   }
 
@@ -172,31 +183,35 @@ class Engine {
                std::size_t end, std::uint64_t step, std::vector<std::uint32_t>& chosen,
                typename Path::Scratch& scratch, Ahead ahead) const {
     const auto& index = policy.index();
+    std::size_t count = 0;
     for (std::size_t i = at; i < end; ++i) {
-      if (walkers.node[i] != kNowhere) ahead.want(index.offset_of(walkers.node[i]));
-    }
-    ahead.flush();
-    chosen.clear();
-    for (std::size_t i = at; i < end; ++i) {
-      if (walkers.node[i] == kNowhere) continue;
+      const NodeId node = walkers.node[i];
+      if (node == kNowhere) {
+        row(begin + i)[step + 1] = kNowhere;
+        continue;
+      }
       walkers.rng[i] = Rng(walkers.key[i].with(step));
       if (restarts(walkers.rng[i], step)) {
-        walkers.node[i] = walkers.start[i];
+        row(begin + i)[step + 1] = walkers.node[i] = walkers.start[i];
         walkers.previous[i] = kNowhere;
-      } else {
-        chosen.push_back(static_cast<std::uint32_t>(i));
+        continue;
       }
+      ahead.want(index.offset_of(node));
+      chosen[count++] = static_cast<std::uint32_t>(i);
     }
-    policy.choose(walkers, chosen, scratch, ahead);
-    for (const std::uint32_t i : chosen) {
+    ahead.flush();
+    const Chosen movers(chosen.data(), count);
+    policy.choose(walkers, movers, scratch, ahead);
+    for (const std::uint32_t i : movers) {
       if (walkers.position[i] != kDeadEnd) {
         walkers.previous[i] = walkers.node[i];
         walkers.node[i] = index.neighbor(walkers.position[i]);
+        if (!Path::kEndsAtDeadEnd) index.prefetch_range(walkers.node[i]);
       } else if (Path::kEndsAtDeadEnd) {
         walkers.node[i] = kNowhere;
       }
+      row(begin + i)[step + 1] = walkers.node[i];
     }
-    for (std::size_t i = at; i < end; ++i) row(begin + i)[step + 1] = walkers.node[i];
   }
 
   const Path& path_;

@@ -18,9 +18,12 @@ class Uniform {
   const IndexReader<Id>& index() const { return index_; }
 
   template <class Any, class Ahead>
-  void choose(Walkers& walkers, Chosen chosen, Any& scratch, Ahead& ahead) const {
-    open(walkers, chosen, scratch, ahead);
-    draw(walkers, chosen, scratch, ahead);
+  void choose(Walkers& walkers, Chosen chosen, Any&, Ahead& ahead) const {
+    for (const std::uint32_t i : chosen) {
+      walkers.list[i] = index_.edges_of(walkers.node[i]);
+      draw_one(walkers, i, ahead);
+    }
+    ahead.flush();
   }
 
   template <class Any, class Ahead>
@@ -30,16 +33,7 @@ class Uniform {
 
   template <class Any, class Ahead>
   void draw(Walkers& walkers, Chosen chosen, Any&, Ahead& ahead) const {
-    for (const std::uint32_t i : chosen) {
-      const EdgeRange list = walkers.list[i];
-      if (list.size() == 0) {
-        walkers.position[i] = kDeadEnd;
-        continue;
-      }
-      const auto size = static_cast<std::uint64_t>(list.size());
-      walkers.position[i] = list.begin + static_cast<EdgeId>(walkers.rng[i].below(size));
-      ahead.want(index_.entry(walkers.position[i]));
-    }
+    for (const std::uint32_t i : chosen) draw_one(walkers, i, ahead);
     ahead.flush();
   }
 
@@ -50,6 +44,18 @@ class Uniform {
   }
 
  private:
+  template <class Ahead>
+  void draw_one(Walkers& walkers, std::uint32_t i, Ahead& ahead) const {
+    const EdgeRange list = walkers.list[i];
+    if (list.size() == 0) {
+      walkers.position[i] = kDeadEnd;
+      return;
+    }
+    const auto size = static_cast<std::uint64_t>(list.size());
+    walkers.position[i] = list.begin + static_cast<EdgeId>(walkers.rng[i].below(size));
+    ahead.want(index_.entry(walkers.position[i]));
+  }
+
   IndexReader<Id> index_;
 };
 
