@@ -38,8 +38,8 @@ void bind_walk(nb::module_& m) {
       "random_walk",
       [](const Topology& graph, Direction direction, const NodeIdArray& starts,
          const WalkOptions& options) {
-        return to_python(without_gil(
-            [&] { return random_walk(graph, direction, as_span(starts), options); }));
+        return to_python(
+            without_gil([&] { return random_walk(graph, direction, as_span(starts), options); }));
       },
       "graph"_a, "direction"_a, "starts"_a.noconvert(), "options"_a);
   m.def(

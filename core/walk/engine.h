@@ -105,12 +105,14 @@ class Engine {
   // Enough walkers to have as many cache misses at once as a core can; their state is in its L1.
   static constexpr std::size_t kGroup = 64;
   // Enough to keep a device busy.
-  static constexpr std::size_t kLargeGroup = 4096;
+  static constexpr std::size_t kLargeGroup = 2048;
   // A millisecond in memory, a second from a device.
-  static constexpr std::uint64_t kChunkSteps = 1 << 16;
+  static constexpr std::uint64_t kChunkSteps = 1 << 17;
   // How long a group goes on before warmth is looked at: reading the count of faults is a system
-  // call, and must cost little beside them.
-  static constexpr std::uint64_t kStretchSteps = 16;
+  // call, and must cost little beside the steps. The first look comes early, because faults without
+  // requests are what costs most.
+  static constexpr std::uint64_t kStretchSteps = 32;
+  static constexpr std::uint64_t kFirstStretchSteps = 2;
 
   // Lets Ctrl-C through now and then: asking takes the GIL, which others want too.
   class Polling {
@@ -154,8 +156,8 @@ class Engine {
     std::vector<std::uint32_t> chosen(walkers.size());
     Warmth::Stretch stretch(path_.warmth());
     Polling polling;
-    for (std::uint64_t step = first; step < last; step += kStretchSteps) {
-      const std::uint64_t stop = std::min(step + kStretchSteps, last);
+    for (std::uint64_t step = first, stop = first; step < last; step = stop) {
+      stop = std::min(step + (step == first ? kFirstStretchSteps : kStretchSteps), last);
       for (std::size_t at = 0; at < walkers.size();) {
         const bool cold = path_.warmth().cold();
         const std::size_t group_end = cold ? walkers.size() : std::min(at + kGroup, walkers.size());

@@ -100,8 +100,9 @@ Walks random_walk(const Topology& graph, Direction direction, std::span<const No
   check_options(options);
   if (graph.layout().bipartite) {
     throw std::invalid_argument(
-        concat(graph.path(), ": is bipartite, so no two steps can follow each other; give a "
-                             "metapath that leads back"));
+        concat(graph.path(),
+               ": is bipartite, so no two steps can follow each other; give a "
+               "metapath that leads back"));
   }
   graph.index(direction);  // throws if it is not stored
   check_nodes(graph, starts, graph.num_nodes(direction), "start_nodes");

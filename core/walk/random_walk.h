@@ -40,9 +40,9 @@ struct MetapathStep {
   bool leads_home;  // destinations are of the kind that walks start from
 };
 
-// Step s follows path[s % path.size()]. Behind a dead end a row is filled with -1. A restart is only
-// possible where a step leads home, so that every column has nodes of one kind. p and q must be 1.
-// Errors as above.
+// Step s follows path[s % path.size()]. Behind a dead end a row is filled with -1. A restart is
+// only possible where a step leads home, so that every column has nodes of one kind. p and q must
+// be 1. Errors as above.
 Walks metapath_walk(std::span<const MetapathStep> path, std::span<const NodeId> starts,
                     const WalkOptions& options);
 

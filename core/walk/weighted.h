@@ -57,7 +57,8 @@ class Weighted {
       const EdgeRange list = walkers.list[i];
       if (list.size() == 0) continue;
       totals[i] = draw_.total(list);
-      if (totals[i] == 0) [[unlikely]] refuse(walkers.node[i], list);
+      if (totals[i] == 0) [[unlikely]]
+        refuse(walkers.node[i], list);
     }
   }
 
@@ -113,9 +114,10 @@ class Weighted {
 
   [[noreturn, gnu::noinline]] void refuse(NodeId node, EdgeRange list) const {
     index_.graph().mapping()->check_intact();
-    throw std::invalid_argument(concat(
-        index_.graph().path(), ": a weighted walk cannot leave node ", node, ": the weights of its ",
-        list.size(), " edges are all 0; give one of them a weight, or walk with weighted=False"));
+    throw std::invalid_argument(
+        concat(index_.graph().path(), ": a weighted walk cannot leave node ", node,
+               ": the weights of its ", list.size(),
+               " edges are all 0; give one of them a weight, or walk with weighted=False"));
   }
 
   IndexReader<Id> index_;

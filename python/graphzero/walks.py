@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -105,7 +106,7 @@ def _steps(graph: Any, metapath: Sequence[EdgeTriple], length: int) -> list[tupl
         if kind not in edges:
             there = ", ".join(type_text(known) for known in edges)
             raise ValueError(f"metapath[{at}]: no edge type {type_text(kind)}; there are {there}")
-    for at, (kind, following) in enumerate(zip(path, path[1:], strict=False)):
+    for at, (kind, following) in enumerate(pairwise(path)):
         if kind[2] != following[0]:
             raise ValueError(
                 f"metapath[{at + 1}]: expected an edge type from {kind[2]!r}, where {type_text(kind)} leads, "

@@ -1,6 +1,7 @@
 """Random walks: every step is an edge, frequencies follow the exact law, and a seed means the same everywhere."""
 
 import collections
+import os
 import pickle
 import signal
 import subprocess
@@ -52,7 +53,15 @@ def graph_of(name):
     return written(name)
 
 
-KIND_NAMES = ["directed", "undirected", "multigraph", "weighted", "timed", "weighted_undirected", "unweighted_undirected"]
+KIND_NAMES = [
+    "directed",
+    "undirected",
+    "multigraph",
+    "weighted",
+    "timed",
+    "weighted_undirected",
+    "unweighted_undirected",
+]
 
 
 def lists_of(graph, *, weighted=False, direction="out"):
@@ -345,7 +354,7 @@ VECTORS = {
             [1, 4, 1, 1, 4, 1, 1, 1, 4],
             [2, 1, 4, 1, 1, 4, 4, 0, 1],
             [3, 5, 8, 7, 4, 0, 0, 1, 1],
-            [9, 9, 9, 9, 9, 9, 9, 9, 9],
+            [8, 8, 8, 7, 7, 1, 1, 4, 1],
         ],
     ),
     "weighted": (
@@ -355,7 +364,7 @@ VECTORS = {
             [1, 4, 1, 1, 4, 4, 0, 1, 4],
             [2, 1, 4, 0, 0, 1, 4, 0, 1],
             [3, 5, 7, 7, 6, 0, 1, 4, 0],
-            [9, 9, 9, 9, 9, 9, 9, 9, 9],
+            [8, 8, 8, 7, 7, 1, 1, 4, 1],
         ],
     ),
     "node2vec": (
@@ -365,7 +374,7 @@ VECTORS = {
             [1, 4, 1, 1, 1, 1, 1, 1, 1],
             [2, 1, 4, 1, 1, 1, 1, 4, 1],
             [3, 5, 5, 5, 0, 1, 1, 1, 1],
-            [9, 9, 9, 9, 9, 9, 9, 9, 9],
+            [8, 8, 8, 8, 8, 5, 8, 5, 6],
         ],
     ),
     "weighted node2vec": (
@@ -375,7 +384,7 @@ VECTORS = {
             [1, 4, 0, 1, 4, 0, 1, 4, 0],
             [2, 1, 4, 4, 0, 1, 4, 1, 4],
             [3, 5, 0, 1, 4, 4, 0, 1, 4],
-            [9, 9, 9, 9, 9, 9, 9, 9, 9],
+            [8, 8, 7, 4, 1, 1, 4, 4, 0],
         ],
     ),
     "restart": (
@@ -385,7 +394,7 @@ VECTORS = {
             [1, 4, 0, 0, 0, 1, 4, 0, 0],
             [2, 2, 4, 4, 2, 6, 8, 2, 3],
             [3, 5, 8, 7, 3, 3, 3, 5, 3],
-            [9, 9, 9, 9, 9, 9, 9, 9, 9],
+            [8, 8, 5, 5, 6, 8, 8, 7, 1],
         ],
     ),
 }
@@ -407,7 +416,7 @@ def test_a_seed_gives_these_walks(name, threads):
         walks = gz.random_walk(vector_graph(), np.arange(400) % 10, 8, seed=2024, **options)
     finally:
         gz.set_num_threads(0)
-    assert walks[[0, 1, 2, 3, 399]].tolist() == expected
+    assert walks[[0, 1, 2, 3, 398]].tolist() == expected
 
 
 def test_walks_do_not_depend_on_threads_or_on_each_other(tmp_path):
@@ -441,10 +450,13 @@ def test_a_pickled_graph_gives_the_same_walks():
     assert np.array_equal(first, second)
 
 
-def test_walks_over_a_cold_file_are_those_over_a_warm_one():
-    sys.path.insert(0, str(Path(__file__).parents[2] / "bench" / "python"))
-    from common import drop_from_page_cache
+def drop_from_page_cache(path):
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
+
+def test_walks_over_a_cold_file_are_those_over_a_warm_one():
     rng = np.random.default_rng(1)
     nodes, edges = 400_000, 1_500_000
     gz.write_graph(
@@ -470,12 +482,16 @@ def test_a_start_that_is_no_node_is_named(tiny, position, node):
     starts = [0] * 7
     starts[position] = node
     for walk in (tiny.batch_random_walk, tiny.batch_random_walk_uniform, lambda *a: gz.random_walk(tiny, *a)):
-        with pytest.raises(IndexError, match=rf"start_nodes\[{position}\]: node {node} is not in .*tiny.gl, which has 4"):
+        with pytest.raises(
+            IndexError, match=rf"start_nodes\[{position}\]: node {node} is not in .*tiny.gl, which has 4"
+        ):
             walk(starts, 3)
 
 
 def test_a_start_beyond_int64_is_named(tiny):
-    with pytest.raises(IndexError, match=r"start_nodes\[1\]: expected an integer below 2\^63, found 18446744073709551615"):
+    with pytest.raises(
+        IndexError, match=r"start_nodes\[1\]: expected an integer below 2\^63, found 18446744073709551615"
+    ):
         gz.random_walk(tiny, np.array([0, 2**64 - 1], np.uint64), 3)
 
 
@@ -530,10 +546,28 @@ def test_graphs_that_cannot_be_walked(tiny):
     ("metapath", "length", "options", "error", "message"),
     [
         ([], 1, {}, ValueError, "metapath: expected at least one edge type"),
-        ([("author", "reads", "paper")], 1, {}, ValueError, r"metapath\[0\]: no edge type author → reads → paper; there"),
+        (
+            [("author", "reads", "paper")],
+            1,
+            {},
+            ValueError,
+            r"metapath\[0\]: no edge type author → reads → paper; there",
+        ),
         (["writes"], 1, {}, TypeError, r"metapath\[0\]: expected \(source, relation, destination\), found 'writes'"),
-        ([WRITES, WRITES], 1, {}, ValueError, r"metapath\[1\]: expected an edge type from 'paper', .* found author → w"),
-        ([WRITES, CITES], 3, {}, ValueError, "walk_length: expected at most 2, found 3: the metapath leads from 'author'"),
+        (
+            [WRITES, WRITES],
+            1,
+            {},
+            ValueError,
+            r"metapath\[1\]: expected an edge type from 'paper', .* found author → w",
+        ),
+        (
+            [WRITES, CITES],
+            3,
+            {},
+            ValueError,
+            "walk_length: expected at most 2, found 3: the metapath leads from 'author'",
+        ),
         ([WRITES], 1, {"p": 2.0}, ValueError, "p, q: expected 1 with a metapath, found p 2, q 1: two steps"),
         ([WRITES], 1, {"q": 0.5}, ValueError, "p, q: expected 1 with a metapath, found p 1, q 0.5"),
         ([WRITES], 1, {"direction": "in"}, ValueError, "direction: expected 'out' with a metapath, .* found 'in'"),
@@ -556,7 +590,9 @@ def test_relations_that_do_not_fit_are_refused():
     gz.write_graph("ab.gl", [0], [5], num_nodes=(2, 6))
     gz.write_graph("ba.gl", [0], [1], num_nodes=(4, 2))
     graphs = {("a", "to", "b"): gz.Graph("ab.gl"), ("b", "to", "a"): gz.Graph("ba.gl")}
-    message = r"metapath: ab\.gl leads to 6 nodes, but ba\.gl has lists for only 4; write it with num_nodes=\(6, \.\.\.\)"
+    message = (
+        r"metapath: ab\.gl leads to 6 nodes, but ba\.gl has lists for only 4; write it with num_nodes=\(6, \.\.\.\)"
+    )
     with pytest.raises(ValueError, match=message):
         gz.random_walk(graphs, [0], 2, metapath=list(graphs))
     with pytest.raises(TypeError, match="graph: expected a Graph for every edge type, found str"):
