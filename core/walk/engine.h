@@ -19,12 +19,12 @@
 
 namespace gz {
 
-// One policy for all steps. A dead end stands still.
+// One policy for all steps: nodes are of one kind, and a walk stands still at a dead end.
 template <class Policy>
 class SameEveryStep {
  public:
   using Scratch = typename Policy::Scratch;
-  static constexpr bool kEndsAtDeadEnd = false;
+  static constexpr bool kOneKind = true;
 
   explicit SameEveryStep(Policy policy) : policy_(std::move(policy)) {}
 
@@ -44,7 +44,7 @@ class SameEveryStep {
 class Metapath {
  public:
   using Scratch = WeightedScratch;
-  static constexpr bool kEndsAtDeadEnd = true;
+  static constexpr bool kOneKind = false;
   using AnyPolicy = std::variant<Uniform<std::int32_t>, Uniform<std::int64_t>,
                                  Weighted<std::int32_t>, Weighted<std::int64_t>>;
   struct Relation {
@@ -85,6 +85,7 @@ class Engine {
 
   // Long walks are cut into rounds of steps, so that no chunk is long and Ctrl-C is heard.
   void run() const {
+    if (starts_.empty()) return;
     const auto threads = static_cast<std::size_t>(num_threads());
     const std::size_t wished = starts_.size() / (8 * threads) / kGroup * kGroup;
     const std::size_t grain = std::clamp(wished, kGroup, kLargeGroup);
@@ -128,6 +129,17 @@ class Engine {
     std::chrono::steady_clock::time_point polled_ = std::chrono::steady_clock::now();
   };
 
+  // Some walkers, and what their steps need room for.
+  struct Chunk {
+    Chunk(std::size_t begin, std::size_t end)
+        : begin(begin), walkers(end - begin), moving(end - begin) {}
+
+    std::size_t begin;  // the first walker's walk
+    Walkers walkers;
+    std::vector<std::uint32_t> moving;
+    typename Path::Scratch scratch;
+  };
+
   NodeId* row(std::size_t walk) const { return out_ + walk * columns_; }
 
   bool restarts(Rng& rng, std::uint64_t step) const {
@@ -137,7 +149,8 @@ class Engine {
   // Steps first … last-1 of walks begin … end-1. What earlier rounds did is read from their rows.
   void walk_chunk(std::size_t begin, std::size_t end, std::uint64_t first,
                   std::uint64_t last) const {
-    Walkers walkers(end - begin);
+    Chunk chunk(begin, end);
+    Walkers& walkers = chunk.walkers;
     for (std::size_t i = 0; i < walkers.size(); ++i) {
       NodeId* const nodes = row(begin + i);
       walkers.key.push_back(key_.with(begin + i));
@@ -152,67 +165,73 @@ class Engine {
       }
       walkers.node[i] = nodes[first];
     }
-    typename Path::Scratch scratch;
-    std::vector<std::uint32_t> chosen(walkers.size());
     Warmth::Stretch stretch(path_.warmth());
     Polling polling;
-    for (std::uint64_t step = first, stop = first; step < last; step = stop) {
-      stop = std::min(step + (step == first ? kFirstStretchSteps : kStretchSteps), last);
-      for (std::size_t at = 0; at < walkers.size();) {
-        const bool cold = path_.warmth().cold();
-        const std::size_t group_end = cold ? walkers.size() : std::min(at + kGroup, walkers.size());
-        for (std::uint64_t s = step; s < stop; ++s) {
-          path_.at(s, [&](const auto& policy) {
-            const MappedFile& mapping = *policy.index().graph().mapping();
-            if (cold) {
-              advance(policy, walkers, begin, at, group_end, s, chosen, scratch, Pages(mapping));
-            } else {
-              advance(policy, walkers, begin, at, group_end, s, chosen, scratch,
-                      CacheLines(mapping));
-            }
-          });
-        }
+    for (std::size_t at = 0, group_end = 0; at < walkers.size(); at = group_end) {
+      bool cold = path_.warmth().cold();
+      group_end = cold ? walkers.size() : std::min(at + kGroup, walkers.size());
+      for (std::uint64_t step = first, stop = first; step < last; step = stop) {
+        if (step > first) cold = path_.warmth().cold();
+        const bool first_look = at == 0 && step == first;
+        stop = std::min(step + (first_look ? kFirstStretchSteps : kStretchSteps), last);
+        walk_stretch(chunk, at, group_end, step, stop, cold);
         stretch.end(2 * (group_end - at) * (stop - step));
-        at = group_end;
+        polling.poll();
       }
-      polling.poll();
     }
   }
 
-  // One step of walkers `at` … `end`-1 of the chunk that begins with walk `begin`.
+  // Steps first … last-1 of walkers at … end-1 of a chunk.
+  void walk_stretch(Chunk& chunk, std::size_t at, std::size_t end, std::uint64_t first,
+                    std::uint64_t last, bool cold) const {
+    for (std::uint64_t step = first; step < last; ++step) {
+      path_.at(step, [&](const auto& policy) {
+        const MappedFile& mapping = *policy.index().graph().mapping();
+        if (cold) {
+          advance(policy, chunk, at, end, step, Pages(mapping));
+        } else {
+          advance(policy, chunk, at, end, step, CacheLines(mapping));
+        }
+      });
+    }
+  }
+
+  // One step of walkers at … end-1 of a chunk.
   template <class Policy, class Ahead>
-  void advance(const Policy& policy, Walkers& walkers, std::size_t begin, std::size_t at,
-               std::size_t end, std::uint64_t step, std::vector<std::uint32_t>& chosen,
-               typename Path::Scratch& scratch, Ahead ahead) const {
+  void advance(const Policy& policy, Chunk& chunk, std::size_t at, std::size_t end,
+               std::uint64_t step, Ahead ahead) const {
     const auto& index = policy.index();
+    Walkers& walkers = chunk.walkers;
+    NodeId* const column = row(chunk.begin) + step + 1;
     std::size_t count = 0;
     for (std::size_t i = at; i < end; ++i) {
       const NodeId node = walkers.node[i];
       if (node == kNowhere) {
-        row(begin + i)[step + 1] = kNowhere;
+        column[i * columns_] = kNowhere;
         continue;
       }
       walkers.rng[i] = Rng(walkers.key[i].with(step));
       if (restarts(walkers.rng[i], step)) {
-        row(begin + i)[step + 1] = walkers.node[i] = walkers.start[i];
+        column[i * columns_] = walkers.node[i] = walkers.start[i];
         walkers.previous[i] = kNowhere;
         continue;
       }
       ahead.want(index.offset_of(node));
-      chosen[count++] = static_cast<std::uint32_t>(i);
+      chunk.moving[count++] = static_cast<std::uint32_t>(i);
     }
     ahead.flush();
-    const Chosen movers(chosen.data(), count);
-    policy.choose(walkers, movers, scratch, ahead);
-    for (const std::uint32_t i : movers) {
+    const Chosen moving(chunk.moving.data(), count);
+    policy.choose(walkers, moving, chunk.scratch, ahead);
+    for (const std::uint32_t i : moving) {
       if (walkers.position[i] != kDeadEnd) {
         walkers.previous[i] = walkers.node[i];
         walkers.node[i] = index.neighbor(walkers.position[i]);
-        if (!Path::kEndsAtDeadEnd) index.prefetch_range(walkers.node[i]);
-      } else if (Path::kEndsAtDeadEnd) {
+        // The next step reads the same index: what it wants first can be on its way already.
+        if (Path::kOneKind) index.prefetch_range(walkers.node[i]);
+      } else if (!Path::kOneKind) {
         walkers.node[i] = kNowhere;
       }
-      row(begin + i)[step + 1] = walkers.node[i];
+      column[i * columns_] = walkers.node[i];
     }
   }
 

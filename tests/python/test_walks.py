@@ -315,6 +315,7 @@ def test_the_shape_and_the_kinds_of_input(tiny):
     for starts in (np.array([3, 0, 1], np.uint64), np.array([3, 0, 1], np.int8), (3, 0, 1), torch.tensor([3, 0, 1])):
         assert np.array_equal(gz.random_walk(tiny, starts, 5, seed=1), expected)
     assert gz.random_walk(tiny, [], 5).shape == (0, 6)
+    assert gz.random_walk(tiny, [], 2**40).shape == (0, 2**40 + 1)
     assert gz.random_walk(tiny, [2, 0], 0).tolist() == [[2], [0]]
     assert tiny.batch_random_walk([], 3).shape == (0, 4)
     expected[0, 0] = 7  # the array is the caller's own
