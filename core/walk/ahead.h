@@ -1,6 +1,7 @@
 // Two ways to ask for what a group of walkers will read, before the first of it is read.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "core/base/file.h"

@@ -107,7 +107,7 @@ class Engine {
   static constexpr std::size_t kGroup = 64;
   // Enough to keep a device busy.
   static constexpr std::size_t kLargeGroup = 2048;
-  // A millisecond in memory, a second from a device.
+  // Milliseconds in memory, a second or two from a device.
   static constexpr std::uint64_t kChunkSteps = 1 << 17;
   // How long a group goes on before warmth is looked at: reading the count of faults is a system
   // call, and must cost little beside the steps. The first look comes early, because faults without
