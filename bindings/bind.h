@@ -13,5 +13,6 @@ void bind_store(nanobind::module_& m);
 void bind_ids(nanobind::module_& m);
 void bind_sample(nanobind::module_& m);
 void bind_negative(nanobind::module_& m);
+void bind_walk(nanobind::module_& m);
 
 }  // namespace gz

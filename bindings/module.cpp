@@ -59,4 +59,5 @@ NB_MODULE(_core, m) {
   gz::bind_ids(m);
   gz::bind_sample(m);
   gz::bind_negative(m);
+  gz::bind_walk(m);
 }

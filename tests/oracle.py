@@ -116,3 +116,19 @@ def uniform_negative(seed, position, number, num_nodes, refused):
         node = below(draws, num_nodes)
         if node not in refused:
             return node
+
+
+def step_law(lists, node, previous=None, *, p=1.0, q=1.0):
+    """The chance of each next node. ``lists[v]`` are the (neighbour, weight) entries of ``v``."""
+    near = {neighbour for neighbour, _ in lists[previous]} if previous is not None else set()
+    mass = {}
+    for neighbour, weight in lists[node]:
+        if previous is None:
+            bias = 1.0
+        elif neighbour == previous:
+            bias = 1 / p
+        else:
+            bias = 1.0 if neighbour in near else 1 / q
+        mass[neighbour] = mass.get(neighbour, 0.0) + bias * weight
+    total = sum(mass.values())
+    return {neighbour: part / total for neighbour, part in mass.items() if part > 0}

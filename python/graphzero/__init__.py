@@ -16,10 +16,11 @@ from graphzero.features import FeatureStore, write_features
 from graphzero.graph import Graph, Index, write_graph
 from graphzero.ids import IdDictionary, write_ids
 from graphzero.memory import MemoryReport, memory_report
-from graphzero.sampling import HeteroNeighborhood, Neighborhood, sample_neighbors
 from graphzero.negatives import sample_negative_pairs, sample_negatives
+from graphzero.sampling import HeteroNeighborhood, Neighborhood, sample_neighbors
 from graphzero.threads import num_threads, set_num_threads
 from graphzero.verify import Check, verify
+from graphzero.walks import random_walk
 
 __version__ = "0.3.0.dev0"
 
@@ -53,9 +54,10 @@ __all__ = [
     "memory_report",
     "num_threads",
     "open",
-    "sample_neighbors",
+    "random_walk",
     "sample_negative_pairs",
     "sample_negatives",
+    "sample_neighbors",
     "set_num_threads",
     "verify",
     "write_features",

@@ -251,6 +251,25 @@ class Graph(Mounted[_core.Topology]):
         table = plain(rows).reshape(len(nodes), fanout)
         return (table, plain(counts)) if return_counts else table
 
+    def batch_random_walk(
+        self, start_nodes: ArrayLike, walk_length: int, p: float = 1.0, q: float = 1.0, *, seed: int | None = None
+    ) -> NDArray[np.int64]:
+        """Walk from each of ``start_nodes``, by weight if edges have one, as GraphZero 0.2 spells it.
+
+        :func:`graphzero.random_walk` can do more.
+        """
+        from graphzero.walks import random_walk  # it takes graphs, so it imports this module
+
+        return random_walk(self, start_nodes, walk_length, p=p, q=q, weighted=self.has_weights, seed=seed)
+
+    def batch_random_walk_uniform(
+        self, start_nodes: ArrayLike, walk_length: int, *, seed: int | None = None
+    ) -> NDArray[np.int64]:
+        """Walk from each of ``start_nodes``; every edge is equally likely. As GraphZero 0.2 spells it."""
+        from graphzero.walks import random_walk
+
+        return random_walk(self, start_nodes, walk_length, seed=seed)
+
     def memory_report(self) -> MemoryReport:
         """Return :func:`graphzero.memory_report` for this file alone."""
         return memory_report(self)

@@ -1,0 +1,40 @@
+// Two ways to ask for what a group of walkers will read, before the first of it is read.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/base/file.h"
+#include "core/store/page_requests.h"
+
+namespace gz {
+
+// The file is in memory: bring cache lines closer, so that a group waits for all of them at once.
+class CacheLines {
+ public:
+  explicit CacheLines(const MappedFile&) {}
+  void want(const void* address) { __builtin_prefetch(address); }
+  void flush() {}
+};
+
+// It is not: have the device read all pages of the group side by side. What lies outside the
+// mapping, such as sums that were built in memory, is not its business.
+class Pages {
+ public:
+  explicit Pages(const MappedFile& mapping) : mapping_(mapping) {}
+  void want(const void* address) {
+    const auto* const byte = static_cast<const std::byte*>(address);
+    if (byte >= mapping_.data() && byte < mapping_.data() + mapping_.size())
+      addresses_.push_back(address);
+  }
+  void flush() {
+    request_scattered(mapping_, addresses_);
+    addresses_.clear();
+  }
+
+ private:
+  const MappedFile& mapping_;
+  std::vector<const void*> addresses_;
+};
+
+}  // namespace gz

@@ -1,0 +1,246 @@
+// The loop of all walks: groups of walkers take a step together and wait for memory together.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "core/base/parallel.h"
+#include "core/base/random.h"
+#include "core/walk/ahead.h"
+#include "core/walk/random_walk.h"
+#include "core/walk/uniform.h"
+#include "core/walk/walkers.h"
+#include "core/walk/weighted.h"
+
+namespace gz {
+
+// One policy for all steps: nodes are of one kind, and a walk stands still at a dead end.
+template <class Policy>
+class SameEveryStep {
+ public:
+  using Scratch = typename Policy::Scratch;
+  static constexpr bool kOneKind = true;
+
+  explicit SameEveryStep(Policy policy) : policy_(std::move(policy)) {}
+
+  template <class Body>
+  void at(std::uint64_t, Body&& body) const {
+    body(policy_);
+  }
+  bool may_restart(std::uint64_t) const { return true; }
+  Warmth& warmth() const { return policy_.index().graph().warmth(); }
+
+ private:
+  Policy policy_;
+};
+
+// Step s follows the (s mod length)-th relation. Behind a dead end a walk is over: the next column
+// is for nodes of another kind, among which standing still would name a wrong one.
+class Metapath {
+ public:
+  using Scratch = WeightedScratch;
+  static constexpr bool kOneKind = false;
+  using AnyPolicy = std::variant<Uniform<std::int32_t>, Uniform<std::int64_t>,
+                                 Weighted<std::int32_t>, Weighted<std::int64_t>>;
+  struct Relation {
+    AnyPolicy policy;
+    bool leads_home;
+  };
+
+  explicit Metapath(std::vector<Relation> relations) : relations_(std::move(relations)) {}
+
+  template <class Body>
+  void at(std::uint64_t step, Body&& body) const {
+    std::visit(body, relations_[step % relations_.size()].policy);
+  }
+  bool may_restart(std::uint64_t step) const {
+    return relations_[step % relations_.size()].leads_home;
+  }
+  // One for all: it counts the faults of the thread, whichever file they were on.
+  Warmth& warmth() const {
+    return std::visit([](const auto& policy) -> Warmth& { return policy.index().graph().warmth(); },
+                      relations_.front().policy);
+  }
+
+ private:
+  std::vector<Relation> relations_;
+};
+
+template <class Path>
+class Engine {
+ public:
+  // `out` has starts.size() rows of options.length + 1 nodes.
+  Engine(const Path& path, std::span<const NodeId> starts, const WalkOptions& options, NodeId* out)
+      : path_(path),
+        starts_(starts),
+        options_(options),
+        key_(options.seed, Purpose::kWalks),
+        columns_(options.length + 1),
+        out_(out) {}
+
+  // Long walks are cut into rounds of steps, so that no chunk is long and Ctrl-C is heard.
+  void run() const {
+    if (starts_.empty()) return;
+    const auto threads = static_cast<std::size_t>(num_threads());
+    const std::size_t wished = starts_.size() / (8 * threads) / kGroup * kGroup;
+    const std::size_t grain = std::clamp(wished, kGroup, kLargeGroup);
+    const std::uint64_t round = kChunkSteps / grain;
+    Polling polling;
+    std::uint64_t first = 0;
+    do {
+      const std::uint64_t last = std::min(first + round, options_.length);
+      parallel_chunks(starts_.size(), grain, [&](std::size_t begin, std::size_t end) {
+        walk_chunk(begin, end, first, last);
+      });
+      polling.poll();
+      first += round;
+    } while (first < options_.length);
+  }
+
+ private:
+  // Enough walkers to have as many cache misses at once as a core can; their state is in its L1.
+  static constexpr std::size_t kGroup = 64;
+  // Enough to keep a device busy.
+  static constexpr std::size_t kLargeGroup = 2048;
+  // Milliseconds in memory, a second or two from a device.
+  static constexpr std::uint64_t kChunkSteps = 1 << 17;
+  // How long a group goes on before warmth is looked at: reading the count of faults is a system
+  // call, and must cost little beside the steps. The first look comes early, because faults without
+  // requests are what costs most.
+  static constexpr std::uint64_t kStretchSteps = 32;
+  static constexpr std::uint64_t kFirstStretchSteps = 2;
+
+  // Lets Ctrl-C through now and then: asking takes the GIL, which others want too.
+  class Polling {
+   public:
+    void poll() {
+      const auto now = std::chrono::steady_clock::now();
+      if (now - polled_ < std::chrono::milliseconds(50)) return;
+      check_interrupt();
+      polled_ = now;
+    }
+
+   private:
+    std::chrono::steady_clock::time_point polled_ = std::chrono::steady_clock::now();
+  };
+
+  // Some walkers, and what their steps need room for.
+  struct Chunk {
+    Chunk(std::size_t begin, std::size_t end)
+        : begin(begin), walkers(end - begin), moving(end - begin) {}
+
+    std::size_t begin;  // the first walker's walk
+    Walkers walkers;
+    std::vector<std::uint32_t> moving;
+    typename Path::Scratch scratch;
+  };
+
+  NodeId* row(std::size_t walk) const { return out_ + walk * columns_; }
+
+  bool restarts(Rng& rng, std::uint64_t step) const {
+    return options_.restart > 0 && path_.may_restart(step) && rng.uniform() < options_.restart;
+  }
+
+  // Steps first … last-1 of walks begin … end-1. What earlier rounds did is read from their rows.
+  void walk_chunk(std::size_t begin, std::size_t end, std::uint64_t first,
+                  std::uint64_t last) const {
+    Chunk chunk(begin, end);
+    Walkers& walkers = chunk.walkers;
+    for (std::size_t i = 0; i < walkers.size(); ++i) {
+      NodeId* const nodes = row(begin + i);
+      walkers.key.push_back(key_.with(begin + i));
+      walkers.rng.push_back(Rng(walkers.key[i]));
+      walkers.start[i] = starts_[begin + i];
+      walkers.previous[i] = kNowhere;
+      if (first == 0) {
+        nodes[0] = walkers.start[i];
+      } else {
+        Rng rng(walkers.key[i].with(first - 1));
+        if (!restarts(rng, first - 1)) walkers.previous[i] = nodes[first - 1];
+      }
+      walkers.node[i] = nodes[first];
+    }
+    Warmth::Stretch stretch(path_.warmth());
+    Polling polling;
+    for (std::size_t at = 0, group_end = 0; at < walkers.size(); at = group_end) {
+      bool cold = path_.warmth().cold();
+      group_end = cold ? walkers.size() : std::min(at + kGroup, walkers.size());
+      for (std::uint64_t step = first, stop = first; step < last; step = stop) {
+        if (step > first) cold = path_.warmth().cold();
+        const bool first_look = at == 0 && step == first;
+        stop = std::min(step + (first_look ? kFirstStretchSteps : kStretchSteps), last);
+        walk_stretch(chunk, at, group_end, step, stop, cold);
+        stretch.end(2 * (group_end - at) * (stop - step));
+        polling.poll();
+      }
+    }
+  }
+
+  // Steps first … last-1 of walkers at … end-1 of a chunk.
+  void walk_stretch(Chunk& chunk, std::size_t at, std::size_t end, std::uint64_t first,
+                    std::uint64_t last, bool cold) const {
+    for (std::uint64_t step = first; step < last; ++step) {
+      path_.at(step, [&](const auto& policy) {
+        const MappedFile& mapping = *policy.index().graph().mapping();
+        if (cold) {
+          advance(policy, chunk, at, end, step, Pages(mapping));
+        } else {
+          advance(policy, chunk, at, end, step, CacheLines(mapping));
+        }
+      });
+    }
+  }
+
+  // One step of walkers at … end-1 of a chunk.
+  template <class Policy, class Ahead>
+  void advance(const Policy& policy, Chunk& chunk, std::size_t at, std::size_t end,
+               std::uint64_t step, Ahead ahead) const {
+    const auto& index = policy.index();
+    Walkers& walkers = chunk.walkers;
+    NodeId* const column = row(chunk.begin) + step + 1;
+    std::size_t count = 0;
+    for (std::size_t i = at; i < end; ++i) {
+      const NodeId node = walkers.node[i];
+      if (node == kNowhere) {
+        column[i * columns_] = kNowhere;
+        continue;
+      }
+      walkers.rng[i] = Rng(walkers.key[i].with(step));
+      if (restarts(walkers.rng[i], step)) {
+        column[i * columns_] = walkers.node[i] = walkers.start[i];
+        walkers.previous[i] = kNowhere;
+        continue;
+      }
+      ahead.want(index.offset_of(node));
+      chunk.moving[count++] = static_cast<std::uint32_t>(i);
+    }
+    ahead.flush();
+    const Chosen moving(chunk.moving.data(), count);
+    policy.choose(walkers, moving, chunk.scratch, ahead);
+    for (const std::uint32_t i : moving) {
+      if (walkers.position[i] != kDeadEnd) {
+        walkers.previous[i] = walkers.node[i];
+        walkers.node[i] = index.neighbor(walkers.position[i]);
+        // The next step reads the same index: what it wants first can be on its way already.
+        if (Path::kOneKind) index.prefetch_range(walkers.node[i]);
+      } else if (!Path::kOneKind) {
+        walkers.node[i] = kNowhere;
+      }
+      column[i * columns_] = walkers.node[i];
+    }
+  }
+
+  const Path& path_;
+  std::span<const NodeId> starts_;
+  const WalkOptions& options_;
+  Key key_;
+  std::uint64_t columns_;
+  NodeId* out_;
+};
+
+}  // namespace gz
