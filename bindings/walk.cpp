@@ -18,9 +18,9 @@ namespace {
 using WalkArray = nb::ndarray<nb::numpy, NodeId, nb::ndim<2>>;
 
 WalkArray to_python(Walks&& walks) {
-  NodeId* const nodes = walks.nodes.release();
-  const nb::capsule keeper(nodes, [](void* p) noexcept { delete[] static_cast<NodeId*>(p); });
-  return {nodes, {walks.num_walks, walks.num_columns}, keeper};
+  const std::size_t shape[] = {walks.num_walks, walks.num_columns};
+  NodeId* const nodes = walks.nodes.data();
+  return WalkArray(nodes, 2, shape, owner(std::move(walks.nodes)));
 }
 
 }  // namespace

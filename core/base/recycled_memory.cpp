@@ -15,7 +15,8 @@ namespace {
 // Smaller blocks stay with the C library, which keeps them anyway.
 constexpr std::size_t kSmallest = 64 << 10;
 
-// Block sizes from here on are multiples of it.
+// A block is an eighth larger than what was asked for, or a huge page, at most.
+constexpr std::size_t kClassesPerDoubling = 8;
 constexpr std::size_t kHugePage = 2 << 20;
 
 struct Shelf {
@@ -34,7 +35,9 @@ Shelf& shelf() {
 
 MemoryBlock hand_out(std::size_t bytes) {
   if (bytes >= kSmallest) {
-    bytes = std::bit_ceil(bytes);
+    const std::size_t step = std::max(std::bit_floor(bytes) / kClassesPerDoubling,
+                                      bytes >= kHugePage ? kHugePage : kSmallest);
+    bytes = (bytes + step - 1) / step * step;
     Shelf& from = shelf();
     // Whoever finds the lock taken does without: a forked child may find it taken for ever.
     if (const std::unique_lock lock(from.mutex, std::try_to_lock); lock) {
@@ -58,7 +61,7 @@ MemoryBlock hand_out(std::size_t bytes) {
 }
 
 void take_back(MemoryBlock block) noexcept {
-  if (block.bytes >= kSmallest && block.bytes <= kMostIdle / 4) {
+  if (block.bytes >= kSmallest && block.bytes <= kMostIdle / 2) {
     Shelf& to = shelf();
     if (const std::unique_lock lock(to.mutex, std::try_to_lock);
         lock && to.bytes + block.bytes <= kMostIdle) {

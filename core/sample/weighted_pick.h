@@ -72,7 +72,7 @@ class WeightedPick {
   EdgeId try_draw(const Candidates& candidates, const Window& window, Rng& rng) const {
     const double target = window.below + rng.uniform() * window.total;
     if (target >= window.below + window.total) return -1;
-    const EdgeId position = draw_.find(candidates.list, target);
+    const EdgeId position = draw_.find(candidates.list, target, window.below + window.total);
     return candidates.is_whole() || candidates.contains(position) ? position : -1;
   }
 

@@ -35,7 +35,11 @@ class IndexReader {
   const std::int64_t* offset_of(NodeId node) const { return indptr_ + node; }
   const Id* entry(EdgeId position) const { return indices_ + position; }
 
-  void prefetch_range(NodeId node) const { __builtin_prefetch(indptr_ + node); }
+  // One list in eight has its two offsets in different cache lines.
+  void prefetch_range(NodeId node) const {
+    __builtin_prefetch(indptr_ + node);
+    __builtin_prefetch(indptr_ + node + 1);
+  }
   void prefetch_entry(EdgeId position) const { __builtin_prefetch(indices_ + position); }
   void prefetch_edge_id(EdgeId position) const {
     if (edge_ids_ != nullptr) __builtin_prefetch(edge_id_address(position));

@@ -42,30 +42,43 @@ class WeightedDraw {
 
   // The entry at which the running sum of the list passes `target`, 0 <= target < total(list).
   // Throws FormatError if there is none, as in a corrupt file.
-  EdgeId find(EdgeRange list, double target) const {
-    Search search = begin_search(list, target);
+  EdgeId find(EdgeRange list, double target, double total) const {
+    Search search = begin_search(list, target, total);
     while (search.count > 0) narrow(search);
     return finish_search(list, search);
   }
 
   // find() in steps, so that many searches can run side by side and wait for memory together:
-  // begin, narrow while count > 0 (each reads probe()), finish (reads from first()).
+  // begin, narrow while count > 0 (each reads probe()), finish (reads from first()). The first probe
+  // is where the sum would be if all weights were equal, and the next ones are a cache line away,
+  // then eight, and so on: a list of 10^5 ordinary weights takes two lines, any list O(log degree).
   struct Search {
     double target;
-    EdgeId low;    // sums before this one are not above the target
-    EdgeId count;  // sums still to be compared
+    EdgeId low;     // sums before this one are not above the target
+    EdgeId count;   // sums still to be compared
+    EdgeId at;      // the one to compare next
+    EdgeId stride;  // how far from it to look then; halving takes over when that is too far
   };
-  Search begin_search(EdgeRange list, double target) const {
+  // `total` only directs the search.
+  Search begin_search(EdgeRange list, double target, double total) const {
     const EdgeId first = list.begin / kWeightStride + 1;
     const EdgeId last = (list.end - 1) / kWeightStride;
-    return {target, first, std::max<EdgeId>(last - first + 1, 0)};
+    const EdgeId count = std::max<EdgeId>(last - first + 1, 0);
+    if (count <= 2 * kLine || !(target < total))
+      return {target, first, count, first + count / 2, count};
+    const auto guess = static_cast<EdgeId>(target / total * static_cast<double>(count));
+    return {target, first, count, first + std::clamp<EdgeId>(guess, 0, count - 1), kLine};
   }
-  const double* probe(const Search& search) const { return sums_ + search.low + search.count / 2; }
+  const double* probe(const Search& search) const { return sums_ + search.at; }
   void narrow(Search& search) const {
-    const EdgeId half = search.count / 2;
-    const bool above = sums_[search.low + half] > search.target;
-    search.low = above ? search.low : search.low + half + 1;
-    search.count = above ? half : search.count - half - 1;
+    const bool above = sums_[search.at] > search.target;
+    const EdgeId end = above ? search.at : search.low + search.count;
+    search.low = above ? search.low : search.at + 1;
+    search.count = end - search.low;
+    const bool halve = search.stride >= search.count;
+    const EdgeId strode = above ? end - search.stride : search.low + search.stride - 1;
+    search.at = halve ? search.low + search.count / 2 : strode;
+    search.stride = halve ? search.stride : search.stride * kLine;
   }
   EdgeId first(EdgeRange list, const Search& search) const {
     return std::max(list.begin, (search.low - 1) * kWeightStride);
@@ -83,6 +96,8 @@ class WeightedDraw {
   const double* last_sum(EdgeRange list) const { return sums_ + (list.end - 1) / kWeightStride; }
 
  private:
+  static constexpr EdgeId kLine = 8;  // sums in a cache line
+
   [[noreturn]] void refuse(EdgeRange list) const;
 
   const Topology* graph_;

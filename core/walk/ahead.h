@@ -12,6 +12,7 @@ namespace gz {
 // The file is in memory: bring cache lines closer, so that a group waits for all of them at once.
 class CacheLines {
  public:
+  static constexpr bool kPages = false;
   explicit CacheLines(const MappedFile&) {}
   void want(const void* address) { __builtin_prefetch(address); }
   void flush() {}
@@ -21,6 +22,7 @@ class CacheLines {
 // mapping, such as sums that were built in memory, is not its business.
 class Pages {
  public:
+  static constexpr bool kPages = true;
   explicit Pages(const MappedFile& mapping) : mapping_(mapping) {}
   void want(const void* address) {
     const auto* const byte = static_cast<const std::byte*>(address);

@@ -104,7 +104,7 @@ class Engine {
 
  private:
   // Enough walkers to have as many cache misses at once as a core can; their state is in its L1.
-  static constexpr std::size_t kGroup = 64;
+  static constexpr std::size_t kGroup = 32;
   // Enough to keep a device busy.
   static constexpr std::size_t kLargeGroup = 2048;
   // Milliseconds in memory, a second or two from a device.
@@ -129,12 +129,9 @@ class Engine {
     std::chrono::steady_clock::time_point polled_ = std::chrono::steady_clock::now();
   };
 
-  // Some walkers, and what their steps need room for.
-  struct Chunk {
-    Chunk(std::size_t begin, std::size_t end)
-        : begin(begin), walkers(end - begin), moving(end - begin) {}
-
-    std::size_t begin;  // the first walker's walk
+  // Walkers that take their steps together, and what these need room for.
+  struct Group {
+    std::size_t begin = 0;  // the first walker's walk
     Walkers walkers;
     std::vector<std::uint32_t> moving;
     typename Path::Scratch scratch;
@@ -146,15 +143,37 @@ class Engine {
     return options_.restart > 0 && path_.may_restart(step) && rng.uniform() < options_.restart;
   }
 
-  // Steps first … last-1 of walks begin … end-1. What earlier rounds did is read from their rows.
+  // Steps first … last-1 of walks begin … end-1.
   void walk_chunk(std::size_t begin, std::size_t end, std::uint64_t first,
                   std::uint64_t last) const {
-    Chunk chunk(begin, end);
-    Walkers& walkers = chunk.walkers;
+    Group group;
+    Warmth::Stretch stretch(path_.warmth());
+    Polling polling;
+    for (std::size_t at = begin, group_end = begin; at < end; at = group_end) {
+      bool cold = path_.warmth().cold();
+      group_end = cold ? end : std::min(at + kGroup, end);
+      place(group, at, group_end, first);
+      for (std::uint64_t step = first, stop = first; step < last; step = stop) {
+        if (step > first) cold = path_.warmth().cold();
+        const bool first_look = at == begin && step == first;
+        stop = std::min(step + (first_look ? kFirstStretchSteps : kStretchSteps), last);
+        walk_stretch(group, step, stop, cold);
+        stretch.end(2 * (group_end - at) * (stop - step));
+        polling.poll();
+      }
+    }
+  }
+
+  // Puts walkers where walks begin … end-1 stand before step `first`. What earlier rounds did is
+  // read from their rows.
+  void place(Group& group, std::size_t begin, std::size_t end, std::uint64_t first) const {
+    Walkers& walkers = group.walkers;
+    walkers.resize(end - begin);
+    group.moving.resize(end - begin);
+    group.begin = begin;
     for (std::size_t i = 0; i < walkers.size(); ++i) {
       NodeId* const nodes = row(begin + i);
-      walkers.key.push_back(key_.with(begin + i));
-      walkers.rng.push_back(Rng(walkers.key[i]));
+      walkers.key[i] = key_.with(begin + i);
       walkers.start[i] = starts_[begin + i];
       walkers.previous[i] = kNowhere;
       if (first == 0) {
@@ -165,46 +184,77 @@ class Engine {
       }
       walkers.node[i] = nodes[first];
     }
-    Warmth::Stretch stretch(path_.warmth());
-    Polling polling;
-    for (std::size_t at = 0, group_end = 0; at < walkers.size(); at = group_end) {
-      bool cold = path_.warmth().cold();
-      group_end = cold ? walkers.size() : std::min(at + kGroup, walkers.size());
-      for (std::uint64_t step = first, stop = first; step < last; step = stop) {
-        if (step > first) cold = path_.warmth().cold();
-        const bool first_look = at == 0 && step == first;
-        stop = std::min(step + (first_look ? kFirstStretchSteps : kStretchSteps), last);
-        walk_stretch(chunk, at, group_end, step, stop, cold);
-        stretch.end(2 * (group_end - at) * (stop - step));
-        polling.poll();
-      }
-    }
   }
 
-  // Steps first … last-1 of walkers at … end-1 of a chunk.
-  void walk_stretch(Chunk& chunk, std::size_t at, std::size_t end, std::uint64_t first,
-                    std::uint64_t last, bool cold) const {
+  void walk_stretch(Group& group, std::uint64_t first, std::uint64_t last, bool cold) const {
     for (std::uint64_t step = first; step < last; ++step) {
       path_.at(step, [&](const auto& policy) {
         const MappedFile& mapping = *policy.index().graph().mapping();
         if (cold) {
-          advance(policy, chunk, at, end, step, Pages(mapping));
+          advance(policy, group, step, Pages(mapping));
         } else {
-          advance(policy, chunk, at, end, step, CacheLines(mapping));
+          advance(policy, group, step, CacheLines(mapping));
         }
       });
     }
   }
 
-  // One step of walkers at … end-1 of a chunk.
+  // One step of every walker.
   template <class Policy, class Ahead>
-  void advance(const Policy& policy, Chunk& chunk, std::size_t at, std::size_t end,
-               std::uint64_t step, Ahead ahead) const {
+  void advance(const Policy& policy, Group& group, std::uint64_t step, Ahead ahead) const {
+    if constexpr (Policy::kAtOnce) {
+      advance_at_once(policy, group, step, ahead);
+    } else {
+      advance_by_parts(policy, group, step, ahead);
+    }
+  }
+
+  // Two loops and next to no state between them: what is left is waiting for memory.
+  template <class Policy, class Ahead>
+  void advance_at_once(const Policy& policy, Group& group, std::uint64_t step, Ahead& ahead) const {
     const auto& index = policy.index();
-    Walkers& walkers = chunk.walkers;
-    NodeId* const column = row(chunk.begin) + step + 1;
+    Walkers& walkers = group.walkers;
+    NodeId* const column = row(group.begin) + step + 1;
+    if (Ahead::kPages || !Path::kOneKind) {
+      for (std::size_t i = 0; i < walkers.size(); ++i) {
+        if (walkers.node[i] != kNowhere) ahead.want(index.offset_of(walkers.node[i]));
+      }
+      ahead.flush();
+    }
+    for (std::size_t i = 0; i < walkers.size(); ++i) {
+      walkers.position[i] = kDeadEnd;
+      if (walkers.node[i] == kNowhere) continue;
+      Rng rng(walkers.key[i].with(step));
+      if (restarts(rng, step)) {
+        walkers.position[i] = kRestart;
+        continue;
+      }
+      walkers.position[i] = policy.choose(walkers.node[i], rng);
+      if (walkers.position[i] != kDeadEnd) ahead.want(index.entry(walkers.position[i]));
+    }
+    ahead.flush();
+    for (std::size_t i = 0; i < walkers.size(); ++i) {
+      if (walkers.position[i] >= 0) {
+        walkers.node[i] = index.neighbor(walkers.position[i]);
+      } else if (walkers.position[i] == kRestart) {
+        walkers.node[i] = walkers.start[i];
+      } else if (!Path::kOneKind) {
+        walkers.node[i] = kNowhere;
+      }
+      // The next step reads the same index: what it wants first can be on its way already.
+      if (Path::kOneKind) index.prefetch_range(walkers.node[i]);
+      column[i * columns_] = walkers.node[i];
+    }
+  }
+
+  template <class Policy, class Ahead>
+  void advance_by_parts(const Policy& policy, Group& group, std::uint64_t step,
+                        Ahead& ahead) const {
+    const auto& index = policy.index();
+    Walkers& walkers = group.walkers;
+    NodeId* const column = row(group.begin) + step + 1;
     std::size_t count = 0;
-    for (std::size_t i = at; i < end; ++i) {
+    for (std::size_t i = 0; i < walkers.size(); ++i) {
       const NodeId node = walkers.node[i];
       if (node == kNowhere) {
         column[i * columns_] = kNowhere;
@@ -217,11 +267,11 @@ class Engine {
         continue;
       }
       ahead.want(index.offset_of(node));
-      chunk.moving[count++] = static_cast<std::uint32_t>(i);
+      group.moving[count++] = static_cast<std::uint32_t>(i);
     }
     ahead.flush();
-    const Chosen moving(chunk.moving.data(), count);
-    policy.choose(walkers, moving, chunk.scratch, ahead);
+    const Chosen moving(group.moving.data(), count);
+    policy.choose(walkers, moving, group.scratch, ahead);
     for (const std::uint32_t i : moving) {
       if (walkers.position[i] != kDeadEnd) {
         walkers.previous[i] = walkers.node[i];

@@ -21,6 +21,7 @@ namespace gz {
 template <class Id, class Proposal>
 class Node2vec {
  public:
+  static constexpr bool kAtOnce = false;
   struct Scratch {
     typename Proposal::Scratch proposal;
     std::vector<double> heights;        // by walker: accepted are biases above this

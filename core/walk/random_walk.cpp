@@ -48,7 +48,7 @@ Walks make_room(std::size_t num_walks, std::uint64_t length) {
   Walks walks;
   walks.num_walks = num_walks;
   walks.num_columns = *columns;
-  walks.nodes = std::make_unique_for_overwrite<NodeId[]>(num_walks * walks.num_columns);
+  walks.nodes.extend(num_walks * walks.num_columns);
   return walks;
 }
 
@@ -56,7 +56,7 @@ template <class Policy>
 void run(Policy policy, std::span<const NodeId> starts, const WalkOptions& options,
          const Walks& walks) {
   const SameEveryStep<Policy> path(std::move(policy));
-  Engine(path, starts, options, walks.nodes.get()).run();
+  Engine(path, starts, options, walks.nodes.data()).run();
 }
 
 // From an id width and options to a policy: here and nowhere else.
@@ -134,7 +134,7 @@ Walks metapath_walk(std::span<const MetapathStep> path, std::span<const NodeId> 
   check_nodes(first, starts, first.num_nodes(Direction::kOut), "start_nodes");
   Walks walks = make_room(starts.size(), options.length);
   const Metapath metapath(std::move(relations));
-  Engine(metapath, starts, options, walks.nodes.get()).run();
+  Engine(metapath, starts, options, walks.nodes.data()).run();
   for (const MetapathStep& step : path) step.graph->mapping()->check_intact();
   return walks;
 }

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 
+#include "core/base/buffer.h"
 #include "core/base/types.h"
 #include "core/store/topology.h"
 
@@ -22,7 +22,7 @@ struct WalkOptions {
 
 // Row-major: num_walks rows of num_columns = length + 1 nodes, the first of which is the start.
 struct Walks {
-  std::unique_ptr<NodeId[]> nodes;
+  Buffer<NodeId> nodes;
   std::size_t num_walks = 0;
   std::size_t num_columns = 0;
 };

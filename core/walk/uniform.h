@@ -7,24 +7,20 @@
 namespace gz {
 
 // A policy chooses the entries that walkers follow. choose() is open(), which reads the lists, and
-// then draw(), which may be repeated. `Scratch` is what it keeps beside the walkers of a chunk.
+// then draw(), which may be repeated. `Scratch` is what it keeps beside the walkers of a group. A
+// policy that is at once needs nothing but a node and a draw.
 template <class Id>
 class Uniform {
  public:
   struct Scratch {};
+  static constexpr bool kAtOnce = true;
 
   Uniform(const Topology& graph, Direction direction) : index_(graph, direction) {}
 
   const IndexReader<Id>& index() const { return index_; }
 
-  template <class Any, class Ahead>
-  void choose(Walkers& walkers, Chosen chosen, Any&, Ahead& ahead) const {
-    for (const std::uint32_t i : chosen) {
-      walkers.list[i] = index_.edges_of(walkers.node[i]);
-      draw_one(walkers, i, ahead);
-    }
-    ahead.flush();
-  }
+  // The entry a walker at `node` follows, or kDeadEnd.
+  EdgeId choose(NodeId node, Rng rng) const { return draw(index_.edges_of(node), rng); }
 
   template <class Any, class Ahead>
   void open(Walkers& walkers, Chosen chosen, Any&, Ahead&) const {
@@ -33,7 +29,10 @@ class Uniform {
 
   template <class Any, class Ahead>
   void draw(Walkers& walkers, Chosen chosen, Any&, Ahead& ahead) const {
-    for (const std::uint32_t i : chosen) draw_one(walkers, i, ahead);
+    for (const std::uint32_t i : chosen) {
+      walkers.position[i] = draw(walkers.list[i], walkers.rng[i]);
+      if (walkers.position[i] != kDeadEnd) ahead.want(index_.entry(walkers.position[i]));
+    }
     ahead.flush();
   }
 
@@ -44,16 +43,9 @@ class Uniform {
   }
 
  private:
-  template <class Ahead>
-  void draw_one(Walkers& walkers, std::uint32_t i, Ahead& ahead) const {
-    const EdgeRange list = walkers.list[i];
-    if (list.size() == 0) {
-      walkers.position[i] = kDeadEnd;
-      return;
-    }
-    const auto size = static_cast<std::uint64_t>(list.size());
-    walkers.position[i] = list.begin + static_cast<EdgeId>(walkers.rng[i].below(size));
-    ahead.want(index_.entry(walkers.position[i]));
+  static EdgeId draw(EdgeRange list, Rng& rng) {
+    if (list.size() == 0) return kDeadEnd;
+    return list.begin + static_cast<EdgeId>(rng.below(static_cast<std::uint64_t>(list.size())));
   }
 
   IndexReader<Id> index_;

@@ -1,4 +1,4 @@
-// The walkers of one chunk: where each of them stands and what it draws with.
+// The walkers of one group: where each of them stands and what it draws with.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,24 @@ namespace gz {
 
 // As a node: this walk is over. As a previous node: the next step is a first step.
 inline constexpr NodeId kNowhere = -1;
-// As a position: the node has no entry to follow.
+// As a position: the node has no entry to follow, or the walk goes to its start instead.
 inline constexpr EdgeId kDeadEnd = -1;
+inline constexpr EdgeId kRestart = -2;
 
-// Numbers of walkers inside their chunk.
+// Numbers of walkers inside their group.
 using Chosen = std::span<const std::uint32_t>;
 
 // The arrays run beside each other.
 struct Walkers {
-  explicit Walkers(std::size_t count)
-      : start(count), node(count), previous(count), list(count), position(count) {
-    key.reserve(count);
-    rng.reserve(count);
+  // Keeps its memory, and what is in it.
+  void resize(std::size_t count) {
+    start.resize(count);
+    node.resize(count);
+    previous.resize(count);
+    key.resize(count, Key(0, {}));
+    rng.resize(count, Rng(0, {}));
+    list.resize(count);
+    position.resize(count);
   }
 
   std::size_t size() const { return node.size(); }

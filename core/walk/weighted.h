@@ -27,6 +27,7 @@ template <class Id>
 class Weighted {
  public:
   using Scratch = WeightedScratch;
+  static constexpr bool kAtOnce = false;
 
   // Throws std::invalid_argument if the graph has no weights.
   Weighted(const Topology& graph, Direction direction)
@@ -72,7 +73,7 @@ class Weighted {
         continue;
       }
       const double target = walkers.rng[i].uniform() * totals[i];
-      searches[i] = draw_.begin_search(walkers.list[i], target);
+      searches[i] = draw_.begin_search(walkers.list[i], target, totals[i]);
       look(searches[i], walkers.list[i], ahead);
       searching.push_back(i);
     }

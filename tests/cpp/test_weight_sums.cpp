@@ -138,13 +138,47 @@ TEST(a_target_between_two_running_sums_finds_its_entry) {
   const WeightedDraw draw(graph, Direction::kOut);
   for (NodeId node = 0; node < 6; ++node) {
     const EdgeRange list = graph.edges_of(Direction::kOut, node);
+    if (list.size() == 0) continue;
+    const double total = draw.total(list);
     double sum = 0;
     for (EdgeId at = list.begin; at < list.end; ++at) {
       EXPECT(draw.sum_before(list, at) == sum);
-      if (draw.weight(at) > 0) EXPECT(draw.find(list, sum) == at);
+      if (draw.weight(at) > 0) EXPECT(draw.find(list, sum, total) == at);
       sum += draw.weight(at);
     }
-    if (list.size() > 0) EXPECT(draw.total(list) == sum);
+    EXPECT(total == sum);
+  }
+}
+
+// Wherever the first probe leads, and however far from it the entry lies.
+TEST(a_search_in_a_long_list_finds_its_entry_for_any_weights) {
+  const TemporaryFolder folder;
+  for (const int shape : {0, 1, 2, 3}) {
+    const std::size_t count = 20000;
+    const std::vector<NodeId> src(count, 0), dst(count, 1);
+    std::vector<float> weights(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto x = static_cast<float>(i);
+      weights[i] = shape == 0   ? 1.0f
+                   : shape == 1 ? (i < 100 ? 1e6f : 1e-3f)
+                   : shape == 2 ? (i > 19000 ? 1e6f : 1e-3f)
+                                : x * x;
+    }
+    EdgeList edges;
+    edges.src = src;
+    edges.dst = dst;
+    edges.weight = weights;
+    write_graph(folder.file("long.gl"), edges, {});
+    const Topology graph(folder.file("long.gl"));
+    const WeightedDraw draw(graph, Direction::kOut);
+    const EdgeRange list = graph.edges_of(Direction::kOut, 0);
+    const double total = draw.total(list);
+    double sum = 0;
+    for (EdgeId at = list.begin; at < list.end; ++at) {
+      const double after = sum + static_cast<double>(draw.weight(at));
+      if (after > sum) EXPECT(draw.find(list, sum, total) == at);
+      sum = after;
+    }
   }
 }
 
@@ -158,7 +192,7 @@ TEST(stored_sums_that_do_not_fit_the_weights_are_refused) {
   const WeightedDraw draw(graph, Direction::kOut);
   const EdgeRange list = graph.edges_of(Direction::kOut, 5);
   EXPECT(draw.total(list) > 1000);
-  EXPECT(test::message_of([&] { draw.find(list, 500); }) ==
+  EXPECT(test::message_of([&] { draw.find(list, 500, 1000); }) ==
          concat(folder.file("g.gl"),
                 ": corrupt weights at entries 65 to 164: their stored sums and their weights do "
                 "not agree"));
