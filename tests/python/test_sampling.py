@@ -13,7 +13,7 @@ import oracle
 from data_sets import pyg
 from sample_cases import DIRECTIONS, EDGE, NODE, Case, cases, seeds_of, shape
 
-EXAMPLES = settings(max_examples=60)
+EXAMPLES = settings(max_examples=40)
 
 
 def check(case, seeds, num_hops, entries_of, direction, *, fanouts=None, **options):
@@ -79,7 +79,7 @@ def test_times_of_nodes_take_the_place_of_those_of_edges(timed, direction, data)
 @given(
     timed=timed(), direction=DIRECTIONS, fanouts=st.lists(st.integers(-1, 3), min_size=2, max_size=2), data=st.data()
 )
-@settings(max_examples=120)
+@settings(max_examples=80)
 def test_last_keeps_the_newest_and_the_later_of_equals(timed, direction, fanouts, data):
     case, seeds, seed_time, window = timed
     by_node = data.draw(st.booleans())
@@ -136,7 +136,7 @@ def not_excluded(excluded, direction):
 
 
 @given(excluding=excluding(), direction=DIRECTIONS, data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_excluded_edges_are_left_out(excluding, direction, data):
     case, options, excluded = excluding
     entries = case.entries(direction, not_excluded(excluded, direction))
@@ -302,7 +302,7 @@ def test_times_and_excluded_edges_of_a_heterogeneous_sample_are_dicts(tmp_path):
 
 
 @given(case=cases(weighted=True, timed=True), direction=DIRECTIONS, fanout=st.integers(0, 4), data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_every_draw_is_legal(case, direction, fanout, data):
     """Whatever the options: true edges under their ids, the right number of them, nodes in order of discovery."""
     case.weight = [weight + 0.25 for weight in case.weight]
