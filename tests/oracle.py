@@ -115,3 +115,28 @@ def successive_law(weights, count):
             left = sum(weights[i] for i in positive if i not in order[: order.index(position) + 1])
         law[frozenset(order)] = law.get(frozenset(order), 0.0) + chance
     return law
+
+
+def mix64(x):
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) % 2**64
+    return x ^ (x >> 31)
+
+
+def draws(seed, *words):
+    """The stream of 64-bit numbers under a key."""
+    gamma = 0x9E3779B97F4A7C15
+    state = mix64((seed + gamma) % 2**64)
+    for word in words:
+        state = mix64(((state ^ word) + gamma) % 2**64)
+    while True:
+        state = (state + gamma) % 2**64
+        yield mix64(state)
+
+
+def below(stream, bound):
+    """A uniform integer below ``bound``, without bias."""
+    product = next(stream) * bound
+    while product % 2**64 < 2**64 % bound:
+        product = next(stream) * bound
+    return product >> 64

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
+import oracle
 
 NODES = 20_000
 OPTIONS = {
@@ -166,14 +167,38 @@ def test_a_cold_file_gives_the_same_sample(large, name):
         assert (graph.batch_random_fanout(np.arange(3000), 4, seed=1) == fanout).all()
 
 
-# 0 … 7 point at 8; 2, 3 and 4 at 0; edge i has weight i + 1 and time i. They must never change.
-LITERALS = {
-    "plain": ({}, None),
-}
+# Edges drawn for 8 and 0 at the first hop and for what they lead to at the second. They must never change.
+LITERALS = [
+    ({}, [3, 6, 4, 8, 9, 10]),
+    ({"epoch": 1}, [4, 3, 6, 8, 9, 10]),
+    ({"batch": 1}, [3, 1, 4, 8, 9, 10]),
+    ({"replace": True}, [5, 7, 4, 10, 8, 8]),
+    ({"weighted": True}, [1, 3, 7, 8, 9, 10]),
+    ({"weighted": True, "replace": True}, [6, 7, 6, 10, 8, 8]),
+    ({"disjoint": True}, [2, 5, 1, 8, 9, 10]),
+    ({"seed_time": [5, 9]}, [1, 3, 5, 8, 9]),
+    ({"method": "labor"}, [1, 4, 7, 8, 9, 10]),
+    ({"method": "labor", "weighted": True}, [0, 2, 3, 8, 9, 10]),
+]
 
 
 @pytest.fixture
 def star(tmp_path):
+    """0 … 7 point at 8; 2, 3 and 4 at 0; edge i has weight i + 1 and time i."""
     src, dst = [0, 1, 2, 3, 4, 5, 6, 7, 2, 3, 4], [8] * 8 + [0] * 3
     gz.write_graph("star.gl", src, dst, weight=np.arange(1, 12), time=np.arange(11))
     return gz.Graph("star.gl")
+
+
+@pytest.mark.parametrize(("options", "edges"), LITERALS)
+def test_a_seed_means_these_edges_for_ever(star, options, edges):
+    assert gz.sample_neighbors(star, [8, 0], [3, 2], seed=1, **options).edge.tolist() == edges
+
+
+def test_a_draw_is_keyed_by_seed_epoch_batch_hop_relation_node_and_tree(star):
+    """Recomputed from docs/design/randomness.md: the neighbours of 8 drawn with replacement."""
+    words = [1, 3, 4, 0, 0, 8]  # neighbour sampling, epoch, batch, hop, relation, node
+    for disjoint, key in ((False, words), (True, [*words, 0])):
+        hood = gz.sample_neighbors(star, [8], [6], replace=True, seed=2, epoch=3, batch=4, disjoint=disjoint)
+        stream = oracle.draws(2, *key)
+        assert hood.edge.tolist() == [oracle.below(stream, 8) for _ in range(6)]
