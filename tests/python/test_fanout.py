@@ -77,6 +77,8 @@ def test_pad_is_free_to_choose(tiny):
     assert tiny.batch_random_fanout([2, 1], 2, pad=-(2**63)).tolist() == [[-(2**63)] * 2, [2, -(2**63)]]
     with pytest.raises(TypeError, match="pad: expected an integer, found None"):
         tiny.batch_random_fanout([2], 2, pad=None)
+    with pytest.raises(ValueError, match="pad: expected an integer of 64 bits, found 9223372036854775808"):
+        tiny.batch_random_fanout([2], 2, pad=2**63)
 
 
 def test_nothing_asked_for_is_an_empty_rectangle(tiny):
