@@ -166,11 +166,11 @@ def test_when_few_have_weight_a_pick_is_short(tmp_path):
     assert set(masks(drawn(star(20, weight=weights), 4, weighted=True, trees=100))) == {(1 << 3) + (1 << 11)}
 
 
-@pytest.mark.parametrize("before", [1.0, 1e5, 1e9, 1e30])
+@pytest.mark.parametrize("before", [1.0, 1e5, 1e16, 1e30])
 @pytest.mark.parametrize("size", [6, 12])
 @pytest.mark.parametrize("replace", [False, True])
 def test_weighted_draws_from_a_window_are_exact_beside_any_weight_before_it(tmp_path, before, size, replace):
-    """Sums that start with 1e30 have no digits left for the window: it is looked at entry by entry."""
+    """Sums that start with 1e16 have too few digits left for the window: it is looked at entry by entry."""
     weights = np.array([before, before, *MANY[:size], before], np.float32).tolist()
     graph = star(len(weights), weight=weights, time=np.arange(len(weights)))
     options = {"seed_time": 1 + size, "time_window": size - 1, "weighted": True}
