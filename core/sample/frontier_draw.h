@@ -79,7 +79,8 @@ class FrontierDraw {
  private:
   // Frontier nodes whose memory reads are in flight together.
   static constexpr std::size_t kGroup = 64;
-  // Beyond this many entries a group takes long enough to ask whether to stop.
+  // Beyond this many entries a group, or a list that is read whole, takes long enough to ask
+  // whether to stop.
   static constexpr std::size_t kLong = 1 << 20;
 
   void pick(const Frontier& frontier, std::size_t i, Drawn& out) {
@@ -93,6 +94,7 @@ class FrontierDraw {
       Key key = hop_.with(static_cast<std::uint64_t>(node));
       if (!frontier.trees.empty()) key = key.with(static_cast<std::uint64_t>(frontier.trees[i]));
       pick_.pick(candidates, fanout_, key, positions_);
+      if (list.size() > static_cast<EdgeId>(kLong)) check_interrupt();
     }
     for (std::size_t j = before; j < positions_.size(); ++j) {
       reader_.prefetch_entry(positions_[j]);

@@ -299,22 +299,28 @@ def test_a_truncated_file_is_an_os_error(tmp_path):
         graph.batch_random_fanout(np.arange(1000), 5)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_ctrl_c_ends_a_call_that_would_take_minutes(tmp_path, threads):
-    gz.write_graph("hub.gl", np.zeros(50_000, np.int64), np.arange(50_000))
+@pytest.mark.parametrize(
+    ("threads", "degree", "seeds"), [(1, 50_000, 1_000_000), (2, 50_000, 1_000_000), (2, 1 << 23, 512)]
+)
+def test_ctrl_c_ends_a_call_that_would_take_minutes(tmp_path, threads, degree, seeds):
+    """Many tasks, or a single one on a hub."""
+    gz.write_graph("hub.gl", np.zeros(degree, np.int64), np.arange(degree), index="out")
     code = f"""
 import numpy as np, graphzero as gz
 g = gz.Graph("hub.gl")
 gz.set_num_threads({threads})
 print("ready", flush=True)
 try:
-    gz.sample_neighbors(g, np.zeros(1_000_000, np.int64), [1], direction="out", method="labor")
+    gz.sample_neighbors(g, np.zeros({seeds}, np.int64), [1], direction="out", method="labor")
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=30)[0] == "interrupted\n"
-    assert process.returncode == 0
+    try:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=10)[0] == "interrupted\n"
+        assert process.returncode == 0
+    finally:
+        process.kill()
