@@ -199,7 +199,7 @@ class Graph(Mounted[_core.Topology]):
         they come in the order of the list.
         """
         fanout = min(_fanout(K), self.get_degree(start_node))
-        return self.batch_random_fanout([start_node], fanout, seed=seed)[0]
+        return self.batch_random_fanout([start_node], fanout, seed=seed).ravel()
 
     @overload
     def batch_random_fanout(
