@@ -86,7 +86,8 @@ void bind_neighbors(nb::module_& m) {
                                src_type,
                                dst_type,
                                fanouts,
-                               {span_or_empty(src), span_or_empty(dst), span_or_empty(edges)}});
+                               {span_or_empty(src), span_or_empty(dst),
+                                edges ? std::optional(as_span(*edges)) : std::nullopt}});
         }
         return to_python(without_gil([&] { return sample_neighbors(seeds, relations, options); }),
                          options.disjoint);

@@ -330,6 +330,17 @@ def read_graphzero02_gd(data):
     return dtype, np.frombuffer(data[32:], STORED[dtype]).reshape(num_nodes, feature_dim)
 
 
+def graphzero02_gl(indptr, indices, weights=None):
+    """The bytes of a GraphZero 0.2 .gl."""
+    at_indices = -(-(64 + 8 * len(indptr)) // 64) * 64
+    sizes = (8 * len(indptr), 8 * len(indices), 64, at_indices, len(indptr) - 1, len(indices), int(weights is not None))
+    data = struct.pack("<8s7Q", b"graphlit", *sizes) + np.asarray(indptr, np.int64).tobytes()
+    data = data.ljust(at_indices, b"\0") + np.asarray(indices, np.int64).tobytes()
+    if weights is not None:
+        data = data.ljust(-(-len(data) // 64) * 64, b"\0") + np.asarray(weights, np.float32).tobytes()
+    return data
+
+
 def patched(data, changes, *, resign=True):
     """A copy of a file's bytes with ``changes`` {(offset, format): value} and a header checksum to match."""
     copy = bytearray(data)

@@ -1,5 +1,8 @@
 """Slow, obvious Python versions of every algorithm."""
 
+import itertools
+from dataclasses import dataclass
+
 
 def list_of(node, src, dst, *, direction="out", directed=True, time=None):
     """The (neighbour, edge id) entries of one node, in stored order."""
@@ -132,3 +135,91 @@ def step_law(lists, node, previous=None, *, p=1.0, q=1.0):
         mass[neighbour] = mass.get(neighbour, 0.0) + bias * weight
     total = sum(mass.values())
     return {neighbour: part / total for neighbour, part in mass.items() if part > 0}
+
+
+@dataclass
+class Sampled:
+    """A neighbourhood: nodes by type; edges by edge type, as (near, far, edge id) in local ids."""
+
+    nodes: dict
+    trees: dict
+    edges: dict
+    num_sampled_nodes: dict
+    num_sampled_edges: dict
+
+
+def neighborhood(edge_types, seeds, num_hops, entries_of, *, direction="in", disjoint=False):
+    """Follow all of ``entries_of(edge type, node, tree, hop)``, which are (neighbour, edge id), from ``seeds`` by type."""
+    near, far = (2, 0) if direction == "in" else (0, 2)
+    number = itertools.count()
+    nodes = {kind: list(ids) for kind, ids in seeds.items()}
+    trees = {kind: [next(number) if disjoint else 0 for _ in ids] for kind, ids in seeds.items()}
+    edges = {triple: [] for triple in edge_types}
+    num_nodes = {kind: [len(ids)] for kind, ids in nodes.items()}
+    num_edges = {triple: [] for triple in edge_types}
+    begin = dict.fromkeys(nodes, 0)
+    for hop in range(num_hops):
+        end = {kind: len(ids) for kind, ids in nodes.items()}
+        for triple in edge_types:
+            before = len(edges[triple])
+            for local in range(begin[triple[near]], end[triple[near]]):
+                tree = trees[triple[near]][local]
+                for neighbour, edge in entries_of(triple, nodes[triple[near]][local], tree, hop):
+                    if (neighbour, tree) not in zip(nodes[triple[far]], trees[triple[far]], strict=True):
+                        nodes[triple[far]].append(neighbour)
+                        trees[triple[far]].append(tree)
+                    edges[triple].append(
+                        (local, local_id(nodes[triple[far]], trees[triple[far]], neighbour, tree), edge)
+                    )
+            num_edges[triple].append(len(edges[triple]) - before)
+        for kind, ids in nodes.items():
+            num_nodes[kind].append(len(ids) - end[kind])
+        begin = end
+    return Sampled(nodes, trees, edges, num_nodes, num_edges)
+
+
+def local_id(nodes, trees, node, tree):
+    """The first place of a node in its tree; None if it is not there."""
+    pairs = list(zip(nodes, trees, strict=True))
+    return pairs.index((node, tree)) if (node, tree) in pairs else None
+
+
+def induced(sampled, entries_of, *, direction="in"):
+    """The edges between sampled nodes, node by node."""
+    near, far = (2, 0) if direction == "in" else (0, 2)
+    edges = {triple: [] for triple in sampled.edges}
+    for triple, found in edges.items():
+        for local, node in enumerate(sampled.nodes[triple[near]]):
+            tree = sampled.trees[triple[near]][local]
+            for neighbour, edge in entries_of(triple, node, tree, None):
+                place = local_id(sampled.nodes[triple[far]], sampled.trees[triple[far]], neighbour, tree)
+                if place is not None:
+                    found.append((local, place, edge))
+    return edges
+
+
+def mirrored(edges):
+    """Edges of one type both ways, one per pair of nodes, that with the lowest edge id."""
+    both = sorted([*edges, *((far, near, edge) for near, far, edge in edges)])
+    return [edge for i, edge in enumerate(both) if i == 0 or edge[:2] != both[i - 1][:2]]
+
+
+def newest(entries, count, time_of):
+    """The ``count`` last entries in the order of their times, in the order of the list; later ones win ties."""
+    if count == -1 or count >= len(entries):
+        return entries
+    by_time = sorted(range(len(entries)), key=lambda i: (time_of(entries[i]), i))
+    return [entries[i] for i in sorted(by_time[len(entries) - count :])]
+
+
+def successive_law(weights, count):
+    """The probability of each set of ``count`` positions, drawn one by one in proportion to what is left."""
+    law = {}
+    positive = [i for i, weight in enumerate(weights) if weight > 0]
+    for order in itertools.permutations(positive, min(count, len(positive))):
+        chance, left = 1.0, sum(weights)
+        for position in order:
+            chance *= weights[position] / left
+            left = sum(weights[i] for i in positive if i not in order[: order.index(position) + 1])
+        law[frozenset(order)] = law.get(frozenset(order), 0.0) + chance
+    return law

@@ -10,18 +10,20 @@ ExcludedEdges::ExcludedEdges(const Topology& graph, Direction direction, const E
                              bool reverse)
     : sorted_(graph.layout().sorted && graph.index(direction).times.data() == nullptr) {
   const std::size_t count = pairs.src.size();
-  if (pairs.dst.size() != count || (!pairs.edges.empty() && pairs.edges.size() != count)) {
-    throw std::invalid_argument(
-        concat("exclude: expected ", count, " items in each array, as many as its sources, found ",
-               pairs.dst.size() != count ? pairs.dst.size() : pairs.edges.size()));
+  for (const std::size_t found : {pairs.dst.size(), pairs.edges ? pairs.edges->size() : count}) {
+    if (found == count) continue;
+    throw std::invalid_argument(concat("exclude: expected ", count,
+                                       " items in each array, as many as its sources, found ",
+                                       found));
   }
   check_nodes(graph, pairs.src, graph.num_nodes(Direction::kOut), "exclude sources");
   check_nodes(graph, pairs.dst, graph.num_nodes(Direction::kIn), "exclude destinations");
-  if (reverse && graph.layout().bipartite) {
-    throw std::invalid_argument(
-        concat(graph.path(),
-               ": is bipartite, so its edges have no reverse in it; exclude the edges "
-               "of the relation that holds them"));
+  const auto num_ids = static_cast<EdgeId>(graph.layout().num_input_edges);
+  for (std::size_t i = 0; pairs.edges && i < count; ++i) {
+    const EdgeId edge = (*pairs.edges)[i];
+    if (edge >= 0 && edge < num_ids) continue;
+    throw std::out_of_range(concat("exclude edge ids[", i, "]: edge id ", edge, " is not in ",
+                                   graph.path(), ", which was made from ", num_ids, " edges"));
   }
   const auto add = [&](NodeId src, NodeId dst, EdgeId edge) {
     const bool from_dst = direction == Direction::kIn;
@@ -29,9 +31,9 @@ ExcludedEdges::ExcludedEdges(const Topology& graph, Direction direction, const E
     maybe_.set(slot(pairs_.back().node));
   };
   for (std::size_t i = 0; i < count; ++i) {
-    const EdgeId edge = pairs.edges.empty() ? -1 : pairs.edges[i];
+    const EdgeId edge = pairs.edges ? (*pairs.edges)[i] : kAnyEdge;
     add(pairs.src[i], pairs.dst[i], edge);
-    if (reverse) add(pairs.dst[i], pairs.src[i], edge);
+    if (reverse) add(pairs.dst[i], pairs.src[i], graph.layout().directed ? kAnyEdge : edge);
   }
   std::sort(pairs_.begin(), pairs_.end());
 }

@@ -18,14 +18,16 @@ namespace gz {
 struct EdgePairs {
   std::span<const NodeId> src;
   std::span<const NodeId> dst;
-  std::span<const EdgeId> edges;  // empty: all edges between the ends
+  std::optional<std::span<const EdgeId>> edges;  // none: all edges between the ends
 };
 
 class ExcludedEdges {
  public:
   // In the direction of the frontier: its nodes are the destinations when sampling `kIn`. With
-  // `reverse`, edges from dst to src are excluded too. Throws std::out_of_range for ids that are
-  // not nodes of `graph`, std::invalid_argument for arrays of different lengths.
+  // `reverse`, edges from dst to src are excluded too: in an undirected graph under the same edge
+  // id, in a directed one, where the reverse of an edge is another edge, under any. Throws
+  // std::out_of_range for ids that are not in `graph`, std::invalid_argument for arrays of
+  // different lengths.
   ExcludedEdges(const Topology& graph, Direction direction, const EdgePairs& pairs, bool reverse);
 
   bool empty() const { return pairs_.empty(); }
@@ -36,7 +38,7 @@ class ExcludedEdges {
             std::vector<EdgeId>& holes) const {
     holes.clear();
     if (!maybe_[slot(node)]) return;
-    const auto first = std::lower_bound(pairs_.begin(), pairs_.end(), Pair{node, 0, -1});
+    const auto first = std::lower_bound(pairs_.begin(), pairs_.end(), Pair{node, 0, kAnyEdge});
     for (auto pair = first; pair != pairs_.end() && pair->node == node; ++pair) {
       EdgeId at = range.begin, end = range.end;
       if (sorted_) {
@@ -47,7 +49,8 @@ class ExcludedEdges {
       for (; at < end; ++at) {
         const NodeId neighbor = reader.neighbor(at);
         if (sorted_ && neighbor != pair->neighbor) break;
-        if (neighbor == pair->neighbor && (pair->edge < 0 || pair->edge == reader.edge_id(at)))
+        if (neighbor == pair->neighbor &&
+            (pair->edge == kAnyEdge || pair->edge == reader.edge_id(at)))
           holes.push_back(at);
       }
     }
@@ -56,10 +59,12 @@ class ExcludedEdges {
   }
 
  private:
+  static constexpr EdgeId kAnyEdge = -1;
+
   struct Pair {
     NodeId node;
     NodeId neighbor;
-    EdgeId edge;  // -1: any
+    EdgeId edge;
     auto operator<=>(const Pair&) const = default;
   };
 

@@ -85,7 +85,8 @@ class FrontierDraw {
  private:
   // Frontier nodes whose memory reads are in flight together.
   static constexpr std::size_t kGroup = 64;
-  // Beyond this many entries a group takes long enough to ask whether to stop.
+  // Beyond this many entries a group, or a list that is read whole, takes long enough to ask
+  // whether to stop.
   static constexpr std::size_t kLong = 1 << 20;
 
   // The first group from `begin` on.
@@ -105,6 +106,7 @@ class FrontierDraw {
       Key key = hop_.with(static_cast<std::uint64_t>(node));
       if (!frontier.trees.empty()) key = key.with(static_cast<std::uint64_t>(frontier.trees[i]));
       pick_.pick(candidates, fanout_, key, picked_);
+      if (list.size() > static_cast<EdgeId>(kLong)) check_interrupt();
     }
     out.counts.push_back(static_cast<std::int64_t>(picked_.size() - before));
   }

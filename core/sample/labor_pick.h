@@ -16,8 +16,9 @@ namespace gz {
 
 // One random number per neighbour and layer decides for all lists it stands in; a list picks its
 // `fanout` smallest (Balın, Çatalyürek: Layer-Neighbor Sampling, NeurIPS 2023, in the form with a
-// fixed fanout). Each node's picks have the law of ordinary sampling, yet a layer holds fewer
-// different nodes, so fewer rows are read from disk. Looks at every candidate: O(degree).
+// fixed fanout). Each node's picks have the law of ordinary sampling, except that parallel edges
+// stand or fall together, yet a layer holds fewer different nodes, so fewer rows are read from
+// disk. Looks at every candidate: O(degree).
 template <class Id>
 class LaborPick {
  public:

@@ -31,26 +31,29 @@ class LastPick {
       for (EdgeId i = 0; i < fanout; ++i) out.add(candidates.at(count - fanout + i));
       return;
     }
-    oldest_last_.reset(static_cast<std::size_t>(fanout));
-    for (EdgeId i = count; i-- > 0;) {
+    newest_.reset(static_cast<std::size_t>(fanout));
+    for (EdgeId i = 0; i < count; ++i) {
       const EdgeId position = candidates.at(i);
-      oldest_last_.offer({node_times_[static_cast<std::size_t>(reader_.neighbor(position))]},
-                         position);
+      const auto neighbor = static_cast<std::size_t>(reader_.neighbor(position));
+      newest_.offer({node_times_[neighbor], position}, position);
     }
-    oldest_last_.take(out);
+    newest_.take(out);
   }
 
  private:
   // Newer comes first; the sign of a time is not turned, for the smallest has no opposite.
   struct Newest {
     std::int64_t time;
+    EdgeId position;
     bool operator==(const Newest&) const = default;
-    bool operator<(const Newest& other) const { return time > other.time; }
+    bool operator<(const Newest& other) const {
+      return time != other.time ? time > other.time : position > other.position;
+    }
   };
 
   IndexReader<Id> reader_;
   std::span<const std::int64_t> node_times_;
-  Smallest<Newest> oldest_last_;
+  Smallest<Newest> newest_;
 };
 
 }  // namespace gz

@@ -63,7 +63,7 @@ class Sampler {
     check();
     for (const Relation& relation : relations_) {
       excluded_.emplace_back(*relation.graph, options_.direction, relation.excluded,
-                             options_.exclude_reverse && !relation.excluded.src.empty());
+                             options_.exclude_reverse);
     }
     plant_seeds();
   }
@@ -153,6 +153,13 @@ class Sampler {
             concat("fanouts: expected -1 for all neighbours, or a number, found ", fanout));
       }
     }
+    if (options_.exclude_reverse && !relation.excluded.src.empty() &&
+        relation.src_type != relation.dst_type) {
+      throw std::invalid_argument(
+          concat(relation.graph->path(),
+                 ": joins two types of node, so its edges have no reverse in it; exclude the edges "
+                 "of the relation that holds them"));
+    }
     if (options_.weighted) relation.graph->weight_sums(options_.direction);
     if (options_.temporal && seeds_[far_type(relation)].node_times.empty() &&
         index.times.data() == nullptr) {
@@ -239,7 +246,7 @@ class Sampler {
         std::optional<WeightedDraw> weights;
         if (options_.weighted) weights.emplace(graph, options_.direction);
         const LaborPick<Id> pick(reader, options_.direction, weights,
-                                 key_.with(layer).with(kShared));
+                                 key_.with(layer).with(kShared).with(far_type(relation)));
         run(r, hop, frontier, reader, pick, fanout);
       } else if (options_.last) {
         run(r, hop, frontier, reader, LastPick<Id>(reader, seeds_[far_type(relation)].node_times),

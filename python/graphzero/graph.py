@@ -212,7 +212,7 @@ class Graph(Mounted[_core.Topology]):
         they come in the order of the list.
         """
         fanout = min(_fanout(K), self.get_degree(start_node))
-        return self.batch_random_fanout([start_node], fanout, seed=seed)[0]
+        return self.batch_random_fanout([start_node], fanout, seed=seed).ravel()
 
     @overload
     def batch_random_fanout(
@@ -245,9 +245,10 @@ class Graph(Mounted[_core.Topology]):
         """
         nodes = int64_vector(start_nodes, "start_nodes")
         fanout = _fanout(K)
-        rows, counts = _core.sample_fanout(
-            self._core, _core.Direction.OUT, nodes, fanout, integer(pad, "pad"), as_seed(seed)
-        )
+        padding = integer(pad, "pad")
+        if not -(2**63) <= padding < 2**63:
+            raise ValueError(f"pad: expected an integer of 64 bits, found {padding}")
+        rows, counts = _core.sample_fanout(self._core, _core.Direction.OUT, nodes, fanout, padding, as_seed(seed))
         table = plain(rows).reshape(len(nodes), fanout)
         return (table, plain(counts)) if return_counts else table
 

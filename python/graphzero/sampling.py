@@ -166,7 +166,8 @@ def sample_neighbors(
     :param subgraph_type: ``"bidirectional"`` adds the reverse of each sampled edge, ``"induced"`` returns
         every edge between sampled nodes.
     :param exclude: Edges not to sample, as ``(src, dst)`` or ``(src, dst, edge_id)`` arrays; with
-        ``exclude_reverse`` also those from ``dst`` to ``src``.
+        ``exclude_reverse`` also those from ``dst`` to ``src``: all of them, or in an undirected graph the
+        one with the same edge id.
     :param method: ``"labor"`` lets nodes that share neighbours pick the same ones, so that a batch needs
         fewer feature rows; with ``layer_dependency`` across hops, too.
     :param seed: The same seed gives the same sample for any number of threads, on any machine; ``epoch``
@@ -189,7 +190,7 @@ def sample_neighbors(
     if temporal_strategy not in ("uniform", "last"):
         raise ValueError(f"temporal_strategy: expected 'uniform' or 'last', found {temporal_strategy!r}")
     options.last = temporal_strategy == "last"
-    options.time_window = None if time_window is None else integer(time_window, "time_window")
+    options.time_window = None if time_window is None else min(integer(time_window, "time_window"), 2**63 - 1)
     if subgraph_type not in _SUBGRAPHS:
         raise ValueError(f"subgraph_type: expected one of {list(_SUBGRAPHS)}, found {subgraph_type!r}")
     options.subgraph = _SUBGRAPHS[subgraph_type]
@@ -199,8 +200,8 @@ def sample_neighbors(
     options.labor = method == "labor"
     options.layer_dependency = bool(layer_dependency)
     options.seed = as_seed(seed)
-    options.epoch = as_seed(integer(epoch, "epoch"))
-    options.batch = as_seed(integer(batch, "batch"))
+    options.epoch = as_seed(integer(epoch, "epoch"), "epoch")
+    options.batch = as_seed(integer(batch, "batch"), "batch")
     if node_time is not None and seed_time is None:
         raise ValueError("node_time: expected seed_time with it: node times are compared with those of the seeds")
 
@@ -246,7 +247,10 @@ def _type_seeds(relations: Relations, seeds: Any, seed_time: Any, node_time: Any
 
 
 def _core_relations(relations: Relations, fanouts: Any, exclude: Any) -> list[Any]:
-    per_type = _by_edge_type(fanouts, relations, "fanouts")
+    if isinstance(fanouts, Mapping):
+        per_type = {triple: _hops(hops) for triple, hops in _by_edge_type(fanouts, relations, "fanouts").items()}
+    else:
+        per_type = dict.fromkeys(relations.graphs, _hops(fanouts))
     missing = [triple for triple in relations.graphs if triple not in per_type]
     if missing:
         raise ValueError(f"fanouts: expected a list for every edge type, found none for {missing[0]}")
@@ -264,18 +268,20 @@ def _core_relations(relations: Relations, fanouts: Any, exclude: Any) -> list[An
                 graph._core,
                 types[triple[0]],
                 types[triple[2]],
-                [integer(fanout, "fanouts") for fanout in per_type[triple]],
+                per_type[triple],
                 *_pairs(excluded.get(triple)),
             )
         )
     return result
 
 
-def _by_edge_type(values: Any, relations: Relations, name: str) -> dict[EdgeTriple, Any]:
-    if not isinstance(values, Mapping):
-        if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-            raise TypeError(f"{name}: expected a number per hop, found {values!r}")
-        return {triple: list(values) for triple in relations.graphs}
+def _hops(fanouts: Any) -> list[int]:
+    if isinstance(fanouts, (str, bytes)) or not hasattr(fanouts, "__iter__"):
+        raise TypeError(f"fanouts: expected a number per hop, found {fanouts!r}")
+    return [min(integer(fanout, "fanouts"), 2**62) for fanout in fanouts]
+
+
+def _by_edge_type(values: Mapping[Any, Any], relations: Relations, name: str) -> dict[EdgeTriple, Any]:
     read = {as_triple(key): value for key, value in values.items()}
     unknown = [key for key in read if key not in relations.graphs]
     if unknown:
@@ -286,6 +292,8 @@ def _by_edge_type(values: Any, relations: Relations, name: str) -> dict[EdgeTrip
 def _pairs(exclude: Any) -> tuple[IntArray | None, IntArray | None, IntArray | None]:
     if exclude is None:
         return None, None, None
+    if isinstance(exclude, Mapping) or not hasattr(exclude, "__len__"):
+        raise TypeError(f"exclude: expected (src, dst) or (src, dst, edge_id), found {exclude!r}")
     if len(exclude) not in (2, 3):
         raise ValueError(f"exclude: expected (src, dst) or (src, dst, edge_id), found {len(exclude)} arrays")
     names = ("exclude sources", "exclude destinations", "exclude edge ids")
