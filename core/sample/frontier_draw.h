@@ -71,6 +71,7 @@ class FrontierDraw {
       if (cold) request_offsets(frontier, begin, next);
       prefetch_ranges(frontier, next, end);
       picked_.clear();
+      prepare(frontier, begin, next);
       for (std::size_t i = begin; i < next; ++i) pick(frontier, i, out);
       if (cold) request_entries();
       read_entries(out);
@@ -84,15 +85,27 @@ class FrontierDraw {
 
  private:
   // Frontier nodes whose memory reads are in flight together.
-  static constexpr std::size_t kGroup = 64;
+  static constexpr std::size_t kGroup = 16;
   // Beyond this many entries a group, or a list that is read whole, takes long enough to ask
   // whether to stop.
   static constexpr std::size_t kLong = 1 << 20;
 
   // The first group from `begin` on.
-  void prefetch_ranges(const Frontier& frontier, std::size_t begin, std::size_t end) const {
+  [[gnu::always_inline]] void prefetch_ranges(const Frontier& frontier, std::size_t begin,
+                                              std::size_t end) const {
     for (std::size_t i = begin; i < std::min(end, begin + kGroup); ++i)
       reader_.prefetch_range(frontier.nodes[i]);
+  }
+
+  // Some picks read more than offsets before they draw.
+  [[gnu::always_inline]] void prepare(const Frontier& frontier, std::size_t begin,
+                                      std::size_t end) const {
+    if constexpr (requires { pick_.prepare(EdgeRange{}, fanout_); }) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const EdgeRange list = reader_.edges_of(frontier.nodes[i]);
+        if (list.size() > 0) pick_.prepare(list, fanout_);
+      }
+    }
   }
 
   void pick(const Frontier& frontier, std::size_t i, Drawn& out) {

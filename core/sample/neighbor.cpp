@@ -348,7 +348,7 @@ class Sampler {
       const std::int64_t local = frontier.first_local + static_cast<std::int64_t>(begin + i);
       for (const std::size_t end = j + static_cast<std::size_t>(drawn.counts[i]); j < end; ++j) {
         // In a disjoint sample the tree of a neighbour further on may be another: no harm done.
-        if (j + kAhead < count) table.prefetch(key<Word>(type, tree, drawn.neighbors[j + kAhead]));
+        if (j + kAhead < count) table.expect(key<Word>(type, tree, drawn.neighbors[j + kAhead]));
         const auto fresh = static_cast<Word>(num_nodes);
         const Word found = table.insert(key<Word>(type, tree, drawn.neighbors[j]), fresh);
         nodes[num_nodes] = drawn.neighbors[j];

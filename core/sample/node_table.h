@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/buffer.h"
+#include "core/base/prefetch.h"
 #include "core/base/random.h"
 
 namespace gz {
@@ -26,7 +27,7 @@ class NodeTable {
     if ((size_ + count) * 2 > slots_.size()) grow(size_ + count);
   }
 
-  void prefetch(Word key) const { __builtin_prefetch(&slots_[home(key)], 1); }
+  [[gnu::always_inline]] void expect(Word key) const { prefetch_to_write(&slots_[home(key)]); }
 
   // The local id of `key`; `fresh`, which it then has from now on, if it had none. Whether a key is
   // new cannot be predicted, so there is no branch on it.
@@ -70,7 +71,7 @@ class NodeTable {
     shift_ = 64 - std::countr_zero(capacity);
     size_ = 0;
     for (std::size_t i = 0; i < old.size(); ++i) {
-      if (i + kAhead < old.size()) prefetch(old[i + kAhead].key);
+      if (i + kAhead < old.size()) expect(old[i + kAhead].key);
       if (old[i].key != kNone) insert(old[i].key, old[i].local);
     }
   }

@@ -58,7 +58,7 @@ class EdgeLookup {
     EdgeId count;  // entries still to be compared
     EdgeId end;
 
-    void prefetch() const { index->prefetch_entry(low + count / 2); }
+    [[gnu::always_inline]] void expect() const { index->prefetch_entry(low + count / 2); }
     void narrow() {
       const EdgeId half = count / 2;
       const bool below = index->neighbor(low + half) < wanted;
@@ -96,7 +96,7 @@ class EdgeLookup {
     std::array<Search, kGroup> searches;
     for (std::size_t i = 0; i < src.size(); ++i) {
       searches[i] = begin_search(src[i], dst[i]);
-      searches[i].prefetch();
+      searches[i].expect();
     }
     if (!searchable_) {
       for (std::size_t i = 0; i < src.size(); ++i) found[i] = searches[i].scan();
@@ -107,7 +107,7 @@ class EdgeLookup {
       for (std::size_t i = 0; i < src.size(); ++i) {
         if (searches[i].count == 0) continue;
         searches[i].narrow();
-        searches[i].prefetch();
+        searches[i].expect();
         more = true;
       }
     }

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/base/error.h"
+#include "core/base/prefetch.h"
 #include "core/base/types.h"
 #include "core/store/topology.h"
 
@@ -36,13 +37,15 @@ class IndexReader {
   const Id* entry(EdgeId position) const { return indices_ + position; }
 
   // One list in eight has its two offsets in different cache lines.
-  void prefetch_range(NodeId node) const {
-    __builtin_prefetch(indptr_ + node);
-    __builtin_prefetch(indptr_ + node + 1);
+  [[gnu::always_inline]] void prefetch_range(NodeId node) const {
+    prefetch(indptr_ + node);
+    prefetch(indptr_ + node + 1);
   }
-  void prefetch_entry(EdgeId position) const { __builtin_prefetch(indices_ + position); }
-  void prefetch_edge_id(EdgeId position) const {
-    if (edge_ids_ != nullptr) __builtin_prefetch(edge_id_address(position));
+  [[gnu::always_inline]] void prefetch_entry(EdgeId position) const {
+    prefetch(indices_ + position);
+  }
+  [[gnu::always_inline]] void prefetch_edge_id(EdgeId position) const {
+    if (edge_ids_ != nullptr) prefetch(edge_id_address(position));
   }
 
   EdgeRange edges_of(NodeId node) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/base/prefetch.h"
 #include "core/base/random.h"
 #include "core/base/types.h"
 #include "core/store/topology.h"
@@ -48,8 +49,30 @@ class WeightedDraw {
     return finish_search(list, search);
   }
 
+  // The same for up to 32 targets of one list at once: they wait for memory together. A target that
+  // is not below the sum of the list gets its last entry.
+  void find(EdgeRange list, std::span<const double> targets, double total, EdgeId* found) const {
+    Search searches[kMostTargets];
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      searches[i] = begin_search(list, targets[i], total);
+      prefetch(next_read(list, searches[i]));
+    }
+    for (bool more = true; more;) {
+      more = false;
+      for (std::size_t i = 0; i < targets.size(); ++i) {
+        if (searches[i].count == 0) continue;
+        narrow(searches[i]);
+        prefetch(next_read(list, searches[i]));
+        more = true;
+      }
+    }
+    for (std::size_t i = 0; i < targets.size(); ++i)
+      found[i] = targets[i] < total ? finish_search(list, searches[i]) : list.end - 1;
+  }
+  static constexpr std::size_t kMostTargets = 32;
+
   // find() in steps, so that many searches can run side by side and wait for memory together:
-  // begin, narrow while count > 0 (each reads probe()), finish (reads from first()). The first probe
+  // begin, narrow while count > 0, finish; next_read() is what each of them reads. The first probe
   // is where the sum would be if all weights were equal, and the next ones are a cache line away,
   // then eight, and so on: a list of 10^5 ordinary weights takes two lines, any list O(log degree).
   struct Search {
@@ -69,7 +92,6 @@ class WeightedDraw {
     const auto guess = static_cast<EdgeId>(target / total * static_cast<double>(count));
     return {target, first, count, first + std::clamp<EdgeId>(guess, 0, count - 1), kLine};
   }
-  const double* probe(const Search& search) const { return sums_ + search.at; }
   void narrow(Search& search) const {
     const bool above = sums_[search.at] > search.target;
     const EdgeId end = above ? search.at : search.low + search.count;
@@ -79,6 +101,11 @@ class WeightedDraw {
     const EdgeId strode = above ? end - search.stride : search.low + search.stride - 1;
     search.at = halve ? search.low + search.count / 2 : strode;
     search.stride = halve ? search.stride : search.stride * kLine;
+  }
+  // Where the search goes on: a sum, or the weights behind the last one.
+  const void* next_read(EdgeRange list, const Search& search) const {
+    if (search.count > 0) return sums_ + search.at;
+    return weights_ + first(list, search);
   }
   EdgeId first(EdgeRange list, const Search& search) const {
     return std::max(list.begin, (search.low - 1) * kWeightStride);

@@ -85,7 +85,7 @@ class Adjacency {
 
  private:
   template <class Ahead>
-  void look(const Question& question, Ahead& ahead) const {
+  [[gnu::always_inline]] void look(const Question& question, Ahead& ahead) const {
     if (question.count > 0) ahead.want(index_.entry(question.found + question.count / 2));
   }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/file.h"
+#include "core/base/prefetch.h"
 #include "core/store/page_requests.h"
 
 namespace gz {
@@ -14,7 +15,7 @@ class CacheLines {
  public:
   static constexpr bool kPages = false;
   explicit CacheLines(const MappedFile&) {}
-  void want(const void* address) { __builtin_prefetch(address); }
+  [[gnu::always_inline]] void want(const void* address) { prefetch(address); }
   void flush() {}
 };
 

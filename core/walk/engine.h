@@ -109,11 +109,11 @@ class Engine {
   static constexpr std::size_t kLargeGroup = 2048;
   // Milliseconds in memory, a second or two from a device.
   static constexpr std::uint64_t kChunkSteps = 1 << 17;
-  // How long a group goes on before warmth is looked at: reading the count of faults is a system
-  // call, and must cost little beside the steps. The first look comes early, because faults without
-  // requests are what costs most.
+  // Reads before warmth is looked at: counting faults is a system call, and must cost little beside
+  // them. The first look comes early, because faults without requests are what costs most.
+  static constexpr std::uint64_t kStretchReads = 1 << 13;
+  static constexpr std::uint64_t kFirstReads = 128;
   static constexpr std::uint64_t kStretchSteps = 32;
-  static constexpr std::uint64_t kFirstStretchSteps = 2;
 
   // Lets Ctrl-C through now and then: asking takes the GIL, which others want too.
   class Polling {
@@ -147,19 +147,25 @@ class Engine {
   void walk_chunk(std::size_t begin, std::size_t end, std::uint64_t first,
                   std::uint64_t last) const {
     Group group;
-    Warmth::Stretch stretch(path_.warmth());
+    Warmth& warmth = path_.warmth();
+    Warmth::Stretch stretch(warmth);
     Polling polling;
+    std::uint64_t reads = 0, enough = kFirstReads;
     for (std::size_t at = begin, group_end = begin; at < end; at = group_end) {
-      bool cold = path_.warmth().cold();
+      bool cold = warmth.cold();
       group_end = cold ? end : std::min(at + kGroup, end);
       place(group, at, group_end, first);
+      const std::uint64_t step_reads = 2 * (group_end - at);
       for (std::uint64_t step = first, stop = first; step < last; step = stop) {
-        if (step > first) cold = path_.warmth().cold();
-        const bool first_look = at == begin && step == first;
-        stop = std::min(step + (first_look ? kFirstStretchSteps : kStretchSteps), last);
+        stop = std::min({step + kStretchSteps, step + 1 + enough / step_reads, last});
         walk_stretch(group, step, stop, cold);
-        stretch.end(2 * (group_end - at) * (stop - step));
+        reads += step_reads * (stop - step);
+        if (reads < enough) continue;
+        stretch.end(reads);
         polling.poll();
+        cold = warmth.cold();
+        reads = 0;
+        enough = kStretchReads;
       }
     }
   }
@@ -191,19 +197,20 @@ class Engine {
       path_.at(step, [&](const auto& policy) {
         const MappedFile& mapping = *policy.index().graph().mapping();
         if (cold) {
-          advance(policy, group, step, Pages(mapping));
+          advance(policy, group, step, step == first, Pages(mapping));
         } else {
-          advance(policy, group, step, CacheLines(mapping));
+          advance(policy, group, step, step == first, CacheLines(mapping));
         }
       });
     }
   }
 
-  // One step of every walker.
+  // One step of every walker; `fresh` if what it reads first has not been asked for.
   template <class Policy, class Ahead>
-  void advance(const Policy& policy, Group& group, std::uint64_t step, Ahead ahead) const {
+  void advance(const Policy& policy, Group& group, std::uint64_t step, bool fresh,
+               Ahead ahead) const {
     if constexpr (Policy::kAtOnce) {
-      advance_at_once(policy, group, step, ahead);
+      advance_at_once(policy, group, step, fresh, ahead);
     } else {
       advance_by_parts(policy, group, step, ahead);
     }
@@ -211,11 +218,12 @@ class Engine {
 
   // Two loops and next to no state between them: what is left is waiting for memory.
   template <class Policy, class Ahead>
-  void advance_at_once(const Policy& policy, Group& group, std::uint64_t step, Ahead& ahead) const {
+  void advance_at_once(const Policy& policy, Group& group, std::uint64_t step, bool fresh,
+                       Ahead& ahead) const {
     const auto& index = policy.index();
     Walkers& walkers = group.walkers;
     NodeId* const column = row(group.begin) + step + 1;
-    if (Ahead::kPages || !Path::kOneKind) {
+    if (fresh || Ahead::kPages || !Path::kOneKind) {
       for (std::size_t i = 0; i < walkers.size(); ++i) {
         if (walkers.node[i] != kNowhere) ahead.want(index.offset_of(walkers.node[i]));
       }

@@ -74,7 +74,7 @@ class Weighted {
       }
       const double target = walkers.rng[i].uniform() * totals[i];
       searches[i] = draw_.begin_search(walkers.list[i], target, totals[i]);
-      look(searches[i], walkers.list[i], ahead);
+      ahead.want(draw_.next_read(walkers.list[i], searches[i]));
       searching.push_back(i);
     }
     ahead.flush();
@@ -83,7 +83,7 @@ class Weighted {
       for (const std::uint32_t i : searching) {
         if (searches[i].count == 0) continue;
         draw_.narrow(searches[i]);
-        look(searches[i], walkers.list[i], ahead);
+        ahead.want(draw_.next_read(walkers.list[i], searches[i]));
         searching[kept++] = i;
       }
       searching.resize(kept);
@@ -103,16 +103,6 @@ class Weighted {
   }
 
  private:
-  // Asks for what the search reads next: a sum, or the weights behind the last one.
-  template <class Ahead>
-  void look(const WeightedDraw::Search& search, EdgeRange list, Ahead& ahead) const {
-    if (search.count > 0) {
-      ahead.want(draw_.probe(search));
-    } else {
-      ahead.want(draw_.weight_address(draw_.first(list, search)));
-    }
-  }
-
   [[noreturn, gnu::noinline]] void refuse(NodeId node, EdgeRange list) const {
     index_.graph().mapping()->check_intact();
     throw std::invalid_argument(
