@@ -39,6 +39,11 @@ std::optional<ReadOnlyVector<Item>> values(const Topology& g, std::span<const It
 }
 
 void bind_topology(nb::module_& m) {
+  nb::enum_<Advice>(m, "Advice")
+      .value("NORMAL", Advice::kNormal)
+      .value("RANDOM", Advice::kRandom)
+      .value("SEQUENTIAL", Advice::kSequential);
+
   nb::enum_<Direction>(m, "Direction").value("OUT", Direction::kOut).value("IN", Direction::kIn);
   nb::class_<EdgeRange>(m, "EdgeRange")
       .def_ro("begin", &EdgeRange::begin)
@@ -68,6 +73,7 @@ void bind_topology(nb::module_& m) {
              return without_gil([&] { return g.mapping()->resident_bytes(); });
            })
       .def("check_intact", [](const Topology& g) { g.mapping()->check_intact(); })
+      .def("leave_paging_to_kernel", &Topology::leave_paging_to_kernel, "advice"_a)
       .def("edges_of", &Topology::edges_of, "direction"_a, "node"_a)
       .def(
           "degrees",
@@ -132,11 +138,6 @@ Array tensor(const Features& f, MappedFile::Mode mode, Advice advice) {
 }
 
 void bind_features(nb::module_& m) {
-  nb::enum_<Advice>(m, "Advice")
-      .value("NORMAL", Advice::kNormal)
-      .value("RANDOM", Advice::kRandom)
-      .value("SEQUENTIAL", Advice::kSequential);
-
   nb::class_<Features>(m, "Features")
       .def(
           "__init__",

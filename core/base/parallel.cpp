@@ -30,7 +30,6 @@ constexpr int kMaxThreads = 4096;
 
 std::atomic<int> chosen_threads{0};  // 0: the default
 std::atomic<void (*)()> interrupt_check{nullptr};
-thread_local bool inside_parallel_call = false;
 thread_local bool is_pool_thread = false;
 
 int default_threads() {
@@ -57,13 +56,22 @@ struct Job {
   std::size_t grain = 1;
   std::size_t num_chunks = 0;
   std::atomic<std::size_t> next{0};
-  std::atomic<bool> stop{false};
+  std::atomic<bool> stop{false};         // no further chunk is started
+  std::atomic<bool> interrupted{false};  // and those that run may give up
 
   // Guarded by the pool's mutex.
   std::size_t helpers_wanted = 0;
   std::size_t helpers_running = 0;
   std::exception_ptr error;
   std::size_t error_chunk = std::numeric_limits<std::size_t>::max();
+};
+
+// The job whose chunk this thread runs.
+thread_local Job* current_job = nullptr;
+
+// What a chunk gives up with when the caller's thread was interrupted.
+struct GivenUp : std::exception {
+  const char* what() const noexcept override { return "interrupted"; }
 };
 
 class Pool {
@@ -76,7 +84,7 @@ class Pool {
       jobs_.push_back(job);
     }
     work_waiting_.notify_all();
-    work(*job, /*poll=*/true);
+    work(*job);
 
     std::unique_lock lock(mutex_);
     job->helpers_wanted = 0;  // nobody else may join
@@ -94,33 +102,34 @@ class Pool {
  private:
   // Chunks are claimed in ascending order and a claimed chunk always runs, so when one throws, all
   // lower ones have run or are running: the lowest error is the same for any number of threads.
-  void work(Job& job, bool poll_interrupt) {
-    inside_parallel_call = true;
-    auto polled = std::chrono::steady_clock::now();
+  void work(Job& job) {
+    current_job = &job;
     while (!job.stop.load(std::memory_order_relaxed)) {
       const std::size_t chunk = job.next.fetch_add(1, std::memory_order_relaxed);
       if (chunk >= job.num_chunks) break;
       try {
         const std::size_t begin = chunk * job.grain;
         job.body(begin, std::min(begin + job.grain, job.count));
+        check_interrupt();
+      } catch (const GivenUp&) {
+        job.stop = true;  // the error is that of the thread that was interrupted
       } catch (...) {
-        fail(job, chunk + 1, std::current_exception());
-      }
-      if (poll_interrupt && std::chrono::steady_clock::now() - polled >= kPollEvery) {
-        poll(job);
-        polled = std::chrono::steady_clock::now();
+        const bool was_interrupted = !is_pool_thread && job.interrupted;
+        fail(job, was_interrupted ? 0 : chunk + 1, std::current_exception());
       }
     }
-    inside_parallel_call = false;
+    current_job = nullptr;
   }
 
   // An interrupt counts as chunk 0: it wins over any error of the work it cut short.
   void poll(Job& job) {
+    current_job = &job;
     try {
       check_interrupt();
     } catch (...) {
       fail(job, 0, std::current_exception());
     }
+    current_job = nullptr;
   }
 
   void fail(Job& job, std::size_t chunk, std::exception_ptr error) {
@@ -164,7 +173,7 @@ class Pool {
       --job->helpers_wanted;
       ++job->helpers_running;
       lock.unlock();
-      work(*job, /*poll=*/false);
+      work(*job);
       lock.lock();
       --job->helpers_running;
       helper_done_.notify_all();
@@ -187,7 +196,7 @@ Pool& pool() {
   if (current != nullptr) return *current;
   static const int registered = pthread_atfork(nullptr, nullptr, [] {
     the_pool = nullptr;
-    inside_parallel_call = false;
+    current_job = nullptr;
   });
   static_cast<void>(registered);
   auto* const fresh = new Pool;
@@ -214,15 +223,29 @@ void set_num_threads(int count) {
 void set_interrupt_check(void (*check)()) { interrupt_check = check; }
 
 void check_interrupt() {
-  if (is_pool_thread) return;
-  if (const auto check = interrupt_check.load()) check();
+  if (is_pool_thread) {
+    if (current_job != nullptr && current_job->interrupted) throw GivenUp();
+    return;
+  }
+  const auto check = interrupt_check.load();
+  if (check == nullptr) return;
+  thread_local std::chrono::steady_clock::time_point checked;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - checked < kPollEvery) return;
+  checked = now;
+  try {
+    check();
+  } catch (...) {
+    if (current_job != nullptr) current_job->interrupted = true;
+    throw;
+  }
 }
 
 void parallel_chunks(std::size_t count, std::size_t grain,
                      const std::function<void(std::size_t, std::size_t)>& body) {
   if (count == 0) return;
   grain = std::max<std::size_t>(grain, 1);
-  if (inside_parallel_call || count <= grain) {
+  if (current_job != nullptr || count <= grain) {
     for (std::size_t begin = 0; begin < count; begin += grain)
       body(begin, std::min(begin + grain, count));
     return;

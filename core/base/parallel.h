@@ -17,8 +17,8 @@ void set_num_threads(int count);
 // let Ctrl-C through without the core knowing Python.
 void set_interrupt_check(void (*check)());
 
-// For long loops outside parallel_chunks or inside one body. Does nothing on the pool's own
-// threads.
+// For long loops outside parallel_chunks or inside one body, on any thread. Costs a look at the
+// clock; throws if the call is to stop.
 void check_interrupt();
 
 // Calls body(begin, end) for chunks of `grain` items that together cover 0 … count-1, on the

@@ -25,6 +25,9 @@ class Warmth {
     return false;
   }
 
+  // From now on nothing is cold.
+  void ignore() { ignored_ = true; }
+
   // Counts the faults of the calling thread between its construction and end().
   class Stretch {
    public:
@@ -34,9 +37,10 @@ class Warmth {
     bool end(std::uint64_t reads) {
       const std::uint64_t now = thread_major_faults();
       const bool cold = (now - faults_) * kFewOf > reads;
-      if (cold) warmth_.cold_stretches_.store(kPatience, std::memory_order_relaxed);
       faults_ = now;
-      return cold;
+      if (!cold || warmth_.ignored_) return false;
+      warmth_.cold_stretches_.store(kPatience, std::memory_order_relaxed);
+      return true;
     }
 
    private:
@@ -50,6 +54,7 @@ class Warmth {
   static constexpr int kPatience = 64;
 
   std::atomic<int> cold_stretches_{0};
+  std::atomic<bool> ignored_{false};
 };
 
 }  // namespace gz

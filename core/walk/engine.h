@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -90,14 +89,13 @@ class Engine {
     const std::size_t wished = starts_.size() / (8 * threads) / kGroup * kGroup;
     const std::size_t grain = std::clamp(wished, kGroup, kLargeGroup);
     const std::uint64_t round = kChunkSteps / grain;
-    Polling polling;
     std::uint64_t first = 0;
     do {
       const std::uint64_t last = std::min(first + round, options_.length);
       parallel_chunks(starts_.size(), grain, [&](std::size_t begin, std::size_t end) {
         walk_chunk(begin, end, first, last);
       });
-      polling.poll();
+      check_interrupt();
       first += round;
     } while (first < options_.length);
   }
@@ -114,20 +112,6 @@ class Engine {
   static constexpr std::uint64_t kStretchReads = 1 << 13;
   static constexpr std::uint64_t kFirstReads = 128;
   static constexpr std::uint64_t kStretchSteps = 32;
-
-  // Lets Ctrl-C through now and then: asking takes the GIL, which others want too.
-  class Polling {
-   public:
-    void poll() {
-      const auto now = std::chrono::steady_clock::now();
-      if (now - polled_ < std::chrono::milliseconds(50)) return;
-      check_interrupt();
-      polled_ = now;
-    }
-
-   private:
-    std::chrono::steady_clock::time_point polled_ = std::chrono::steady_clock::now();
-  };
 
   // Walkers that take their steps together, and what these need room for.
   struct Group {
@@ -149,7 +133,6 @@ class Engine {
     Group group;
     Warmth& warmth = path_.warmth();
     Warmth::Stretch stretch(warmth);
-    Polling polling;
     std::uint64_t reads = 0, enough = kFirstReads;
     for (std::size_t at = begin, group_end = begin; at < end; at = group_end) {
       bool cold = warmth.cold();
@@ -162,7 +145,7 @@ class Engine {
         reads += step_reads * (stop - step);
         if (reads < enough) continue;
         stretch.end(reads);
-        polling.poll();
+        check_interrupt();
         cold = warmth.cold();
         reads = 0;
         enough = kStretchReads;

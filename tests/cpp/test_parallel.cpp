@@ -100,6 +100,18 @@ TEST(an_interrupt_stops_a_long_call) {
   EXPECT(done < 5000);
 }
 
+TEST(an_interrupt_stops_chunks_that_ask_on_every_thread) {
+  const WithThreads with(2);
+  set_interrupt_check([] { throw std::runtime_error("interrupted"); });
+  const std::string message = test::message_of([] {
+    parallel_chunks(2, 1, [](std::size_t, std::size_t) {
+      while (true) check_interrupt();
+    });
+  });
+  set_interrupt_check(nullptr);
+  EXPECT(message == "interrupted");
+}
+
 TEST(a_negative_number_of_threads_is_refused) {
   EXPECT(test::message_of([] { set_num_threads(-3); }).find("found -3") != std::string::npos);
 }
