@@ -29,9 +29,11 @@ std::span<const std::int64_t> span_or_empty(const OptionalArray& array) {
 
 // Seeds, their times, times of all nodes, number of nodes.
 using SeedsIn = std::tuple<Int64Array, OptionalArray, OptionalArray, NodeId>;
-// Graph, source type, destination type, fanouts, excluded sources, destinations and edge ids.
-using RelationIn = std::tuple<const Topology*, std::size_t, std::size_t, std::vector<EdgeId>,
-                              OptionalArray, OptionalArray, OptionalArray>;
+// Graph, source type, destination type, fanouts, excluded sources, destinations and edge ids,
+// reverse.
+using RelationIn =
+    std::tuple<const Topology*, std::size_t, std::size_t, std::vector<EdgeId>, OptionalArray,
+               OptionalArray, OptionalArray, std::optional<std::size_t>>;
 
 nb::object to_python(Neighborhood&& hood, bool disjoint) {
   nb::list types, relations;
@@ -81,13 +83,15 @@ void bind_neighbors(nb::module_& m) {
               {as_span(nodes), span_or_empty(times), span_or_empty(node_times), num_nodes});
         }
         std::vector<Relation> relations;
-        for (const auto& [graph, src_type, dst_type, fanouts, src, dst, edges] : relations_in) {
+        for (const auto& [graph, src_type, dst_type, fanouts, src, dst, edges, reverse] :
+             relations_in) {
           relations.push_back({graph,
                                src_type,
                                dst_type,
                                fanouts,
                                {span_or_empty(src), span_or_empty(dst),
-                                edges ? std::optional(as_span(*edges)) : std::nullopt}});
+                                edges ? std::optional(as_span(*edges)) : std::nullopt},
+                               reverse});
         }
         return to_python(without_gil([&] { return sample_neighbors(seeds, relations, options); }),
                          options.disjoint);

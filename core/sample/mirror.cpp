@@ -6,20 +6,17 @@
 
 namespace gz {
 
-void mirror(SampledEdges& sampled) {
+void keep_one_per_pair(SampledEdges& sampled) {
   struct Edge {
     std::int64_t near;
     std::int64_t far;
     EdgeId edge;
     auto operator<=>(const Edge&) const = default;
   };
-  const std::size_t count = sampled.edges.size();
   std::vector<Edge> edges;
-  edges.reserve(2 * count);
-  for (std::size_t i = 0; i < count; ++i) {
+  edges.reserve(sampled.edges.size());
+  for (std::size_t i = 0; i < sampled.edges.size(); ++i)
     edges.push_back({sampled.near[i], sampled.far[i], sampled.edges[i]});
-    edges.push_back({sampled.far[i], sampled.near[i], sampled.edges[i]});
-  }
   std::sort(edges.begin(), edges.end());
   const auto last = std::unique(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
     return a.near == b.near && a.far == b.far;

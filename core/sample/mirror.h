@@ -1,12 +1,12 @@
-// Makes sampled edges run both ways.
+// Edges that run both ways: one per pair of nodes.
 #pragma once
 
 #include "core/sample/neighborhood.h"
 
 namespace gz {
 
-// Adds the reverse of each edge under the same edge id, then keeps one edge per pair of nodes: the
-// one with the lowest edge id. Sorted by (near, far); no longer grouped by hop.
-void mirror(SampledEdges& edges);
+// Of the edges between the same two nodes keeps the one with the lowest edge id. Sorted by (near,
+// far); no longer grouped by hop.
+void keep_one_per_pair(SampledEdges& edges);
 
 }  // namespace gz

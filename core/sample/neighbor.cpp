@@ -1,5 +1,6 @@
 #include "core/sample/neighbor.h"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -87,6 +88,7 @@ class Sampler {
     }
     if (options_.subgraph == Subgraph::kInduced) induce();
     if (options_.subgraph == Subgraph::kBidirectional) mirror_edges();
+    for (const Relation& relation : relations_) relation.graph->mapping()->check_intact();
     return std::move(result_);
   }
 
@@ -159,6 +161,12 @@ class Sampler {
           concat(relation.graph->path(),
                  ": joins two types of node, so its edges have no reverse in it; exclude the edges "
                  "of the relation that holds them"));
+    }
+    if (options_.subgraph == Subgraph::kBidirectional && !relation.reverse) {
+      throw std::invalid_argument(concat(
+          relation.graph->path(),
+          ": no edge type holds the reverses of its edges: expected one from its destinations "
+          "to its sources, or subgraph_type 'directional' or 'induced'"));
     }
     if (options_.weighted) relation.graph->weight_sums(options_.direction);
     if (options_.temporal && seeds_[far_type(relation)].node_times.empty() &&
@@ -392,16 +400,62 @@ class Sampler {
     }
   }
 
+  // A reverse in the same relation has the edge id of what it mirrors; in another relation it has
+  // its own, and is left out if it does not exist there.
   void mirror_edges() {
+    std::vector<SampledEdges> mirrored(relations_.size());
     for (std::size_t r = 0; r < relations_.size(); ++r) {
-      if (relations_[r].src_type != relations_[r].dst_type) {
-        throw std::invalid_argument(
-            concat(relations_[r].graph->path(),
-                   ": joins two types of node, so its edges have no reverse in it: expected "
-                   "subgraph_type 'directional' or 'induced', found 'bidirectional'"));
+      const std::size_t of = *relations_[r].reverse;
+      const SampledEdges& sampled = result_.relations[of];
+      for (std::size_t i = 0; i < sampled.edges.size(); ++i) {
+        const EdgeId edge =
+            of == r ? sampled.edges[i] : find_edge(r, sampled.far[i], sampled.near[i]);
+        if (edge < 0) continue;
+        mirrored[r].near.push_back(sampled.far[i]);
+        mirrored[r].far.push_back(sampled.near[i]);
+        mirrored[r].edges.push_back(edge);
       }
-      mirror(result_.relations[r]);
     }
+    for (std::size_t r = 0; r < relations_.size(); ++r) {
+      SampledEdges& edges = result_.relations[r];
+      append(mirrored[r].near, edges.near);
+      append(mirrored[r].far, edges.far);
+      append(mirrored[r].edges, edges.edges);
+      keep_one_per_pair(edges);
+    }
+  }
+
+  template <class Item>
+  static void append(const Buffer<Item>& items, Buffer<Item>& out) {
+    std::copy(items.begin(), items.end(), out.extend(items.size()));
+  }
+
+  // The lowest id of the edges of a relation between two sampled nodes, or -1.
+  EdgeId find_edge(std::size_t r, std::int64_t near, std::int64_t far) const {
+    const Relation& relation = relations_[r];
+    const Topology& graph = *relation.graph;
+    const NodeId node = result_.types[near_type(relation)].nodes[static_cast<std::size_t>(near)];
+    const NodeId wanted = result_.types[far_type(relation)].nodes[static_cast<std::size_t>(far)];
+    return with_id_type(graph.layout().id_width, [&]<class Id>() -> EdgeId {
+      const IndexReader<Id> reader(graph, options_.direction);
+      const EdgeRange list = reader.edges_of(node);
+      const bool sorted =
+          graph.layout().sorted && graph.index(options_.direction).times.data() == nullptr;
+      const Id* const begin = reader.entry(list.begin);
+      const Id* const end = reader.entry(list.end);
+      const Id id = static_cast<Id>(wanted);
+      const Id* entry = sorted ? std::lower_bound(begin, end, id) : std::find(begin, end, id);
+      EdgeId lowest = -1;
+      for (; entry != end; ++entry) {
+        if (*entry == id) {
+          const EdgeId edge = reader.edge_id(list.begin + (entry - begin));
+          lowest = lowest < 0 ? edge : std::min(lowest, edge);
+        } else if (sorted) {
+          break;
+        }
+      }
+      return lowest;
+    });
   }
 
   std::span<const TypeSeeds> seeds_;

@@ -29,11 +29,14 @@ struct Relation {
   std::size_t dst_type = 0;
   std::vector<EdgeId> fanouts;  // one per hop; kAllNeighbors keeps the whole list
   EdgePairs excluded;
+  // Bidirectional samples: the relation that holds the reverses of these edges, which may be this
+  // one. Empty: none does.
+  std::optional<std::size_t> reverse;
 };
 
 enum class Subgraph {
   kDirectional,    // the sampled edges
-  kBidirectional,  // and their reverses, under the same edge ids; no pair of nodes twice
+  kBidirectional,  // and their reverses; no pair of nodes twice
   kInduced,        // every edge between sampled nodes
 };
 

@@ -23,6 +23,17 @@ class Relations:
         """The names of the kinds of node, in the order of the graphs that name them."""
         return list(self.num_nodes)
 
+    def reverse_of(self, triple: EdgeTriple) -> EdgeTriple | None:
+        """Return the edge type that holds the reverses of another's edges, by PyG's rules."""
+        source, relation, destination = triple
+        name = relation.removeprefix("rev_") if relation.startswith("rev_") else f"rev_{relation}"
+        if (destination, name, source) in self.graphs:
+            return (destination, name, source)
+        if source == destination:
+            return triple
+        candidates = [other for other in self.graphs if (other[0], other[2]) == (destination, source)]
+        return candidates[0] if len(candidates) == 1 else None
+
 
 def as_relations(graph: Any) -> Relations:
     """Read a user's ``graph`` argument."""

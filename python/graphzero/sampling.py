@@ -164,7 +164,8 @@ def sample_neighbors(
     :param temporal_strategy: ``"last"`` takes the newest neighbours instead of random ones.
     :param time_window: Leave out what is older than ``seed_time - time_window``.
     :param subgraph_type: ``"bidirectional"`` adds the reverse of each sampled edge, ``"induced"`` returns
-        every edge between sampled nodes.
+        every edge between sampled nodes. Reverses of ``(a, "r", b)`` belong to ``(b, "rev_r", a)``, else to
+        the one edge type from ``b`` to ``a``; there they have their own edge ids, and must exist.
     :param exclude: Edges not to sample, as ``(src, dst)`` or ``(src, dst, edge_id)`` arrays; with
         ``exclude_reverse`` also those from ``dst`` to ``src``: all of them, or in an undirected graph the
         one with the same edge id.
@@ -261,8 +262,10 @@ def _core_relations(relations: Relations, fanouts: Any, exclude: Any) -> list[An
     else:
         excluded = _by_edge_type(exclude or {}, relations, "exclude")
     types = {name: i for i, name in enumerate(relations.node_types)}
+    numbers = {triple: i for i, triple in enumerate(relations.graphs)}
     result = []
     for triple, graph in relations.graphs.items():
+        reverse = relations.reverse_of(triple)
         result.append(
             (
                 graph._core,
@@ -270,6 +273,7 @@ def _core_relations(relations: Relations, fanouts: Any, exclude: Any) -> list[An
                 types[triple[2]],
                 per_type[triple],
                 *_pairs(excluded.get(triple)),
+                None if reverse is None else numbers[reverse],
             )
         )
     return result

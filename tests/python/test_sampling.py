@@ -357,6 +357,44 @@ def test_pyg_finds_the_same_nodes_and_edges():
                 assert (hood.node[hood.edge_index] == np.stack([src, dst])[:, hood.edge]).all()
 
 
+@pytest.mark.parametrize("names", [("buys", "rev_buys"), ("buys", "sold_to")])
+@pytest.mark.parametrize("direction", ["in", "out"])
+def test_reverses_in_another_relation_have_the_edge_ids_of_that_relation(tmp_path, names, direction):
+    rng = np.random.default_rng(5)
+    user, item = rng.integers(0, 6, 30), rng.integers(0, 5, 30)
+    order = rng.permutation(30)
+    there, back = ("user", names[0], "item"), ("item", names[1], "user")
+    gz.write_graph("there.gl", user, item, num_nodes=(6, 5))
+    gz.write_graph("back.gl", item[order], user[order], num_nodes=(5, 6))
+    graphs = {there: gz.Graph("there.gl"), back: gz.Graph("back.gl")}
+    options = {"direction": direction, "seed": 1}
+    plain = gz.sample_neighbors(graphs, {"user": [0, 3]}, [2, 2], **options)
+    both = gz.sample_neighbors(graphs, {"user": [0, 3]}, [2, 2], subgraph_type="bidirectional", **options)
+    ends = {there: (user, item), back: (item[order], user[order])}
+    pairs = {
+        triple: {(u, v) for u, v in zip(plain.row[triple].tolist(), plain.col[triple].tolist(), strict=True)}
+        for triple in graphs
+    }
+    for triple, reverse in ((there, back), (back, there)):
+        src, dst = ends[triple]
+        found = list(zip(both.row[triple].tolist(), both.col[triple].tolist(), strict=True))
+        assert len(set(found)) == len(found)
+        assert set(found) == pairs[triple] | {(v, u) for u, v in pairs[reverse]}
+        rows, cols = both.node[triple[0]][both.row[triple]], both.node[triple[2]][both.col[triple]]
+        assert src[both.edge[triple]].tolist() == rows.tolist()
+        assert dst[both.edge[triple]].tolist() == cols.tolist()
+    assert both.num_sampled_edges is None
+
+
+def test_a_reverse_that_does_not_exist_is_left_out(tmp_path):
+    gz.write_graph("there.gl", [0, 1], [0, 0], num_nodes=(2, 1))
+    gz.write_graph("back.gl", [0], [1], num_nodes=(1, 2))
+    graphs = {("user", "buys", "item"): gz.Graph("there.gl"), ("item", "rev_buys", "user"): gz.Graph("back.gl")}
+    hood = gz.sample_neighbors(graphs, {"item": [0]}, [-1], subgraph_type="bidirectional")
+    back = ("item", "rev_buys", "user")
+    assert hood.node["user"][hood.col[back]].tolist() == [1]
+
+
 def test_pyg_makes_the_same_bidirectional_sample():
     pyg()
     import torch

@@ -192,7 +192,7 @@ USER = ("user", "buys", "item")
         (
             {"subgraph_type": "bidirectional"},
             ValueError,
-            "buys.gl: joins two types of node, so its edges have no reverse in it: expected .* 'induced', found 'bidir",
+            "buys.gl: no edge type holds the reverses of its edges: expected one from its destinations to its sources",
         ),
     ],
 )
