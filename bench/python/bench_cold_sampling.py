@@ -3,8 +3,8 @@
     python bench_cold_sampling.py [GRAPH.gl]
 
 The graph needs an in index whose edge ids are positions; without one an R-MAT graph of scale 24 is made. Each variant
-runs in a memory control group of a quarter of the file, page cache included, and starts cold. The first two are the same
-code without requests, with default and with random advice.
+runs in a memory control group of a quarter of the file, page cache included, and starts cold. The first two are the
+same code without requests, with default and with random advice.
 """
 
 import json
