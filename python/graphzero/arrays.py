@@ -54,6 +54,16 @@ def float32_vector(values: Any, name: str) -> NDArray[np.float32]:
         return np.ascontiguousarray(array, dtype=np.float32)
 
 
+def time_vector(values: Any, name: str) -> NDArray[np.int64]:
+    """Turn integers or datetime64 of any unit, which count in that unit, into times."""
+    array = as_numpy(values, name)
+    if array.dtype.kind == "M":
+        if np.isnat(array).any():
+            raise ValueError(f"{name}[{int(np.argmax(np.isnat(array)))}]: expected a time, found NaT")
+        array = array.view(np.int64)
+    return int64_vector(array, name)
+
+
 def integer(value: Any, name: str) -> int:
     """Turn a scalar that is exactly an integer into an int."""
     try:

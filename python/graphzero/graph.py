@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
-from graphzero.arrays import as_numpy, float32_vector, int64_vector, integer, plain
+from graphzero.arrays import float32_vector, int64_vector, integer, plain, time_vector
 from graphzero.memory import MemoryReport, byte_text, memory_report
 from graphzero.mounted import Mounted, one_path, path_bytes, verify_if_asked
 from graphzero.seeds import as_seed
@@ -334,7 +334,7 @@ def write_graph(
         int64_vector(src, "src"),
         int64_vector(dst, "dst"),
         None if weight is None else float32_vector(weight, "weight"),
-        None if time is None else as_times(time, "time"),
+        None if time is None else time_vector(time, "time"),
         options,
     )
 
@@ -351,13 +351,3 @@ def _node_count(value: Any) -> int:
     if not 0 <= count <= 2**59:
         raise ValueError(f"num_nodes: expected 0 to 2^59, found {count}")
     return count
-
-
-def as_times(values: ArrayLike, name: str) -> NDArray[np.int64]:
-    """Turn integers or datetime64 of any unit, which count in that unit, into times."""
-    array = as_numpy(values, name)
-    if array.dtype.kind == "M":
-        if np.isnat(array).any():
-            raise ValueError(f"{name}[{int(np.argmax(np.isnat(array)))}]: expected a time, found NaT")
-        array = array.view(np.int64)
-    return int64_vector(array, name)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from graphzero.dataset import EDGE, NODE, Dataset, EdgeTriple
+from graphzero.dataset import EDGE, NODE, Dataset, EdgeTriple, EdgeType
 from graphzero.graph import Graph
 
 
@@ -46,10 +46,7 @@ def as_relations(graph: Any) -> Relations:
     if isinstance(graph, Dataset):
         graphs = {triple: kind.graph for triple, kind in graph.edges.items()}
         counts = {name: kind.num_nodes for name, kind in graph.nodes.items()}
-        one_graph = not graph.is_hetero and len(graphs) == 1
-        if one_graph:
-            return as_relations(graph.graph)
-        return Relations(graphs, counts, is_hetero=True)
+        return Relations(graphs, counts, is_hetero=graph.is_hetero)
     if isinstance(graph, Mapping):
         return _named(graph)
     raise TypeError(f"graph: expected a Graph, a Dataset or a mapping of edge types to Graphs, found {graph!r}")
@@ -60,6 +57,8 @@ def _named(graphs: Mapping[Any, Any]) -> Relations:
     read: dict[EdgeTriple, Graph] = {}
     for key, graph in graphs.items():
         triple = as_triple(key)
+        if isinstance(graph, EdgeType):
+            graph = graph.graph
         if not isinstance(graph, Graph):
             raise TypeError(f"graph[{triple!r}]: expected a Graph, found {graph!r}")
         read[triple] = graph

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
-from graphzero.arrays import int64_vector, integer, plain
+from graphzero.arrays import int64_vector, integer, plain, time_vector
 from graphzero.dataset import Dataset, EdgeTriple
-from graphzero.graph import Direction, Graph, as_direction, as_times
+from graphzero.graph import Direction, Graph, as_direction
 from graphzero.relations import Relations, as_relations, as_triple
 from graphzero.seeds import as_seed
 
@@ -240,10 +240,10 @@ def _type_seeds(relations: Relations, seeds: Any, seed_time: Any, node_time: Any
         ids = int64_vector(nodes.get(name, ()), "seeds" if not relations.is_hetero else f"seeds[{name!r}]")
         given = all_times.get(name)
         if given is not None:
-            given = as_times(given, "node_time")
+            given = time_vector(given, "node_time")
             if len(given) != count:
                 raise ValueError(f"node_time: expected {count} times, one per node, found {len(given)}")
-        result.append((ids, as_times(times[name], "seed_time") if name in times else None, given, count))
+        result.append((ids, time_vector(times[name], "seed_time") if name in times else None, given, count))
     return result
 
 

@@ -16,11 +16,11 @@ from graphzero.dataset import Dataset, EdgeTriple, EdgeType, type_text
 from graphzero.graph import Direction, Graph, as_direction
 from graphzero.seeds import as_seed
 
-Relations: TypeAlias = "Mapping[EdgeTriple, Graph] | Mapping[EdgeTriple, EdgeType]"
+GraphsByType: TypeAlias = "Mapping[EdgeTriple, Graph] | Mapping[EdgeTriple, EdgeType]"
 
 
 def random_walk(
-    graph: Graph | Dataset | Relations,
+    graph: Graph | Dataset | GraphsByType,
     start_nodes: ArrayLike,
     walk_length: int,
     *,

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from graphzero.arrays import as_numpy, float32_vector, int64_vector
+from graphzero.arrays import as_numpy, float32_vector, int64_vector, time_vector
 
 # How a column is chosen: by name, by position, True for the one the source has, False for none.
 Column: TypeAlias = "str | int | bool | None"
@@ -111,16 +111,11 @@ def edge_weights(values: Any, name: str) -> NDArray[np.float32]:
 
 
 def edge_times(values: Any, name: str) -> NDArray[np.int64]:
-    """Turn times into int64: of datetime64, the count of its unit."""
+    """Turn times into int64; a column of one number per edge counts as a vector."""
     array = as_numpy(values, name)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
-    if array.dtype.kind == "M":
-        missing = np.isnat(array)
-        if missing.any():
-            raise ValueError(f"{name}[{int(np.argmax(missing))}]: expected a time, found NaT")
-        array = np.ascontiguousarray(array).view(np.int64)
-    return int64_vector(array, name)
+    return time_vector(array, name)
 
 
 def edge_batch(src: Any, dst: Any, weight: Any, time: Any, name: str) -> EdgeBatch:
