@@ -120,7 +120,7 @@ def run_rival(variable: str, script: str, *arguments: object, threads: int) -> d
 
 
 def with_ratios(rows: list[dict[str, Any]], limits: dict[int, float], unit: str) -> list[dict[str, Any]]:
-    """Turn each row's ``rate`` into columns: of the machine's limit, and of the best rival measured at the same ``task``."""
+    """Turn each row's ``rate`` into columns: by the limit's reads, and by the best rival measured at its ``task``."""
     result = []
     for row in rows:
         shown = {key: value for key, value in row.items() if key not in ("task", "rate", "note")}
