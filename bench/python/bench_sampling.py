@@ -236,6 +236,7 @@ def hub_rows(folder, size):
 
 
 def main(folder, scratch, scale):
+    load = os.getloadavg()[0]
     graphs = make_graphs(folder, scale)
     index = graphs["in.gl"].index("in")
     rng = np.random.default_rng(0)
@@ -263,6 +264,7 @@ def main(folder, scratch, scale):
         "fanouts": FANOUTS,
         "seeds": f"{BATCH:,} x {NUM_BATCHES} batches",
         "cache": "warm",
+        "load before": f"{load:.1f}",
         "limit": ", ".join(f"{rate / 1e6:.0f} M reads/s on {threads}" for threads, rate in limits.items()),
     }
     report("sample neighbours", conditions, with_ratios(rows, limits, "edges"))

@@ -96,6 +96,7 @@ def rival_rows(graph, name, law, starts, folder):
 
 
 def main(folder, scratch, scale):
+    load = os.getloadavg()[0]
     path = os.path.join(folder, "walks.gl")
     if not os.path.exists(path):
         edges = rmat_without_sinks(scale, 16, weighted=True)
@@ -125,6 +126,7 @@ def main(folder, scratch, scale):
         "steps": LENGTH,
         "node2vec": f"p={P} q={Q}",
         "cache": "warm",
+        "load before": f"{load:.1f}",
         "limit": ", ".join(f"{rate / 1e6:.0f} M reads/s on {threads}" for threads, rate in limits.items()),
     }
     report("random walks", conditions, with_ratios(rows, limits, "steps"))
