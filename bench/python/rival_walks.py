@@ -31,7 +31,6 @@ def pecanpy(law, folder, starts, threads):
     from numba_progress import ProgressBar
     from pecanpy import pecanpy as modes
 
-    numba.set_num_threads(threads)
     # PreComp would keep the square of every degree; its tables do not fit where there are hubs.
     mode = {"uniform": modes.FirstOrderUnweighted, "node2vec": modes.SparseOTF, "weighted": modes.PreCompFirstOrder}[
         law
@@ -41,7 +40,9 @@ def pecanpy(law, folder, starts, threads):
     graph.indices = np.load(os.path.join(folder, "indices.npy")).astype(np.uint32)
     weights = np.load(os.path.join(folder, "weights.npy"))
     graph.data = weights if law == "weighted" else np.ones_like(weights)
+    numba.set_num_threads(1)  # with two, the tables of 4 M nodes were not done in minutes
     graph.preprocess_transition_probs()
+    numba.set_num_threads(threads)
     has_neighbors, forward = graph.get_has_nbrs(), graph.get_move_forward()
 
     # Below simulate_walks, which starts at every node of the graph and turns ids into text.
