@@ -9,6 +9,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from typing import Any
@@ -74,6 +75,69 @@ def drop_from_page_cache(path: str | os.PathLike[str]) -> None:
 def device_bytes() -> int:
     """Return how many bytes this process has had read from the device."""
     return gz.memory_report().device_bytes_read or 0
+
+
+def read_through(path: str | os.PathLike[str]) -> None:
+    """Bring ``path`` into the page cache."""
+    with open(path, "rb") as file:
+        while file.read(1 << 24):
+            pass
+
+
+def read_limits(num_bytes: int) -> dict[int, float]:
+    """Return by number of threads, 1 and 2, how many random reads per second an array of ``num_bytes`` allows."""
+    source = pathlib.Path(__file__).parents[1] / "cpp" / "random_reads.cpp"
+    with tempfile.TemporaryDirectory() as folder:
+        program = os.path.join(folder, "random_reads")
+        subprocess.run(["c++", "-O3", "-std=c++20", "-pthread", os.fspath(source), "-o", program], check=True)
+        found = {}
+        for threads in (1, 2):
+            done = subprocess.run([program, str(num_bytes), str(threads)], check=True, stdout=subprocess.PIPE)
+            found[threads] = float(json.loads(done.stdout)["reads_per_second"])
+        return found
+
+
+def run_rival(variable: str, script: str, *arguments: object, threads: int) -> dict[str, Any] | str:
+    """Run a script of this folder with the Python that ``variable`` names.
+
+    Returns the JSON of its last line, or the reason why there is none: a module that is not there, or its error.
+    """
+    python = os.environ.get(variable)
+    if not python:
+        return f"not run: {variable} is not set"
+    done = subprocess.run(
+        [python, os.fspath(pathlib.Path(__file__).with_name(script)), *map(str, arguments), str(threads)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": "", "OMP_NUM_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)},
+    )
+    if done.returncode != 0:
+        error = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
+        return "not installed" if error.startswith("ModuleNotFoundError") else f"not run: {error[:80]}"
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def with_ratios(rows: list[dict[str, Any]], limits: dict[int, float], unit: str) -> list[dict[str, Any]]:
+    """Turn each row's ``rate`` into columns: by the limit's reads, and by the best rival measured at its ``task``."""
+    result = []
+    for row in rows:
+        shown = {key: value for key, value in row.items() if key not in ("task", "rate", "note")}
+        rivals = [
+            other["rate"]
+            for other in rows
+            if other["what"].startswith("rival")
+            and (other["task"], other.get("threads")) == (row["task"], row.get("threads"))
+            and "rate" in other
+        ]
+        if "rate" in row:
+            shown[f"M {unit}/s"] = f"{row['rate'] / 1e6:.2f}"
+            shown[f"{unit} per limit read"] = f"{row['rate'] / limits[row['threads']]:.3f}"
+            if rivals and not row["what"].startswith("rival"):
+                shown["x best measured rival"] = f"{row['rate'] / max(rivals):.1f}"
+        result.append(shown | ({"note": row["note"]} if "note" in row else {}))
+    return result
 
 
 def report(name: str, conditions: dict[str, Any], rows: list[dict[str, Any]]) -> None:

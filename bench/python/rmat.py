@@ -19,6 +19,21 @@ def rmat_edges(scale, edge_factor, seed=42, batch=1 << 22):
         yield src, dst
 
 
+def rmat_without_sinks(scale, edge_factor, weighted=False):
+    """Yield the same batches, then one that gives every node with edges into it alone an edge out of it.
+
+    No walk comes to a dead end there. With ``weighted`` a batch has weights above 0 too, at most 1.
+    """
+    rng = np.random.default_rng(7)
+    sends, receives = np.zeros((2, 1 << scale), np.bool_)
+    for src, dst in rmat_edges(scale, edge_factor):
+        sends[src] = receives[dst] = True
+        yield (src, dst, 1 - rng.random(len(src), np.float32)) if weighted else (src, dst)
+    sinks = np.flatnonzero(receives & ~sends)
+    ends = rng.choice(np.flatnonzero(sends), len(sinks))
+    yield (sinks, ends, 1 - rng.random(len(sinks), np.float32)) if weighted else (sinks, ends)
+
+
 def write_csv(path, scale, edge_factor):
     """Write the edges as text with a header line."""
     import polars

@@ -1,0 +1,280 @@
+"""Sampling neighbourhoods, beside torch-sparse, pyg-lib, GraphBolt and GraphZero 0.2, and beside the limit of RAM.
+
+python bench_sampling.py [FOLDER] [--scale 22] [--quick]
+FOLDER holds in.gl, both.gl and weighted.gl, or gets them: R-MAT, edge factor 16; without one they are made anew.
+RIVALS_PYTHON names a Python that has torch and the rivals, GRAPHZERO02_PYTHON one that has GraphZero 0.2.
+"""
+
+import argparse
+import os
+import tempfile
+
+import numpy as np
+from clock import best_seconds, edges_per_second
+from common import read_limits, read_through, report, run_rival, with_ratios
+from rival_samplers import FANOUTS
+from rmat import rmat_without_sinks
+
+import graphzero as gz
+from files import graphzero02_gl
+
+NUM_BATCHES, BATCH, STARTS = 20, 1024, 100_000
+OPTIONS = {
+    "in.gl": {"index": "in", "edge_ids": False},
+    "both.gl": {},
+    "weighted.gl": {"index": "in", "edge_ids": False},
+}
+# What others measured on another machine; shown where a rival is missing, never compared with.
+ELSEWHERE = {
+    "pyg-lib": "5.0 M edges/s on 1 thread, 9.7 on 2",
+    "GraphBolt": "10.4 M edges/s on 1 thread, 16.7 on 2",
+    "pyg-lib, weighted": "2.4 batches/s",
+}
+# GraphBolt draws at each hop for the nodes of the hops before, too.
+MORE_EDGES = {"GraphBolt": 0.25}
+
+
+class Checker:
+    """Knows the two ends of each edge of a graph, and how many edges into a node can be drawn."""
+
+    def __init__(self, graph):
+        # Samples are drawn from the in index; where there is an out index, too, that one tells the ends.
+        direction = graph.indexes[0]
+        index = graph.index(direction)
+        self.direction, self.indptr, self.indices = direction, index.indptr, index.indices
+        self.place = None
+        if index.edge_ids is not None:
+            self.place = np.empty_like(index.edge_ids)
+            self.place[index.edge_ids] = np.arange(len(index.edge_ids))
+        drawn = graph.index("in")
+        self.weights = drawn.weights
+        self.degree = np.diff(drawn.indptr)
+        if drawn.weights is not None:
+            never = np.searchsorted(drawn.indptr, np.flatnonzero(drawn.weights == 0), "right") - 1
+            self.degree -= np.bincount(never, minlength=len(self.degree))
+
+    def ends(self, edge):
+        place = edge if self.place is None else self.place[edge]
+        near, far = np.searchsorted(self.indptr, place, "right") - 1, self.indices[place]
+        return (near, far) if self.direction == "out" else (far, near)
+
+    def wrong_edges(self, node, row, col, edge, seeds):
+        """What is wrong with the edges and nodes of a sample, or nothing."""
+        src, dst = self.ends(edge)
+        if not (np.array_equal(src, node[row]) and np.array_equal(dst, node[col])):
+            return "an edge is not its edge id's"
+        if not np.array_equal(node[: len(seeds)], seeds) or len(np.unique(node)) != len(node):
+            return "nodes are not the seeds and then others, each once"
+        return None
+
+    def wrong_counts(self, hood):
+        """What is wrong with the number of edges at each hop, or nothing."""
+        nodes = np.concatenate([[0], np.cumsum(hood.num_sampled_nodes)])
+        edges = np.concatenate([[0], np.cumsum(hood.num_sampled_edges)])
+        if nodes[-1] != len(hood.node) or edges[-1] != len(hood.row) or len(np.unique(hood.edge)) != len(hood.edge):
+            return "counts do not add up, or an edge came twice"
+        for hop, fanout in enumerate(FANOUTS):
+            expected = np.zeros(len(hood.node), np.int64)
+            frontier = slice(nodes[hop], nodes[hop + 1])
+            expected[frontier] = np.minimum(fanout, self.degree[hood.node[frontier]])
+            found = np.bincount(hood.col[edges[hop] : edges[hop + 1]], minlength=len(hood.node))
+            if not np.array_equal(found, expected):
+                return f"hop {hop} does not have {fanout} edges per node, or all"
+        return None
+
+    def wrong_law(self, hood):
+        """What is wrong with the weights of a weighted sample, or nothing.
+
+        Of a long list a few draws barely change what is left, so the mean weight drawn is near that of a first
+        draw, the sum of squares over the sum. Uniform draws would be a quarter below it.
+        """
+        long = self.degree >= 20 * max(FANOUTS)
+        into = hood.node[hood.col]
+        drawn = long[into]
+        nodes, counts = np.unique(into[drawn], return_counts=True)
+        lists = [self.weights[self.indptr[v] : self.indptr[v + 1]].astype(np.float64) for v in nodes]
+        expected = np.average([(w @ w) / w.sum() for w in lists], weights=counts)
+        found = self.weights[hood.edge[drawn]].mean()
+        return None if abs(found / expected - 1) < 0.08 else f"mean weight {found:.3f}, expected {expected:.3f}"
+
+
+def make_graphs(folder, scale):
+    for name, options in OPTIONS.items():
+        path = os.path.join(folder, name)
+        if not os.path.exists(path):
+            edges = rmat_without_sinks(scale, 16, weighted=name == "weighted.gl")
+            gz.convert_edges(edges, path, num_nodes=1 << scale, **options)
+        read_through(path)
+    return {name: gz.Graph(os.path.join(folder, name)) for name in OPTIONS}
+
+
+def our_rows(what, task, graph, batches, ways, **options):
+    """A row for each way to use threads: (threads across batches, threads inside one, words for it)."""
+    checker = Checker(graph)
+    hood = gz.sample_neighbors(graph, batches[0], FANOUTS, seed=1, **options)
+    wrong = checker.wrong_edges(hood.node, hood.row, hood.col, hood.edge, batches[0]) or checker.wrong_counts(hood)
+    if not wrong and task == "weighted":
+        wrong = checker.wrong_law(hood)
+    if wrong:
+        return [{"what": what, "task": task, "note": f"WRONG RESULT, no time: {wrong}"}], len(hood.row)
+    numbered = list(enumerate(batches))
+
+    def count_edges(batch):
+        return len(gz.sample_neighbors(graph, batch[1], FANOUTS, seed=2, batch=batch[0], **options).row)
+
+    rows = []
+    for across, inside, words in ways:
+        gz.set_num_threads(inside)
+        rate = edges_per_second(count_edges, numbered, across)
+        rows.append({"what": f"{what}{words}", "task": task, "threads": across * inside, "rate": rate})
+    gz.set_num_threads(0)
+    for row in rows:
+        row["batches/s"] = f"{row['rate'] / len(hood.row):.1f}"
+    return rows, len(hood.row)
+
+
+def rival_rows(name, task, folder, checker, seeds, edges):
+    """A row for 1 and for 2 threads; one that says why, where the rival did not run."""
+    rows = []
+    for threads in (1, 2):
+        found = run_rival("RIVALS_PYTHON", "rival_samplers.py", name, folder, threads=threads)
+        if isinstance(found, str):
+            note = f"{found}; elsewhere {ELSEWHERE[name]}: not measured in this run" if name in ELSEWHERE else found
+            return [{"what": f"rival: {name}", "task": task, "note": note}]
+        with np.load(os.path.join(folder, f"{name}.npz")) as drawn:
+            sample = dict(drawn)
+        wrong = checker.wrong_edges(**sample, seeds=seeds)
+        most = sum(FANOUTS) if name in MORE_EDGES else max(FANOUTS)
+        if not wrong and np.bincount(sample["col"]).max() > most:
+            wrong = "more edges into a node than the fanout"
+        if not wrong and not 0.97 <= len(sample["row"]) / edges <= 1.03 + MORE_EDGES.get(name, 0):
+            wrong = f"{len(sample['row'])} edges where we draw {edges}"
+        row = {"what": f"rival: {name}", "task": task, "threads": threads}
+        if wrong:
+            row["note"] = f"WRONG RESULT, no time: {wrong}"
+        else:
+            row |= {"rate": found["rate"], "batches/s": f"{found['rate'] / len(sample['row']):.1f}"}
+        rows.append(row)
+    return rows
+
+
+def wrong_fanout(graph, starts, drawn, counts):
+    """What is wrong with a table of 10 neighbours per start, of which ``counts`` count, or nothing."""
+    if not np.array_equal(counts, np.minimum(graph.degree(starts), 10)):
+        return "a node does not have 10 neighbours, or all"
+    real = np.arange(10) < counts[:, None]
+    if not graph.has_edges(np.repeat(starts, counts), drawn[real]).all():
+        return "a neighbour that is none"
+    return None
+
+
+def fanout_rows(graph, folder, starts):
+    index = graph.index("out")
+    with open(os.path.join(folder, "graphzero02.gl"), "wb") as file:
+        file.write(graphzero02_gl(index.indptr, index.indices))
+    np.save(os.path.join(folder, "starts.npy"), starts)
+    what, task = "one hop, 10 of 100,000 nodes", "fanout"
+    drawn, counts = graph.batch_random_fanout(starts, 10, return_counts=True, seed=1)
+    wrong = wrong_fanout(graph, starts, drawn, counts)
+    rows = []
+    for threads in (1, 2):
+        row = {"what": what, "task": task, "threads": threads}
+        gz.set_num_threads(threads)
+        seconds = best_seconds(lambda: graph.batch_random_fanout(starts, 10))
+        rows.append(row | ({"note": f"WRONG RESULT, no time: {wrong}"} if wrong else {"rate": counts.sum() / seconds}))
+    gz.set_num_threads(0)
+    for threads in (1, 2):
+        row = {"what": "rival: GraphZero 0.2", "task": task, "threads": threads}
+        found = run_rival("GRAPHZERO02_PYTHON", "rival_samplers.py", "GraphZero 0.2", folder, threads=threads)
+        if isinstance(found, str):
+            return [*rows, row | {"note": found}]
+        with np.load(os.path.join(folder, "GraphZero 0.2.npz")) as file:
+            wrong = wrong_fanout(graph, starts, file["drawn"], counts)
+        note = {"note": f"WRONG RESULT, no time: {wrong}"}
+        rows.append(row | (note if wrong else {"rate": counts.sum() / found["seconds"]}))
+    return rows
+
+
+def hub_rows(folder, size):
+    """10 neighbours of a node with ``size`` of them, and of nodes with 1,000: as many entries, hence as cold."""
+    path = os.path.join(folder, "hub.gl")
+    others = np.arange(1, size // 1000 + 1)
+    src = np.concatenate([np.zeros(size, np.int64), np.repeat(others, 1000)])
+    dst = np.concatenate([np.arange(size), (np.repeat(others, 1000) * 1000 + np.tile(np.arange(1000), len(others)))])
+    rng = np.random.default_rng(3)
+    gz.write_graph(path, src, dst % size, num_nodes=size, weight=1 - rng.random(len(src), np.float32), index="out")
+    graph = gz.Graph(path)
+    starts = {f"2^{size.bit_length() - 1}": np.zeros(STARTS, np.int64), "1,000": rng.choice(others, STARTS)}
+
+    def uniform(nodes):
+        table = graph.batch_random_fanout(nodes, 10)
+        return np.repeat(nodes, 10), table.ravel(), table
+
+    def weighted(nodes):
+        # Disjoint trees: the draws for one node would be the same otherwise.
+        hood = gz.sample_neighbors(graph, nodes, [10], direction="out", weighted=True, disjoint=True)
+        return hood.node[hood.row], hood.node[hood.col], hood.node[hood.col].reshape(-1, 10)
+
+    gz.set_num_threads(1)
+    rows = []
+    for law, draw in {"uniform": uniform, "weighted": weighted}.items():
+        times = {}
+        for words, nodes in starts.items():
+            row = {"what": f"10 of {words} neighbours, {law}", "task": "hub", "threads": 1}
+            near, far, table = draw(nodes)
+            twice = (np.diff(np.sort(table, axis=1), axis=1) == 0).any()
+            if twice or not np.array_equal(near, np.repeat(nodes, 10)) or not graph.has_edges(near, far).all():
+                rows.append(row | {"note": "WRONG RESULT, no time"})
+                continue
+            times[words] = best_seconds(lambda draw=draw, nodes=nodes: draw(nodes))
+            rows.append(row | {"M edges/s": f"{10 * STARTS / times[words] / 1e6:.2f}"})
+        if len(times) == 2:
+            hub, small = times.values()
+            rows[-2]["note"] = f"{hub / small:.2f} of the time of lists of 1,000"
+    gz.set_num_threads(0)
+    return rows
+
+
+def main(folder, scratch, scale):
+    load = os.getloadavg()[0]
+    graphs = make_graphs(folder, scale)
+    index = graphs["in.gl"].index("in")
+    rng = np.random.default_rng(0)
+    batches = rng.choice(np.flatnonzero(np.diff(index.indptr)), (NUM_BATCHES, BATCH), replace=False)
+    weights = graphs["weighted.gl"].index("in")
+    arrays = {"colptr": index.indptr, "row": index.indices, "seeds": batches}
+    for name, array in arrays.items():
+        np.save(os.path.join(scratch, f"{name}.npy"), array.astype(np.int64))
+    np.save(os.path.join(scratch, "weight.npy"), weights.weights)
+
+    limits = read_limits(os.path.getsize(os.path.join(folder, "in.gl")))
+    ways = [(1, 1, ""), (2, 1, ", across batches"), (1, 2, ", inside a batch")]
+    rows, edges = our_rows("3 hops", "hops", graphs["in.gl"], batches, ways)
+    rows += our_rows("3 hops, stored edge ids", "hops", graphs["both.gl"], batches, ways)[0]
+    for rival in ("torch-sparse", "pyg-lib", "GraphBolt"):
+        rows += rival_rows(rival, "hops", scratch, Checker(graphs["in.gl"]), batches[0], edges)
+    more, edges = our_rows("3 hops, weighted", "weighted", graphs["weighted.gl"], batches, ways, weighted=True)
+    rows += more
+    rows += rival_rows("pyg-lib, weighted", "weighted", scratch, Checker(graphs["weighted.gl"]), batches[0], edges)
+    starts = rng.choice(np.flatnonzero(np.diff(graphs["both.gl"].index("out").indptr)), STARTS)
+    rows += fanout_rows(graphs["both.gl"], scratch, starts)
+    rows += hub_rows(scratch, 1 << min(scale + 2, 24))
+    conditions = {
+        "graph": f"R-MAT scale {scale}, {graphs['in.gl'].num_edges:,} edges",
+        "fanouts": FANOUTS,
+        "seeds": f"{BATCH:,} x {NUM_BATCHES} batches",
+        "cache": "warm",
+        "load before": f"{load:.1f}",
+        "limit": ", ".join(f"{rate / 1e6:.0f} M reads/s on {threads}" for threads, rate in limits.items()),
+    }
+    report("sample neighbours", conditions, with_ratios(rows, limits, "edges"))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("--scale", type=int, default=22)
+    parser.add_argument("--quick", action="store_const", dest="scale", const=16)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=".") as scratch:
+        main(given.folder or scratch, scratch, given.scale)

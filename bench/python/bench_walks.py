@@ -1,0 +1,142 @@
+"""Random walks, beside torch-cluster, PecanPy and GraphZero 0.2, and beside the limit of RAM.
+
+python bench_walks.py [FOLDER] [--scale 22] [--quick]
+FOLDER holds walks.gl, or gets it: R-MAT, edge factor 16, out index, weights; without one it is made anew.
+RIVALS_PYTHON names a Python that has torch and the rivals, GRAPHZERO02_PYTHON one that has GraphZero 0.2.
+"""
+
+import argparse
+import os
+import tempfile
+
+import numpy as np
+from clock import best_seconds
+from common import read_limits, read_through, report, run_rival, with_ratios
+from rival_walks import LENGTH, P, Q
+from rmat import rmat_without_sinks
+
+import graphzero as gz
+from files import graphzero02_gl
+
+WALKS = 100_000
+LAWS = {"uniform": {}, "node2vec": {"p": P, "q": Q}, "weighted": {"weighted": True}}
+# Which laws a rival knows, and from how many starts it walks: those below WALKS are slow.
+RIVALS = {
+    "torch-cluster": ("RIVALS_PYTHON", {"uniform": WALKS, "node2vec": WALKS}),
+    "PecanPy": ("RIVALS_PYTHON", {"uniform": WALKS, "node2vec": 2000, "weighted": WALKS}),
+    "GraphZero 0.2": ("GRAPHZERO02_PYTHON", {"uniform": WALKS, "node2vec": 2000, "weighted": 2000}),
+}
+
+
+def wrong_walks(graph, starts, walks):
+    """What is wrong with the walks, or nothing: a step is an edge, or stands still at a dead end."""
+    if walks.shape != (len(starts), LENGTH + 1) or not np.array_equal(walks[:, 0], starts):
+        return "walks do not begin at their starts, or end too soon"
+    here, there = walks[:, :-1].ravel(), walks[:, 1:].ravel()
+    stands = (here == there) & (graph.degree(here) == 0)
+    if not (graph.has_edges(here, there) | stands).all():
+        return "a step that is no edge"
+    return None
+
+
+def wrong_weights(index, walks, law):
+    """What is wrong with the first weights taken, or nothing: by weight they are larger than without.
+
+    The mean weight of the first step is, list by list, the sum of squares over the sum by weight, else the plain
+    mean. Parallel edges share an end, so starts whose step has several are left out.
+    """
+    found, expected = [], []
+    for start, end in walks[:2000, :2]:
+        edges = slice(index.indptr[start], index.indptr[start + 1])
+        weights = index.weights[edges].astype(np.float64)
+        same = np.flatnonzero(index.indices[edges] == end)
+        if len(weights) >= 16 and len(same) == 1:
+            found.append(weights[same[0]])
+            expected.append(weights @ weights / weights.sum() if law == "weighted" else weights.mean())
+    ratio = np.mean(found) / np.mean(expected)
+    return None if abs(ratio - 1) < 0.1 else f"first steps have {ratio:.2f} of the weight expected"
+
+
+def wrong_in(graph, starts, walks, law):
+    return wrong_walks(graph, starts, walks) or wrong_weights(graph.index(), walks, law)
+
+
+def our_rows(graph, law, starts):
+    wrong = wrong_in(graph, starts, gz.random_walk(graph, starts, LENGTH, seed=1, **LAWS[law]), law)
+    if wrong:
+        return [{"what": law, "task": law, "note": f"WRONG RESULT, no time: {wrong}"}]
+    rows = []
+    for threads in (1, 2):
+        gz.set_num_threads(threads)
+        seconds = best_seconds(lambda: gz.random_walk(graph, starts, LENGTH, **LAWS[law]))
+        rows.append({"what": law, "task": law, "threads": threads, "walks": f"{len(starts):,}"})
+        rows[-1]["rate"] = len(starts) * LENGTH / seconds
+    gz.set_num_threads(0)
+    return rows
+
+
+def rival_rows(graph, name, law, starts, folder):
+    variable, known = RIVALS[name]
+    rows = []
+    for threads in (1, 2):
+        walks = known[law]
+        row = {"what": f"rival: {name}", "task": law, "threads": threads, "walks": f"{walks:,}"}
+        found = run_rival(variable, "rival_walks.py", name, law, walks, folder, threads=threads)
+        if isinstance(found, str):
+            return [*rows, row | {"note": found}]
+        wrong = wrong_in(graph, starts[:walks], np.load(os.path.join(folder, f"{name}.npy")), law)
+        if wrong:
+            rows.append(row | {"note": f"WRONG RESULT, no time: {wrong}"})
+            continue
+        note = f"set-up and first walks {found['setup']:.0f} s, not counted"
+        if walks < WALKS:
+            note = f"fewer walks; {note}"
+        rows.append(row | {"rate": walks * LENGTH / found["seconds"], "note": note})
+    return rows
+
+
+def main(folder, scratch, scale):
+    load = os.getloadavg()[0]
+    path = os.path.join(folder, "walks.gl")
+    if not os.path.exists(path):
+        edges = rmat_without_sinks(scale, 16, weighted=True)
+        gz.convert_edges(edges, path, num_nodes=1 << scale, index="out", edge_ids=False)
+    read_through(path)
+    graph = gz.Graph(path)
+    index = graph.index()
+    starts = np.random.default_rng(0).choice(np.flatnonzero(np.diff(index.indptr)), WALKS)
+    for name, array in {"indptr": index.indptr, "indices": index.indices, "starts": starts}.items():
+        np.save(os.path.join(scratch, f"{name}.npy"), array.astype(np.int64))
+    np.save(os.path.join(scratch, "weights.npy"), index.weights)
+    if os.environ.get("GRAPHZERO02_PYTHON"):
+        for name, weights in {"plain.gl": None, "weighted.gl": index.weights}.items():
+            with open(os.path.join(scratch, name), "wb") as file:
+                file.write(graphzero02_gl(index.indptr, index.indices, weights))
+
+    # What a uniform walk reads: the offsets and the neighbours, not the weights.
+    limits = read_limits(index.indptr.nbytes + index.indices.nbytes)
+    rows = []
+    for law in LAWS:
+        rows += our_rows(graph, law, starts)
+        for name, (_, known) in RIVALS.items():
+            if law in known:
+                rows += rival_rows(graph, name, law, starts, scratch)
+    conditions = {
+        "graph": f"R-MAT scale {scale}, {graph.num_edges:,} edges",
+        "steps": LENGTH,
+        "node2vec": f"p={P} q={Q}",
+        "cache": "warm",
+        "load before": f"{load:.1f}",
+        "limit": ", ".join(f"{rate / 1e6:.0f} M reads/s on {threads}" for threads, rate in limits.items()),
+    }
+    report("random walks", conditions, with_ratios(rows, limits, "steps"))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("--scale", type=int, default=22)
+    parser.add_argument("--quick", action="store_const", dest="scale", const=16)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=".") as scratch:
+        main(given.folder or scratch, scratch, given.scale)
