@@ -71,7 +71,7 @@ class Rng {
   // Uniform over 0 … bound-1 without bias (Lemire: Fast Random Integer Generation in an Interval,
   // TOMACS 2019): multiply, and draw again in the rare sliver that would favour small values.
   // `bound` must not be 0.
-  constexpr std::uint64_t below(std::uint64_t bound) {
+  [[gnu::always_inline]] constexpr std::uint64_t below(std::uint64_t bound) {
     const Product128 product = multiply_wide(next(), bound);
     if (product.low < bound) [[unlikely]]
       return below_with_care(product, bound);

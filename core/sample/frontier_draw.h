@@ -108,7 +108,7 @@ class FrontierDraw {
     }
   }
 
-  void pick(const Frontier& frontier, std::size_t i, Drawn& out) {
+  [[gnu::always_inline]] void pick(const Frontier& frontier, std::size_t i, Drawn& out) {
     const NodeId node = frontier.nodes[i];
     const EdgeRange list = reader_.edges_of(node);
     const std::size_t before = picked_.size();

@@ -4,6 +4,9 @@
 #include <compare>
 #include <vector>
 
+#include "core/base/dispatch.h"
+#include "core/store/index_reader.h"
+
 namespace gz {
 
 void keep_one_per_pair(SampledEdges& sampled) {
@@ -27,6 +30,25 @@ void keep_one_per_pair(SampledEdges& sampled) {
     sampled.far.push_back(edge->far);
     sampled.edges.push_back(edge->edge);
   }
+}
+
+EdgeId lowest_edge(const Topology& graph, Direction direction, NodeId node, NodeId neighbor) {
+  const bool sorted = graph.layout().sorted && graph.index(direction).times.data() == nullptr;
+  return with_id_type(graph.layout().id_width, [&]<class Id>() -> EdgeId {
+    const IndexReader<Id> reader(graph, direction);
+    const EdgeRange list = reader.edges_of(node);
+    const Id* const begin = reader.entry(list.begin);
+    const Id* const end = reader.entry(list.end);
+    const auto id = static_cast<Id>(neighbor);
+    const Id* entry = sorted ? std::lower_bound(begin, end, id) : begin;
+    EdgeId lowest = -1;
+    for (; entry != end && (!sorted || *entry == id); ++entry) {
+      if (*entry != id) continue;
+      const EdgeId edge = reader.edge_id(list.begin + (entry - begin));
+      lowest = lowest < 0 ? edge : std::min(lowest, edge);
+    }
+    return lowest;
+  });
 }
 
 }  // namespace gz

@@ -430,32 +430,14 @@ class Sampler {
     std::copy(items.begin(), items.end(), out.extend(items.size()));
   }
 
-  // The lowest id of the edges of a relation between two sampled nodes, or -1.
+  // The edge of a relation between two sampled nodes.
   EdgeId find_edge(std::size_t r, std::int64_t near, std::int64_t far) const {
     const Relation& relation = relations_[r];
-    const Topology& graph = *relation.graph;
-    const NodeId node = result_.types[near_type(relation)].nodes[static_cast<std::size_t>(near)];
-    const NodeId wanted = result_.types[far_type(relation)].nodes[static_cast<std::size_t>(far)];
-    return with_id_type(graph.layout().id_width, [&]<class Id>() -> EdgeId {
-      const IndexReader<Id> reader(graph, options_.direction);
-      const EdgeRange list = reader.edges_of(node);
-      const bool sorted =
-          graph.layout().sorted && graph.index(options_.direction).times.data() == nullptr;
-      const Id* const begin = reader.entry(list.begin);
-      const Id* const end = reader.entry(list.end);
-      const Id id = static_cast<Id>(wanted);
-      const Id* entry = sorted ? std::lower_bound(begin, end, id) : std::find(begin, end, id);
-      EdgeId lowest = -1;
-      for (; entry != end; ++entry) {
-        if (*entry == id) {
-          const EdgeId edge = reader.edge_id(list.begin + (entry - begin));
-          lowest = lowest < 0 ? edge : std::min(lowest, edge);
-        } else if (sorted) {
-          break;
-        }
-      }
-      return lowest;
-    });
+    const auto node_of = [&](std::size_t type, std::int64_t local) {
+      return result_.types[type].nodes[static_cast<std::size_t>(local)];
+    };
+    return lowest_edge(*relation.graph, options_.direction, node_of(near_type(relation), near),
+                       node_of(far_type(relation), far));
   }
 
   std::span<const TypeSeeds> seeds_;

@@ -31,7 +31,7 @@ class NodeTable {
 
   // The local id of `key`; `fresh`, which it then has from now on, if it had none. Whether a key is
   // new cannot be predicted, so there is no branch on it.
-  Word insert(Word key, Word fresh) {
+  [[gnu::always_inline]] Word insert(Word key, Word fresh) {
     std::size_t at = home(key);
     while (slots_[at].key != key && slots_[at].key != kNone) at = (at + 1) & mask_;
     Slot& slot = slots_[at];

@@ -27,7 +27,7 @@ class Picked {
     positions_.reserve(positions_.size() + static_cast<std::size_t>(count));
   }
 
-  void add(EdgeId position) {
+  [[gnu::always_inline]] void add(EdgeId position) {
     positions_.push_reserved(position);
     reader_.prefetch_entry(position);
     reader_.prefetch_edge_id(position);

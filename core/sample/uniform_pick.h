@@ -37,7 +37,9 @@ class UniformPick {
     if (!candidates.is_plain()) {
       choose(count, fanout, key, [&](EdgeId rank) { out.add(candidates.at(rank)); });
     } else {
-      choose(count, fanout, key, [&](EdgeId rank) { out.add(candidates.range.begin + rank); });
+      choose(count, fanout, key, [&](EdgeId rank) __attribute__((always_inline)) {
+        out.add(candidates.range.begin + rank);
+      });
     }
   }
 
@@ -46,7 +48,7 @@ class UniformPick {
   static constexpr EdgeId kFew = 64;
   static constexpr EdgeId kNarrow = std::int64_t{1} << 31;
 
-  static EdgeId below(Rng& rng, EdgeId count) {
+  [[gnu::always_inline]] static EdgeId below(Rng& rng, EdgeId count) {
     return static_cast<EdgeId>(rng.below(static_cast<std::uint64_t>(count)));
   }
 

@@ -48,14 +48,15 @@ class IndexReader {
     if (edge_ids_ != nullptr) prefetch(edge_id_address(position));
   }
 
-  EdgeRange edges_of(NodeId node) const {
+  // The innermost steps of every sampler: always inlined, or they take a fifth longer.
+  [[gnu::always_inline]] EdgeRange edges_of(NodeId node) const {
     const EdgeRange range = {indptr_[node], indptr_[node + 1]};
     if (range.begin < 0 || range.end < range.begin || range.end > num_edges_) [[unlikely]]
       refuse_range(node, range);
     return range;
   }
 
-  NodeId neighbor(EdgeId position) const {
+  [[gnu::always_inline]] NodeId neighbor(EdgeId position) const {
     const auto node = static_cast<NodeId>(indices_[position]);
     if (node < 0 || node >= num_neighbors_) [[unlikely]]
       refuse_id(position, node);
@@ -68,7 +69,7 @@ class IndexReader {
   }
   std::size_t edge_id_size() const { return wide_edge_ids_ ? 8 : 4; }
 
-  EdgeId edge_id(EdgeId position) const {
+  [[gnu::always_inline]] EdgeId edge_id(EdgeId position) const {
     if (edge_ids_ == nullptr) return position;
     return wide_edge_ids_ ? reinterpret_cast<const std::int64_t*>(edge_ids_)[position]
                           : reinterpret_cast<const std::int32_t*>(edge_ids_)[position];
