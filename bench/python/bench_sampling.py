@@ -266,6 +266,7 @@ def main(folder, scratch, scale):
         "cache": "warm",
         "load before": f"{load:.1f}",
         "limit": ", ".join(f"{rate / 1e6:.0f} M reads/s on {threads}" for threads, rate in limits.items()),
+        "over 2 GiB": ", ".join(f"{rate / 1e6:.0f} M on {threads}" for threads, rate in read_limits(2 << 30).items()),
     }
     report("sample neighbours", conditions, with_ratios(rows, limits, "edges"))
 
