@@ -73,6 +73,7 @@ void bind_topology(nb::module_& m) {
              return without_gil([&] { return g.mapping()->resident_bytes(); });
            })
       .def("check_intact", [](const Topology& g) { g.mapping()->check_intact(); })
+      .def("preload", [](const Topology& g) { without_gil([&] { g.mapping()->preload(); }); })
       .def("leave_paging_to_kernel", &Topology::leave_paging_to_kernel, "advice"_a)
       .def("edges_of", &Topology::edges_of, "direction"_a, "node"_a)
       .def(

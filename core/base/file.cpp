@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/machine.h"
+#include "core/base/parallel.h"
 
 namespace gz {
 namespace {
@@ -137,6 +139,27 @@ void MappedFile::advise(Advice advice, std::uint64_t offset, std::uint64_t lengt
       break;
   }
   ::madvise(data_ + begin, offset + length - begin, code);
+}
+
+void MappedFile::preload() const {
+  require_memory(size_, concat(path(), ": reading it into the page cache"));
+  posix_fadvise(file_->descriptor(), 0, 0, POSIX_FADV_DONTNEED);
+  ::madvise(data_, size_, MADV_HUGEPAGE);
+  constexpr std::uint64_t kStep = 64 << 20;
+  for (std::uint64_t begin = 0; begin < size_; begin += kStep) {
+    check_interrupt();
+    const std::uint64_t length = std::min(kStep, size_ - begin);
+    // Kernels before 5.14 cannot populate; a read of every page does the same.
+    if (::madvise(data_ + begin, length, MADV_POPULATE_READ) != 0) {
+      check_intact();
+      for (std::uint64_t at = begin; at < begin + length; at += machine_page()) {
+        const volatile std::byte* const page = data_ + at;
+        [[maybe_unused]] const std::byte read = *page;
+      }
+    }
+  }
+  ::madvise(data_, size_, MADV_NOHUGEPAGE);  // what is read again is read page by page
+  check_intact();
 }
 
 void MappedFile::check_intact() const {

@@ -76,6 +76,12 @@ class MappedFile {
   // The range is widened to whole pages. Advice is a hint: a kernel that ignores it is no error.
   void advise(Advice advice, std::uint64_t offset, std::uint64_t length) const;
 
+  // Reads the whole file into the page cache now, in huge pages where the file system has them, so
+  // that random access misses the TLB less. Pages that are cached already are dropped and read
+  // again, unless somebody has them mapped. The kernel may still take the memory back. Throws
+  // MemoryShortage if there is not enough.
+  void preload() const;
+
   // Throws IoError if the file has shrunk below the mapping, or a page of it could not be read.
   // Engine calls ask before they start and again before they return (see `guarded`).
   void check_intact() const;

@@ -271,6 +271,16 @@ class Graph(Mounted[_core.Topology]):
 
         return random_walk(self, start_nodes, walk_length, seed=seed)
 
+    def preload(self) -> None:
+        """Read the whole file into the page cache now.
+
+        Worth it before long training on a graph that fits in RAM: nothing waits for the device any
+        more, and where the file system caches in huge pages, sampling is about a fifth faster. It is
+        cache, not memory of this process: the kernel takes it back when it must. Raises ``MemoryError``
+        if there is not enough.
+        """
+        self._core.preload()
+
     def memory_report(self) -> MemoryReport:
         """Return :func:`graphzero.memory_report` for this file alone."""
         return memory_report(self)

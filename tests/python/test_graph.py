@@ -1,6 +1,7 @@
 """Mounted graphs: what they hold, how they end, and what they say to bad arguments."""
 
 import copy
+import os
 import pathlib
 import pickle
 
@@ -322,3 +323,20 @@ def test_a_missing_file_is_caught_as_such(tmp_path):
         caught = error
     assert caught is not None
     assert (caught.errno, caught.filename) == (2, "missing.gl")
+
+
+def test_preload_brings_the_whole_file_into_the_page_cache(tmp_path):
+    path = str(tmp_path / "g.gl")
+    rng = np.random.default_rng(0)
+    gz.write_graph(path, rng.integers(0, 1000, 500_000), rng.integers(0, 1000, 500_000))
+    descriptor = os.open(path, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
+    graph = gz.Graph(path)
+    before = graph.memory_report().files[0].resident
+    graph.preload()
+    after = graph.memory_report().files[0].resident
+    assert before is None or before < graph.nbytes // 2
+    assert after is None or after >= graph.nbytes
+    assert graph.degree([0]) == np.diff(graph.indptr)[0]
