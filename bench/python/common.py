@@ -77,13 +77,6 @@ def device_bytes() -> int:
     return gz.memory_report().device_bytes_read or 0
 
 
-def read_through(path: str | os.PathLike[str]) -> None:
-    """Bring ``path`` into the page cache."""
-    with open(path, "rb") as file:
-        while file.read(1 << 24):
-            pass
-
-
 def read_limits(num_bytes: int) -> dict[int, float]:
     """Return by number of threads, 1 and 2, how many random reads per second an array of ``num_bytes`` allows."""
     source = pathlib.Path(__file__).parents[1] / "cpp" / "random_reads.cpp"
