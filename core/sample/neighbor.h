@@ -34,6 +34,14 @@ struct Relation {
   std::optional<std::size_t> reverse;
 };
 
+// The type of frontier nodes, and that of the neighbours drawn for them.
+inline std::size_t near_type(const Relation& relation, Direction direction) {
+  return direction == Direction::kIn ? relation.dst_type : relation.src_type;
+}
+inline std::size_t far_type(const Relation& relation, Direction direction) {
+  return direction == Direction::kIn ? relation.src_type : relation.dst_type;
+}
+
 enum class Subgraph {
   kDirectional,    // the sampled edges
   kBidirectional,  // and their reverses; no pair of nodes twice
