@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "core/base/parallel.h"
+#include "core/base/turnstile.h"
 #include "core/convert/bucket_sorter.h"
 #include "core/convert/edge_buckets.h"
 #include "core/convert/index_output.h"
-#include "core/base/turnstile.h"
 
 namespace gz {
 

@@ -10,10 +10,10 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/base/turnstile.h"
 #include "core/convert/bucket_writer.h"
 #include "core/convert/edge_buckets.h"
 #include "core/convert/index_output.h"
-#include "core/base/turnstile.h"
 #include "core/format/gl_writer.h"
 
 namespace gz {
