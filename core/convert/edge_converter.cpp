@@ -10,10 +10,10 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/base/turnstile.h"
 #include "core/convert/bucket_writer.h"
 #include "core/convert/edge_buckets.h"
 #include "core/convert/index_output.h"
-#include "core/base/turnstile.h"
 #include "core/format/gl_writer.h"
 
 namespace gz {
@@ -38,6 +38,13 @@ struct BatchOrder {
   bool sorted[2] = {true, true};  // as the out index, as the in index
   Place first[2], last[2];
 };
+
+template <class Value, class Better>
+void improve(std::atomic<Value>& best, Value found, Better better) {
+  Value seen = best.load();
+  while (better(found, seen) && !best.compare_exchange_weak(seen, found)) {
+  }
+}
 
 std::uint64_t largest_of(std::span<const std::uint64_t> ids) {
   std::uint64_t largest = 0;
