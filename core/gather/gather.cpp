@@ -1,5 +1,6 @@
 #include "core/gather/gather.h"
 
+#include <algorithm>
 #include <iomanip>
 #include <sstream>
 #include <stdexcept>
@@ -17,6 +18,9 @@ namespace {
 
 // From here on the machine is asked whether the result fits.
 constexpr std::uint64_t kAskFrom = std::uint64_t{64} << 20;
+
+// A plan takes some 40 bytes a row, so it is made for parts of a large call.
+constexpr std::size_t kRowsAtOnce = std::size_t{1} << 20;
 
 constexpr const char* kNames[] = {"auto", "mmap", "direct", "pread"};
 
@@ -118,12 +122,18 @@ void Gatherer::gather(std::span<const std::int64_t> ids, std::span<std::byte> ou
   }
   check(ids);
   const Made made = reader(wanted);
-  GatherCounts counts;
-  if (out.empty()) {
-    counts.rows = ids.size();
-  } else {
-    counts = guarded(*mapping_, [&] { return made.reader->gather(ids, out.data()); });
-  }
+  const GatherCounts counts = guarded(*mapping_, [&] {
+    GatherCounts sum;
+    if (out.empty()) {
+      sum.rows = ids.size();
+      return sum;
+    }
+    for (std::size_t begin = 0; begin < ids.size(); begin += kRowsAtOnce) {
+      const auto part = ids.subspan(begin, std::min(kRowsAtOnce, ids.size() - begin));
+      sum += made.reader->gather(part, out.data() + begin * layout_.row_bytes);
+    }
+    return sum;
+  });
   const std::lock_guard lock(mutex_);
   choice_ = made.choice;
   counts_ += counts;

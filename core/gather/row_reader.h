@@ -7,7 +7,8 @@
 
 namespace gz {
 
-// Where the rows of a file are. Rows are of equal size and lie back to back.
+// Where the rows of a file are. Rows are of equal size and lie back to back; readers are not asked
+// for rows of no bytes.
 struct RowLayout {
   std::uint64_t data_offset = 0;
   std::uint64_t row_bytes = 0;
@@ -21,7 +22,7 @@ struct GatherCounts {
 
   // Zero for reads through a mapping: what those cost is between the kernel and its page cache.
   std::uint64_t direct_rows = 0;  // of `rows`
-  std::uint64_t unique_rows = 0;  // different ones among those of one call
+  std::uint64_t unique_rows = 0;  // different ones among those read together
   std::uint64_t device_reads = 0;
   std::uint64_t device_bytes = 0;
 

@@ -185,9 +185,9 @@ class FeatureStore(Mounted[_core.Features]):
 
         ``rows`` were asked for, ``direct_rows`` of them from the direct and pread readers. The other
         counts are of those alone, for what a mapping reads is the kernel's affair: ``unique_rows`` that
-        differ within a call, ``device_reads``, ``device_bytes``, and ``read_amplification``, the bytes
-        read for each byte of a unique row (``None`` before the first). ``reader`` and ``reason`` are of
-        the last call, ``None`` before it.
+        differ within a call (within each 2^20 ids of a large one), ``device_reads``, ``device_bytes``,
+        and ``read_amplification``, the bytes read for each byte of a unique row (``None`` before the
+        first). ``reader`` and ``reason`` are of the last call, ``None`` before it.
         """
         gatherer = self._open_gatherer()
         counts, choice = gatherer.counts, gatherer.choice
@@ -205,9 +205,8 @@ class FeatureStore(Mounted[_core.Features]):
         }
 
     def _open_gatherer(self) -> _core.Gatherer:
-        if self._gatherer is None:
-            self._gatherer = _core.Gatherer(self._core)  # which raises: the store is closed
-        return self._gatherer
+        gatherer = self._gatherer
+        return _core.Gatherer(self._core) if gatherer is None else gatherer  # a closed store raises
 
     def close(self) -> None:
         """Give the file back. Arrays taken from it stay valid; the store itself does not. May be repeated."""

@@ -187,6 +187,18 @@ def test_an_id_that_is_no_row_is_named_with_its_position(tiny_gd, wrong, reader)
         gz.FeatureStore(tiny_gd).gather([0, 1, wrong], reader=reader)
 
 
+@pytest.mark.parametrize("reader", READERS)
+def test_a_large_call_is_made_in_parts(tmp_path, reader):
+    rows = random_rows(5_000, 3)
+    gz.write_features("x.gd", rows)
+    ids = np.random.default_rng(0).integers(0, 5_000, (1 << 20) + 1)
+    fs = gz.FeatureStore("x.gd")
+    assert np.array_equal(fs.gather(ids, reader=reader), rows[ids])
+    stats = fs.gather_stats()
+    assert stats["rows"] == len(ids)
+    assert stats["unique_rows"] == (0 if reader == "mmap" else 5_001)
+
+
 def test_ids_and_reader_are_checked(tiny_gd):
     fs = gz.FeatureStore(tiny_gd)
     with pytest.raises(TypeError, match="ids: expected integers, found float64"):
