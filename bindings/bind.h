@@ -14,5 +14,6 @@ void bind_ids(nanobind::module_& m);
 void bind_sample(nanobind::module_& m);
 void bind_negative(nanobind::module_& m);
 void bind_walk(nanobind::module_& m);
+void bind_gather(nanobind::module_& m);
 
 }  // namespace gz

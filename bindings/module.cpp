@@ -60,4 +60,5 @@ NB_MODULE(_core, m) {
   gz::bind_sample(m);
   gz::bind_negative(m);
   gz::bind_walk(m);
+  gz::bind_gather(m);
 }

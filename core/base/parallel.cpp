@@ -83,7 +83,8 @@ class Pool {
       job->helpers_wanted = std::min(num_helpers, num_started_);
       jobs_.push_back(job);
     }
-    work_waiting_.notify_all();
+    // Not all: there may be many more threads than this job can use.
+    for (std::size_t i = 0; i < num_helpers; ++i) work_waiting_.notify_one();
     work(*job);
 
     std::unique_lock lock(mutex_);
@@ -242,7 +243,8 @@ void check_interrupt() {
 }
 
 void parallel_chunks(std::size_t count, std::size_t grain,
-                     const std::function<void(std::size_t, std::size_t)>& body) {
+                     const std::function<void(std::size_t, std::size_t)>& body,
+                     std::size_t threads) {
   if (count == 0) return;
   grain = std::max<std::size_t>(grain, 1);
   if (current_job != nullptr || count <= grain) {
@@ -255,7 +257,7 @@ void parallel_chunks(std::size_t count, std::size_t grain,
   job->count = count;
   job->grain = grain;
   job->num_chunks = (count - 1) / grain + 1;
-  const auto threads = static_cast<std::size_t>(num_threads());
+  if (threads == 0) threads = static_cast<std::size_t>(num_threads());
   pool().run(job, std::min(threads, job->num_chunks) - 1);
 }
 

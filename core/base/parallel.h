@@ -25,8 +25,11 @@ void check_interrupt();
 // caller's and the pool's threads. Which thread runs which chunk is open, so a body writes only to
 // places that belong to its items. If chunks throw, the exception of the lowest one reaches the
 // caller, whatever the number of threads. A call made from inside a body runs on that thread alone.
+// Bodies that wait for a device more than they compute may ask for more `threads` than
+// num_threads(), which 0 stands for.
 void parallel_chunks(std::size_t count, std::size_t grain,
-                     const std::function<void(std::size_t begin, std::size_t end)>& body);
+                     const std::function<void(std::size_t begin, std::size_t end)>& body,
+                     std::size_t threads = 0);
 
 // body(i) for every i below count.
 template <class Body>

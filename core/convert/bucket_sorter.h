@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/radix_sort.h"
 #include "core/convert/edge_record.h"
-#include "core/convert/radix_sort.h"
 
 namespace gz {
 

@@ -39,6 +39,13 @@ struct BatchOrder {
   Place first[2], last[2];
 };
 
+template <class Value, class Better>
+void improve(std::atomic<Value>& best, Value found, Better better) {
+  Value seen = best.load();
+  while (better(found, seen) && !best.compare_exchange_weak(seen, found)) {
+  }
+}
+
 std::uint64_t largest_of(std::span<const std::uint64_t> ids) {
   std::uint64_t largest = 0;
   for (const std::uint64_t id : ids) largest = std::max(largest, id);

@@ -16,13 +16,6 @@ inline int bits_below(std::uint64_t count) {
   return count < 2 ? 1 : 64 - std::countl_zero(count - 1);
 }
 
-template <class Value, class Better>
-void improve(std::atomic<Value>& best, Value found, Better better) {
-  Value seen = best.load();
-  while (better(found, seen) && !best.compare_exchange_weak(seen, found)) {
-  }
-}
-
 // Sorts by bits low … high-1 of key(item). `items` and `scratch` are of equal length; the result is
 // in `items`. Below some thousand items a comparison sort would win; buckets are larger than that.
 template <class Item, class Key>

@@ -1,0 +1,66 @@
+#include "core/gather/gather.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
+
+namespace gz {
+
+using namespace nb::literals;
+
+namespace {
+
+using OutputBytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+std::span<std::byte> as_bytes(std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<std::byte*>(data), size};
+}
+
+}  // namespace
+
+void bind_gather(nb::module_& m) {
+  nb::enum_<ReaderKind>(m, "ReaderKind")
+      .value("AUTO", ReaderKind::kAuto)
+      .value("MMAP", ReaderKind::kMmap)
+      .value("DIRECT", ReaderKind::kDirect)
+      .value("PREAD", ReaderKind::kPread);
+  nb::class_<GatherCounts>(m, "GatherCounts")
+      .def_ro("rows", &GatherCounts::rows)
+      .def_ro("direct_rows", &GatherCounts::direct_rows)
+      .def_ro("unique_rows", &GatherCounts::unique_rows)
+      .def_ro("device_reads", &GatherCounts::device_reads)
+      .def_ro("device_bytes", &GatherCounts::device_bytes);
+  nb::class_<ReaderChoice>(m, "ReaderChoice")
+      .def_ro("kind", &ReaderChoice::kind)
+      .def_prop_ro("reason", [](const ReaderChoice& choice) {
+        return nb::bytes(choice.reason.data(), choice.reason.size());
+      });
+  nb::class_<Gatherer>(m, "Gatherer")
+      .def(nb::init<const Features&>(), "features"_a)
+      .def(
+          "gather",
+          [](Gatherer& gatherer, const NodeIdArray& ids, ReaderKind reader) {
+            return owned_array(without_gil([&] {
+              Buffer<std::uint8_t> rows;
+              const std::size_t size = gatherer.result_bytes(ids.size());
+              std::uint8_t* const data = rows.extend(size);
+              gatherer.gather(as_span(ids), as_bytes(data, size), reader);
+              return rows;
+            }));
+          },
+          "ids"_a.noconvert(), "reader"_a)
+      .def(
+          "gather_into",
+          [](Gatherer& gatherer, const NodeIdArray& ids, const OutputBytes& out,
+             ReaderKind reader) {
+            without_gil(
+                [&] { gatherer.gather(as_span(ids), as_bytes(out.data(), out.size()), reader); });
+          },
+          "ids"_a.noconvert(), "out"_a.noconvert(), "reader"_a)
+      .def_prop_ro("choice", &Gatherer::choice)
+      .def_prop_ro("counts", &Gatherer::counts);
+}
+
+}  // namespace gz

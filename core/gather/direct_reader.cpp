@@ -1,0 +1,93 @@
+#include "core/gather/direct_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/io_ring.h"
+#include "core/base/parallel.h"
+#include "core/gather/pread_reader.h"
+#include "core/gather/read_plan.h"
+
+namespace gz {
+namespace {
+
+constexpr std::size_t kQueueDepth = 128;      // reads in flight, per thread
+constexpr std::size_t kMostMemory = 8 << 20;  // of the buffers of one thread
+constexpr std::size_t kFewestReads = 32;      // worth a ring of their own
+constexpr std::size_t kCompletionsAtOnce = 32;
+
+// A thread that gets no ring, for want of memory or descriptors, does without.
+void make_ring(std::optional<IoRing>& ring, std::size_t entries) {
+  try {
+    ring.emplace(static_cast<unsigned>(entries));
+  } catch (const IoError&) {
+    ring.reset();
+  }
+}
+
+void read_part(const DirectFile& file, const ReadPlan& plan, std::span<const ReadPlan::Read> reads,
+               std::byte* out) {
+  const std::size_t room = plan.largest();
+  const std::size_t depth =
+      std::min({kQueueDepth, reads.size(), std::max<std::size_t>(kMostMemory / room, 1)});
+  const DirectMemory memory(depth * room, file.alignment());
+  std::optional<IoRing> ring;  // behind the memory: it goes first, and waits for what is in flight
+  make_ring(ring, depth);
+  if (!ring) return read_in_turn(file, plan, reads, out);
+
+  std::vector<std::size_t> read_of(depth);  // by slot of the memory
+  std::size_t next = 0;
+  const auto buffer_of = [&](std::size_t slot) { return memory.data() + slot * room; };
+  const auto start = [&](std::size_t slot) {
+    const ReadPlan::Read& read = reads[next];
+    read_of[slot] = next++;
+    ring->read(file.descriptor(), buffer_of(slot), static_cast<unsigned>(read.length), read.offset,
+               slot);
+  };
+  for (std::size_t slot = 0; slot < depth; ++slot) start(slot);
+
+  std::array<IoRing::Done, kCompletionsAtOnce> done;
+  while (ring->in_flight() > 0) {
+    std::size_t count = 0;
+    try {
+      count = ring->wait(done);
+    } catch (const IoError&) {  // the kernel is short of something that plain reads do not need
+      ring.reset();
+      return read_in_turn(file, plan, reads, out);
+    }
+    for (const IoRing::Done& one : std::span(done).first(count)) {
+      const ReadPlan::Read& read = reads[read_of[one.tag]];
+      const auto have = static_cast<std::size_t>(std::max(one.result, 0));
+      // What failed or came short is tried once more by a call that goes on, or says what is wrong.
+      file.read_at({buffer_of(one.tag), read.length}, read.needed, read.offset, have);
+      plan.copy_rows(read, buffer_of(one.tag), out);
+      if (next < reads.size()) start(one.tag);
+    }
+    check_interrupt();
+  }
+}
+
+}  // namespace
+
+DirectReader::DirectReader(std::shared_ptr<const DirectFile> file, const RowLayout& layout,
+                           std::uint64_t file_size)
+    : file_(std::move(file)), layout_(layout), file_size_(file_size) {
+  const IoRing probe(1);
+}
+
+GatherCounts DirectReader::gather(std::span<const std::int64_t> rows, std::byte* out) {
+  const ReadPlan plan(rows, layout_, file_size_, plan_options(*file_));
+  const auto reads = plan.reads();
+  // One part per thread: neighbouring reads stay together, and a ring is set up once.
+  const auto threads = static_cast<std::size_t>(num_threads());
+  const std::size_t grain = std::max((reads.size() + threads - 1) / threads, kFewestReads);
+  parallel_chunks(reads.size(), grain, [&](std::size_t begin, std::size_t end) {
+    read_part(*file_, plan, reads.subspan(begin, end - begin), out);
+  });
+  return plan.counts();
+}
+
+}  // namespace gz

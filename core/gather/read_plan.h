@@ -1,0 +1,59 @@
+// Which bytes of a file to read for some rows: few reads, in file order, nothing twice.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/gather/row_reader.h"
+
+namespace gz {
+
+struct PlanOptions {
+  // Reads start and end at multiples of it, a power of two. Devices read 4 kB inside whatever they
+  // are asked for.
+  std::uint64_t block = 4096;
+  std::uint64_t gap = 0;           // bytes that are rather read in vain than by another read
+  std::uint64_t most = 128 << 10;  // of one read; a multiple of `block`
+};
+
+class ReadPlan {
+ public:
+  struct Read {
+    std::uint64_t offset;
+    std::uint64_t length;  // whole blocks
+    std::uint64_t needed;  // of these, what the file has: less in its last block
+    std::size_t first;     // wanted rows first … last-1 lie in it, at least in part
+    std::size_t last;
+  };
+
+  // O(rows). `file_size` is at least the end of the last row.
+  ReadPlan(std::span<const std::int64_t> rows, const RowLayout& layout, std::uint64_t file_size,
+           const PlanOptions& options);
+
+  std::span<const Read> reads() const { return reads_; }
+  std::uint64_t largest() const { return largest_; }  // length of the longest read
+  GatherCounts counts() const;
+
+  // Copies what `read` holds of its rows, `bytes`, to their places in `out`. Different reads write
+  // to different places.
+  void copy_rows(const Read& read, const std::byte* bytes, std::byte* out) const;
+
+ private:
+  struct Wanted {
+    std::uint64_t row;
+    std::uint64_t position;  // in the caller's order
+  };
+
+  void add_run(std::uint64_t begin, std::uint64_t end, std::size_t first, std::size_t last,
+               std::uint64_t file_size, std::uint64_t most);
+
+  RowLayout layout_;
+  std::vector<Wanted> wanted_;  // in order of row
+  std::vector<Read> reads_;
+  std::uint64_t unique_rows_ = 0;
+  std::uint64_t largest_ = 0;
+};
+
+}  // namespace gz

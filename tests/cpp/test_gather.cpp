@@ -1,0 +1,48 @@
+#include <filesystem>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "core/base/direct_file.h"
+#include "core/base/error.h"
+#include "core/gather/direct_reader.h"
+#include "core/gather/gather.h"
+#include "core/gather/pread_reader.h"
+#include "tests/cpp/check.h"
+#include "tests/cpp/scratch_file.h"
+
+namespace gz {
+namespace {
+
+TEST(auto_maps_what_fits_with_room_to_spare) {
+  EXPECT(reader_for(49, 0, 100) == ReaderKind::kMmap);
+  EXPECT(reader_for(50, 0, 100) == ReaderKind::kDirect);
+  EXPECT(reader_for(1000, 900, 100) == ReaderKind::kMmap);
+  EXPECT(reader_for(1000, 899, 100) == ReaderKind::kDirect);
+  EXPECT(reader_for(1000, std::nullopt, 100) == ReaderKind::kDirect);
+}
+
+// A file that is cut behind the check of its size: the reader itself must see it.
+TEST(readers_name_the_end_of_a_file_that_shrank_under_them) {
+  const ScratchFile scratch(4096 * 1000);
+  const File file(scratch.path());
+  const auto direct = std::make_shared<const DirectFile>(file);
+  const RowLayout layout = {4096, 512, 999 * 8};
+  DirectReader ring_reader(direct, layout, file.size());
+  PreadReader pread_reader(direct, layout, file.size());
+  std::filesystem::resize_file(scratch.path(), 4096 * 500);
+  std::vector<std::int64_t> rows;
+  for (std::int64_t row = 0; row < 999 * 8; row += 16) rows.push_back(row);
+  std::vector<std::byte> out(rows.size() * 512);
+  for (RowReader* const reader : std::initializer_list<RowReader*>{&ring_reader, &pread_reader}) {
+    const std::string message = test::message_of([&] { reader->gather(rows, out.data()); });
+    EXPECT(message.find("file ends at byte ") == 0);
+    EXPECT(message.find(", expected 4096 more bytes there") != std::string::npos);
+  }
+  rows.resize(200);  // what is still there is still right
+  ring_reader.gather(rows, out.data());
+  EXPECT(out[199 * 512] == ScratchFile::byte_at(4096 + 199 * 16 * 512));
+}
+
+}  // namespace
+}  // namespace gz

@@ -1,0 +1,486 @@
+"""Gathered rows are those of the file, whichever reader brings them and whatever the system refuses."""
+
+import errno
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import files
+import graphzero as gz
+from cgroups import limited_to
+
+torch = pytest.importorskip("torch")
+
+READERS = ["mmap", "direct", "pread"]
+DTYPES = ["float64", "float32", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool"]
+ROW_SIZES = [1, 2, 12, 64, 100, 512, 4096, 5000, 300_000]
+
+
+def random_rows(num_rows, row_bytes, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (num_rows, row_bytes), dtype=np.uint8)
+
+
+def write_graphzero02(path, array):
+    """A file of the predecessor: its rows start at byte 32, and nothing pads its end."""
+    code = {"int32": 0, "int64": 1, "float32": 2, "float64": 3}[array.dtype.name]
+    header = b"GZDATA26" + struct.pack("<IiQQ", 0, code, *array.shape)
+    with open(path, "wb") as file:
+        file.write(header + array.tobytes())
+
+
+@pytest.fixture
+def threads():
+    yield gz.set_num_threads
+    gz.set_num_threads(0)
+
+
+@pytest.fixture
+def big_gd(tmp_path):
+    gz.write_features("big.gd", random_rows(20_000, 512))
+    return "big.gd"
+
+
+def run(code, *, env=None):
+    """Run some lines in a process of its own; their last line is JSON."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **(env or {})},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+# Gathers with each reader and prints the statistics of each; wrong rows end the process.
+COMPARE = """
+import json, numpy as np, graphzero as gz
+ids = np.random.default_rng(1).integers(0, 20_000, 3_000)
+stats = {}
+for reader in ("mmap", "direct", "pread"):
+    fs = gz.FeatureStore("big.gd")
+    assert np.array_equal(fs.gather(ids, reader=reader), fs.get_tensor()[ids]), reader
+    stats[reader] = fs.gather_stats()
+print(json.dumps(stats))
+"""
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("row_bytes", ROW_SIZES)
+def test_rows_of_any_size_are_those_of_the_file(tmp_path, threads, row_bytes, reader):
+    rows = random_rows(min(3_000, max(40, 3_000_000 // row_bytes)), row_bytes)
+    gz.write_features("x.gd", rows)
+    rng = np.random.default_rng(row_bytes)
+    shuffled = rng.permutation(len(rows))
+    fs = gz.FeatureStore("x.gd")
+    for count in (1, 2, 8):
+        threads(count)
+        for ids in ([], [0], [len(rows) - 1], [3, 3, 3, 0, 3], rng.integers(0, len(rows), 700), shuffled):
+            found = fs.gather(ids, reader=reader)
+            assert found.shape == (len(ids), row_bytes)
+            assert np.array_equal(found, rows[np.asarray(ids, np.int64)])
+    assert fs.gather_stats()["reader"] == reader
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_dtype_and_shape_is_gathered_as_stored(tmp_path, dtype, reader):
+    for shape in ((50,), (50, 3), (50, 2, 5), (50, 0)):
+        array = np.random.default_rng(0).integers(0, 2, shape).astype("float32" if dtype == "bfloat16" else dtype)
+        gz.write_features("x.gd", array, dtype=dtype)
+        fs = gz.FeatureStore("x.gd")
+        ids = [49, 0, 7, 7]
+        found = fs.gather(ids, reader=reader)
+        assert found.dtype == fs.get_tensor().dtype
+        assert np.array_equal(found, fs.get_tensor()[ids])
+        os.unlink("x.gd")
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("columns", [1, 3, 128, 1250])
+def test_graphzero02_rows_straddle_blocks_and_end_with_the_file(tmp_path, columns, reader):
+    array = np.random.default_rng(0).random((333, columns), dtype=np.float32)
+    write_graphzero02("old.gd", array)
+    fs = gz.FeatureStore("old.gd")
+    ids = np.append(np.random.default_rng(1).integers(0, 333, 100), [332, 0])
+    assert np.array_equal(fs.gather(ids, reader=reader), array[ids])
+
+
+def test_quantised_rows_are_the_int8_that_are_stored(tmp_path):
+    array = np.arange(-6, 6, dtype=np.int8).reshape(4, 3)
+    with open("q.gd", "wb") as file:
+        file.write(files.build(files.gd(array, scales=[1, 2, 3, 4])))
+    found = gz.FeatureStore("q.gd").gather([3, 1])
+    assert found.dtype == np.int8
+    assert np.array_equal(found, array[[3, 1]])
+
+
+@pytest.mark.parametrize("ids", [[2, 0], (2, 0), np.array([2, 0], np.uint8), torch.tensor([2, 0])])
+def test_ids_may_be_lists_arrays_and_tensors(tiny_gd, ids):
+    assert gz.FeatureStore(tiny_gd).gather(ids).tolist() == [[6, 7, 8], [0, 1, 2]]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_out_takes_the_rows_and_is_returned(tiny_gd, reader):
+    fs = gz.FeatureStore(tiny_gd)
+    array, tensor = np.zeros((2, 3), np.float32), torch.zeros(2, 3)
+    assert fs.gather([2, 0], array, reader=reader) is array
+    assert fs.gather([2, 0], out=tensor, reader=reader) is tensor
+    assert array.tolist() == tensor.tolist() == [[6, 7, 8], [0, 1, 2]]
+
+
+def test_out_may_be_a_part_of_a_larger_array(tiny_gd):
+    array = np.full((4, 3), -1, np.float32)
+    gz.FeatureStore(tiny_gd).gather([2, 0], out=array[1:3])
+    assert array.tolist() == [[-1] * 3, [6, 7, 8], [0, 1, 2], [-1] * 3]
+
+
+def test_bfloat16_goes_to_tensors_and_to_bits(tmp_path):
+    stored = torch.randn(6, 4).to(torch.bfloat16)
+    gz.write_features("b.gd", stored)
+    fs = gz.FeatureStore("b.gd")
+    tensor, bits = torch.empty(2, 4, dtype=torch.bfloat16), np.empty((2, 4), np.uint16)
+    assert torch.equal(fs.gather([5, 1], out=tensor), stored[[5, 1]])
+    assert np.array_equal(fs.gather([5, 1], out=bits), fs.get_tensor()[[5, 1]])
+    with pytest.raises(TypeError, match="out: expected uint16, found float32"):
+        fs.gather([5, 1], out=torch.empty(2, 4))
+
+
+@pytest.mark.parametrize(
+    ("out", "error", "message"),
+    [
+        (np.zeros((3, 3), np.float32), ValueError, r"out: expected shape \(2, 3\), found \(3, 3\)"),
+        (np.zeros(6, np.float32), ValueError, r"out: expected shape \(2, 3\), found \(6,\)"),
+        (np.zeros((2, 3)), TypeError, "out: expected float32, found float64; items are not converted"),
+        (np.zeros((2, 3), ">f4"), TypeError, "out: expected float32, found >f4"),
+        (np.zeros((3, 2), np.float32).T, ValueError, "out: expected a C-contiguous array"),
+        (np.zeros((2, 6), np.float32)[:, ::2], ValueError, "out: expected a C-contiguous array"),
+        (torch.zeros(3, 2).T, ValueError, "out: expected a C-contiguous array"),
+        (torch.zeros(2, 3, device="meta"), ValueError, "out: expected a tensor on the CPU, found one on meta"),
+        ([[0.0] * 3] * 2, TypeError, "out: expected a NumPy array or a torch tensor, found list"),
+    ],
+)
+def test_an_out_that_does_not_fit_is_told_why(tiny_gd, out, error, message):
+    with pytest.raises(error, match=message):
+        gz.FeatureStore(tiny_gd).gather([2, 0], out=out)
+
+
+def test_a_read_only_out_is_refused(tiny_gd):
+    out = np.zeros((2, 3), np.float32)
+    out.flags.writeable = False
+    with pytest.raises(ValueError, match="out: expected a writable array, found a read-only one"):
+        gz.FeatureStore(tiny_gd).gather([2, 0], out=out)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("wrong", [4, -1, 2**62])
+def test_an_id_that_is_no_row_is_named_with_its_position(tiny_gd, wrong, reader):
+    with pytest.raises(IndexError, match=rf"ids\[2\]: row {wrong} is not in .*tiny.gd, which has 4 rows"):
+        gz.FeatureStore(tiny_gd).gather([0, 1, wrong], reader=reader)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_large_call_is_made_in_parts(tmp_path, reader):
+    rows = random_rows(5_000, 3)
+    gz.write_features("x.gd", rows)
+    ids = np.random.default_rng(0).integers(0, 5_000, (1 << 20) + 1)
+    fs = gz.FeatureStore("x.gd")
+    assert np.array_equal(fs.gather(ids, reader=reader), rows[ids])
+    stats = fs.gather_stats()
+    assert stats["rows"] == len(ids)
+    assert stats["unique_rows"] == (0 if reader == "mmap" else 5_001)
+
+
+def test_ids_and_reader_are_checked(tiny_gd):
+    fs = gz.FeatureStore(tiny_gd)
+    with pytest.raises(TypeError, match="ids: expected integers, found float64"):
+        fs.gather([0.5])
+    with pytest.raises(ValueError, match="ids: expected one dimension"):
+        fs.gather([[0]])
+    with pytest.raises(ValueError, match="reader: expected 'auto', 'mmap', 'direct' or 'pread', found 'fast'"):
+        fs.gather([0], reader="fast")
+
+
+def test_a_result_that_cannot_fit_is_refused_first(tmp_path):
+    gz.write_features("x.gd", np.zeros((1, 1 << 20), np.uint8))
+    with pytest.raises(MemoryError, match=r"x.gd: gathering 100000000 rows of 1048576 bytes needs \d+ MB of memory"):
+        gz.FeatureStore("x.gd").gather(np.zeros(100_000_000, np.int64))
+
+
+def test_a_closed_store_gathers_no_more(tiny_gd):
+    fs = gz.FeatureStore(tiny_gd)
+    fs.gather([0])
+    fs.close()
+    for call in (lambda: fs.gather([0]), fs.gather_stats):
+        with pytest.raises(ValueError, match="this FeatureStore is closed"):
+            call()
+
+
+def test_statistics_count_what_the_device_was_asked_for(big_gd):
+    fs = gz.FeatureStore(big_gd)
+    assert fs.gather_stats() == {
+        "rows": 0,
+        "direct_rows": 0,
+        "unique_rows": 0,
+        "device_reads": 0,
+        "device_bytes": 0,
+        "read_amplification": None,
+        "reader": None,
+        "reason": None,
+    }
+    fs.gather([0, 1, 7, 7, 16, 100], reader="direct")  # eight rows to a block: blocks 0, 2 and 12
+    fs.gather([0, 8], reader="pread")  # blocks 0 and 1, side by side
+    fs.gather([5], reader="mmap")
+    stats = fs.gather_stats()
+    assert (stats["rows"], stats["direct_rows"], stats["unique_rows"]) == (9, 8, 7)
+    assert (stats["device_reads"], stats["device_bytes"]) == (4, 5 * 4096)
+    assert stats["read_amplification"] == 5 * 4096 / (7 * 512)
+    assert (stats["reader"], stats["reason"]) == ("mmap", "big.gd: mmap: asked for")
+
+
+def test_auto_maps_a_small_file_and_says_why(big_gd):
+    fs = gz.FeatureStore(big_gd)
+    fs.gather([1])
+    stats = fs.gather_stats()
+    assert stats["reader"] == "mmap"
+    assert stats["reason"].startswith("big.gd: mmap: 10.2 MB, ")
+    assert stats["reason"].endswith(" available")
+
+
+def test_auto_reads_a_file_larger_than_its_memory_from_the_device(tmp_path):
+    gz.write_features("big.gd", random_rows(1_000_000, 512))
+    os.system("sync")
+    descriptor = os.open("big.gd", os.O_RDONLY)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(descriptor)
+    code = """
+import json, numpy as np, graphzero as gz
+ids = np.random.default_rng(1).integers(0, 1_000_000, 3_000)
+fs = gz.FeatureStore("big.gd")
+rows = fs.gather(ids)
+assert np.array_equal(rows, fs.gather(ids, reader="mmap"))
+fs = gz.FeatureStore("big.gd")
+fs.gather(ids[:1])
+print(json.dumps(fs.gather_stats()))
+"""
+    done = subprocess.run(limited_to(400 << 20, [sys.executable, "-c", code]), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    stats = json.loads(done.stdout.splitlines()[-1])
+    assert stats["reader"] == "direct", stats["reason"]
+    assert stats["reason"].startswith("big.gd: direct: 512.0 MB, ")
+
+
+@pytest.mark.parametrize("reader", ["direct", "pread"])
+def test_a_file_in_memory_is_mapped_with_a_reason(reader):
+    path = f"/dev/shm/graphzero-test-{os.getpid()}.gd"
+    rows = random_rows(100, 100)
+    gz.write_features(path, rows)
+    try:
+        fs = gz.FeatureStore(path)
+        assert np.array_equal(fs.gather([99, 0, 5], reader=reader), rows[[99, 0, 5]])
+        stats = fs.gather_stats()
+        assert stats["reader"] == "mmap"
+        assert stats["reason"] == (
+            f"{path}: mmap: asked for; no {reader} reader: the file cannot be read past the page cache: "
+            "it lies in memory (tmpfs)"
+        )
+    finally:
+        os.unlink(path)
+
+
+def test_an_unlinked_file_is_still_the_one_that_is_read(big_gd):
+    fs = gz.FeatureStore(big_gd)
+    expected = np.array(fs.get_tensor()[[5, 19_999]])
+    os.unlink(big_gd)
+    gz.write_features(big_gd, np.zeros((20_000, 512), np.uint8))
+    for reader in READERS:
+        assert np.array_equal(fs.gather([5, 19_999], reader=reader), expected)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_file_that_shrank_is_an_error_that_names_it(big_gd, reader):
+    fs = gz.FeatureStore(big_gd)
+    fs.gather([1], reader=reader)
+    os.truncate(big_gd, 8192)
+    with pytest.raises(OSError, match="the file shrank .*: expected 10244096 bytes, found 8192.*'big.gd'"):
+        fs.gather([19_999], reader=reader)
+
+
+def test_many_threads_share_a_store(big_gd):
+    from concurrent.futures import ThreadPoolExecutor
+
+    fs = gz.FeatureStore(big_gd)
+    tensor = fs.get_tensor()
+
+    def task(i):
+        ids = np.random.default_rng(i).integers(0, 20_000, 500)
+        return np.array_equal(fs.gather(ids, reader=READERS[i % 3]), tensor[ids])
+
+    with ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(task, range(36)))
+    assert fs.gather_stats()["rows"] == 36 * 500
+
+
+def test_a_forked_child_gathers_with_the_stores_of_its_parent(big_gd):
+    stats = run("""
+    import json, os, numpy as np, graphzero as gz
+    fs = gz.FeatureStore("big.gd")
+    ids = np.arange(0, 20_000, 7)
+    for reader in ("mmap", "direct", "pread"): fs.gather(ids, reader=reader)
+    pid = os.fork()
+    if pid == 0:
+        right = all(np.array_equal(fs.gather(ids, reader=r), fs.get_tensor()[ids]) for r in ("mmap", "direct", "pread"))
+        os._exit(0 if right else 1)
+    print(json.dumps(os.waitpid(pid, 0)[1]))
+    """)
+    assert stats == 0
+
+
+DENY_RING = """
+import ctypes, struct
+libc = ctypes.CDLL(None, use_errno=True)
+# Load the number of the system call; {first} to {last} of io_uring fail with EPERM, all others pass.
+lines = [(0x20, 0, 0, 0), (0x35, 0, 2, {first}), (0x25, 1, 0, {last}), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+program = Program(len(lines), ctypes.addressof(code))
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(program)) == 0
+"""
+
+
+def test_without_leave_to_set_up_a_ring_threads_read(big_gd):
+    stats = run(DENY_RING.format(first=425, last=427) + COMPARE)["direct"]
+    assert stats["reader"] == "pread"
+    assert stats["reason"] == (
+        "big.gd: pread: asked for; no direct reader: io_uring cannot set up a ring: Operation not permitted"
+    )
+
+
+def test_a_ring_that_may_not_be_used_is_done_without(big_gd):
+    assert run(DENY_RING.format(first=426, last=426) + COMPARE)["direct"]["device_reads"] > 0
+
+
+def test_a_low_limit_on_locked_memory_is_no_obstacle(big_gd):
+    code = "import resource; resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))\n" + COMPARE
+    assert run(code)["direct"]["rows"] == 3_000
+
+
+def test_a_process_out_of_descriptors_does_without_rings(big_gd):
+    code = """
+    import json, os, resource, numpy as np, graphzero as gz
+    fs = gz.FeatureStore("big.gd")
+    ids = np.arange(0, 20_000, 7)
+    fs.gather(ids, reader="direct")
+    used = len(os.listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (used - 1, used - 1))
+    expected = fs.get_tensor()[ids]
+    print(json.dumps(bool(np.array_equal(fs.gather(ids, reader="direct"), expected))))
+    """
+    assert run(code) is True
+
+
+# Stands between us and the C library. FAULT=pread:OFFSET fails reads at that byte with EIO, FAULT=short gives less
+# than asked for and interrupts every third call, FAULT=enter:ERRNO:EVERY fails every so manieth io_uring_enter.
+SHIM = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static unsigned calls;
+
+ssize_t pread(int file, void* into, size_t size, off_t offset) {
+  static ssize_t (*real)(int, void*, size_t, off_t);
+  if (!real) real = dlsym(RTLD_NEXT, "pread");
+  const char* fault = getenv("FAULT");
+  long long at;
+  if (fault && sscanf(fault, "pread:%lld", &at) == 1 && offset == at) return errno = EIO, -1;
+  if (fault && strcmp(fault, "short") == 0 && size > 512) {
+    if (__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED) % 3 == 2) return errno = EINTR, -1;
+    size = size / 1024 * 512;
+  }
+  return real(file, into, size, offset);
+}
+
+long syscall(long number, ...) {
+  static long (*real)(long, ...);
+  if (!real) real = dlsym(RTLD_NEXT, "syscall");
+  va_list list;
+  va_start(list, number);
+  long a[6];
+  for (int i = 0; i < 6; ++i) a[i] = va_arg(list, long);
+  va_end(list);
+  const char* fault = getenv("FAULT");
+  int code, every;
+  if (number == 426 && fault && sscanf(fault, "enter:%d:%d", &code, &every) == 2 &&
+      __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED) % every == every - 1)
+    return errno = code, -1;
+  return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+"""
+
+
+@pytest.fixture
+def shim(tmp_path):
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("there is no C compiler to make the faults with")
+    (tmp_path / "shim.c").write_text(SHIM)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", "shim.so", "shim.c", "-ldl"], check=True)
+    return lambda fault: {"LD_PRELOAD": str(tmp_path / "shim.so"), "FAULT": fault}
+
+
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
+def test_a_device_error_names_file_and_byte(big_gd, shim):
+    message = run(
+        """
+    import json, graphzero as gz
+    fs = gz.FeatureStore("big.gd")
+    fs.gather([100], reader="pread")
+    try:
+        fs.gather(range(0, 20_000, 32), reader="pread")
+    except OSError as error:
+        print(json.dumps([error.errno, error.filename, str(error)]))
+    """,
+        env=shim(f"pread:{4096 * 401}"),
+    )
+    assert message == [
+        5,
+        "big.gd",
+        f"[Errno 5] cannot read 4096 bytes at byte {4096 * 401}: Input/output error: 'big.gd'",
+    ]
+
+
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
+def test_short_and_interrupted_reads_go_on(big_gd, shim):
+    assert run(COMPARE, env=shim("short"))["pread"]["reader"] == "pread"
+
+
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
+@pytest.mark.parametrize("every", [1, 2, 5])
+@pytest.mark.parametrize("code", [errno.EAGAIN, errno.EBUSY, errno.ENOMEM])
+def test_a_ring_that_is_refused_now_and_then_brings_the_same_rows(big_gd, shim, code, every):
+    assert run(COMPARE, env=shim(f"enter:{code}:{every}"))["direct"]["reader"] == "direct"
+
+
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
+def test_an_interrupted_wait_goes_on(big_gd, shim):
+    assert run(COMPARE, env=shim(f"enter:{errno.EINTR}:2"))["direct"]["reader"] == "direct"
