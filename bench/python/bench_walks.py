@@ -5,13 +5,11 @@ FOLDER holds walks.gl, or gets it: R-MAT, edge factor 16, out index, weights; wi
 RIVALS_PYTHON names a Python that has torch and the rivals, GRAPHZERO02_PYTHON one that has GraphZero 0.2.
 """
 
-import argparse
 import os
-import tempfile
 
 import numpy as np
 from clock import best_seconds
-from common import read_limits, report, run_rival, with_ratios
+from common import limit_conditions, read_limits, report, run_on_rmat, run_rival, with_ratios
 from rival_walks import LENGTH, P, Q
 from rmat import rmat_without_sinks
 
@@ -127,17 +125,10 @@ def main(folder, scratch, scale):
         "node2vec": f"p={P} q={Q}",
         "cache": "warm, by preload()",
         "load before": f"{load:.1f}",
-        "limit": ", ".join(f"{rate / 1e6:.0f} M reads/s on {threads}" for threads, rate in limits.items()),
-        "over 2 GiB": ", ".join(f"{rate / 1e6:.0f} M on {threads}" for threads, rate in read_limits(2 << 30).items()),
+        **limit_conditions(limits),
     }
     report("random walks", conditions, with_ratios(rows, limits, "steps"))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", nargs="?")
-    parser.add_argument("--scale", type=int, default=22)
-    parser.add_argument("--quick", action="store_const", dest="scale", const=16)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=".") as scratch:
-        main(given.folder or scratch, scratch, given.scale)
+    run_on_rmat(main, __doc__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import pathlib
@@ -110,6 +111,25 @@ def run_rival(variable: str, script: str, *arguments: object, threads: int) -> d
         return "not installed" if error.startswith("ModuleNotFoundError") else f"not run: {error[:80]}"
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+def limit_conditions(limits: dict[int, float]) -> dict[str, str]:
+    """Return the limit as a table's conditions, and beside it that over 2 GiB, where the TLB helps less."""
+    return {
+        "limit": ", ".join(f"{rate / 1e6:.0f} M reads/s on {threads}" for threads, rate in limits.items()),
+        "over 2 GiB": ", ".join(f"{rate / 1e6:.0f} M on {threads}" for threads, rate in read_limits(2 << 30).items()),
+    }
+
+
+def run_on_rmat(main: Callable[[str, str, int], None], description: str | None) -> None:
+    """Call ``main(folder of graphs, scratch folder, scale)`` as the command line says."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("--scale", type=int, default=22)
+    parser.add_argument("--quick", action="store_const", dest="scale", const=16)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=".") as scratch:
+        main(given.folder or scratch, scratch, given.scale)
 
 
 def with_ratios(rows: list[dict[str, Any]], limits: dict[int, float], unit: str) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ namespace gz {
 
 ExcludedEdges::ExcludedEdges(const Topology& graph, Direction direction, const EdgePairs& pairs,
                              bool reverse)
-    : sorted_(graph.layout().sorted && graph.index(direction).times.data() == nullptr) {
+    : sorted_(graph.in_order_of_neighbor()) {
   const std::size_t count = pairs.src.size();
   for (const std::size_t found : {pairs.dst.size(), pairs.edges ? pairs.edges->size() : count}) {
     if (found == count) continue;

@@ -33,7 +33,7 @@ void keep_one_per_pair(SampledEdges& sampled) {
 }
 
 EdgeId lowest_edge(const Topology& graph, Direction direction, NodeId node, NodeId neighbor) {
-  const bool sorted = graph.layout().sorted && graph.index(direction).times.data() == nullptr;
+  const bool sorted = graph.in_order_of_neighbor();
   return with_id_type(graph.layout().id_width, [&]<class Id>() -> EdgeId {
     const IndexReader<Id> reader(graph, direction);
     const EdgeRange list = reader.edges_of(node);

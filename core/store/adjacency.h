@@ -24,8 +24,7 @@ class EdgeLookup {
   // As many searches as run side by side, so that they wait for memory together.
   static constexpr std::size_t kGroup = 32;
 
-  explicit EdgeLookup(const Topology& graph)
-      : searchable_(graph.layout().sorted && !has_times(graph)) {
+  explicit EdgeLookup(const Topology& graph) : searchable_(graph.in_order_of_neighbor()) {
     if (graph.has(Direction::kOut)) out_.emplace(graph, Direction::kOut);
     if (graph.has(Direction::kIn)) in_.emplace(graph, Direction::kIn);
   }
@@ -73,11 +72,6 @@ class EdgeLookup {
       return false;
     }
   };
-
-  static bool has_times(const Topology& graph) {
-    const Direction stored = graph.has(Direction::kOut) ? Direction::kOut : Direction::kIn;
-    return graph.index(stored).times.data() != nullptr;
-  }
 
   Search begin_search(NodeId src, NodeId dst) const {
     const EdgeRange out = out_ ? out_->edges_of(src) : EdgeRange{};

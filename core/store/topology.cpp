@@ -58,6 +58,11 @@ bool Topology::has(Direction direction) const {
   return !layout_.directed || (direction == Direction::kOut ? out_.has_value() : in_.has_value());
 }
 
+bool Topology::in_order_of_neighbor() const {
+  const std::optional<GlIndex>& stored = layout_.out ? layout_.out : layout_.in;
+  return layout_.sorted && !stored->times;
+}
+
 const Index& Topology::index(Direction direction) const {
   if (!has(direction)) {
     const auto wanted = direction_name(direction);

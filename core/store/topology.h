@@ -57,6 +57,9 @@ class Topology {
   EdgeId num_edges() const { return static_cast<EdgeId>(layout_.num_edges); }
 
   bool has(Direction direction) const;
+  // Whether a list can be searched by neighbour: those with times are in order of time, those of
+  // GraphZero 0.2 in none.
+  bool in_order_of_neighbor() const;
   // Throws std::invalid_argument if the file does not store this index.
   const Index& index(Direction direction) const;
 

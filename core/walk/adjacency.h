@@ -14,10 +14,9 @@ namespace gz {
 template <class Id>
 class Adjacency {
  public:
-  Adjacency(const IndexReader<Id>& index, Direction direction)
+  explicit Adjacency(const IndexReader<Id>& index)
       : index_(index),
-        in_order_(index.graph().layout().sorted &&
-                  index.graph().index(direction).times.data() == nullptr),
+        in_order_(index.graph().in_order_of_neighbor()),
         symmetric_(!index.graph().layout().directed) {}
 
   bool in_order() const { return in_order_; }

@@ -34,7 +34,7 @@ class Node2vec {
 
   Node2vec(const Topology& graph, Direction direction, double p, double q)
       : proposal_(graph, direction),
-        adjacency_(proposal_.index(), direction),
+        adjacency_(proposal_.index()),
         return_bias_(1 / p),
         far_bias_(1 / q),
         bound_(std::max(1.0, far_bias_)),
