@@ -114,4 +114,9 @@ void DirectFile::read_at(std::span<std::byte> out, std::size_t needed, std::uint
   }
 }
 
+int DirectFile::read_some(std::span<std::byte> out, std::uint64_t offset) const noexcept {
+  const ssize_t count = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
+  return count < 0 ? -errno : static_cast<int>(count);
+}
+
 }  // namespace gz

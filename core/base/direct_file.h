@@ -32,6 +32,9 @@ class DirectFile {
   void read_at(std::span<std::byte> out, std::size_t needed, std::uint64_t offset,
                std::size_t have = 0) const;
 
+  // One read, as io_uring would do it: the bytes that arrived, or a negative errno.
+  int read_some(std::span<std::byte> out, std::uint64_t offset) const noexcept;
+
  private:
   std::string path_;
   std::uint64_t alignment_ = 0;

@@ -69,6 +69,17 @@ struct Job {
 // The job whose chunk this thread runs.
 thread_local Job* current_job = nullptr;
 
+// Set on threads of an engine.
+thread_local const std::atomic<bool>* engine_stop = nullptr;
+
+// Signals belong to the application's threads, except those a fault raises on the spot.
+void leave_signals_to_others() {
+  sigset_t signals;
+  sigfillset(&signals);
+  for (const int fault : {SIGBUS, SIGSEGV, SIGFPE, SIGILL}) sigdelset(&signals, fault);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
 // What a chunk gives up with when the caller's thread was interrupted.
 struct GivenUp : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
@@ -155,12 +166,7 @@ class Pool {
   }
 
   void serve() {
-    // Signals belong to the application's threads, except those a fault raises on the spot.
-    sigset_t signals;
-    sigfillset(&signals);
-    for (const int fault : {SIGBUS, SIGSEGV, SIGFPE, SIGILL}) sigdelset(&signals, fault);
-    pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-
+    leave_signals_to_others();
     is_pool_thread = true;
     std::unique_lock lock(mutex_);
     while (true) {
@@ -228,6 +234,10 @@ void check_interrupt() {
     if (current_job != nullptr && current_job->interrupted) throw GivenUp();
     return;
   }
+  if (engine_stop != nullptr) {
+    if (engine_stop->load(std::memory_order_relaxed)) throw Stopped();
+    return;
+  }
   const auto check = interrupt_check.load();
   if (check == nullptr) return;
   thread_local std::chrono::steady_clock::time_point checked;
@@ -247,9 +257,11 @@ void parallel_chunks(std::size_t count, std::size_t grain,
                      std::size_t threads) {
   if (count == 0) return;
   grain = std::max<std::size_t>(grain, 1);
-  if (current_job != nullptr || count <= grain) {
-    for (std::size_t begin = 0; begin < count; begin += grain)
+  if (current_job != nullptr || engine_stop != nullptr || count <= grain) {
+    for (std::size_t begin = 0; begin < count; begin += grain) {
+      if (engine_stop != nullptr) check_interrupt();
       body(begin, std::min(begin + grain, count));
+    }
     return;
   }
   auto job = std::make_shared<Job>();
@@ -259,6 +271,14 @@ void parallel_chunks(std::size_t count, std::size_t grain,
   job->num_chunks = (count - 1) / grain + 1;
   if (threads == 0) threads = static_cast<std::size_t>(num_threads());
   pool().run(job, std::min(threads, job->num_chunks) - 1);
+}
+
+std::thread engine_thread(const std::atomic<bool>& stop, std::function<void()> body) {
+  return std::thread([&stop, body = std::move(body)] {
+    leave_signals_to_others();
+    engine_stop = &stop;
+    body();
+  });
 }
 
 }  // namespace gz

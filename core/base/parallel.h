@@ -2,8 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <exception>
 #include <functional>
+#include <thread>
 
 namespace gz {
 
@@ -41,5 +44,15 @@ void parallel_for(std::size_t count, Body&& body) {
     for (std::size_t i = begin; i < end; ++i) body(i);
   });
 }
+
+// What check_interrupt() throws on an engine's thread that is to end.
+struct Stopped : std::exception {
+  const char* what() const noexcept override { return "stopped"; }
+};
+
+// A thread for an engine that runs beside its caller for long: signals go elsewhere, parallel calls
+// made on it run on it alone, and check_interrupt() throws Stopped once `stop` is set. `body` throws
+// nothing; `stop` outlives the thread. Throws std::system_error if there are no threads left.
+std::thread engine_thread(const std::atomic<bool>& stop, std::function<void()> body);
 
 }  // namespace gz

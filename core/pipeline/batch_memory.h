@@ -1,0 +1,44 @@
+// Memory that finished batches are handed out in, and that comes back when nobody looks at them.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/base/recycled_memory.h"
+
+namespace gz {
+
+// Fresh pages cost more than filling them does, so blocks are used again. Always held by a
+// shared_ptr: blocks that are out keep it alive. Any thread.
+class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
+ public:
+  using Block = std::shared_ptr<std::byte>;
+
+  ~BatchMemory();
+
+  Block take(std::size_t bytes);
+
+  std::size_t num_out() const;
+  std::size_t bytes() const;  // out and idle
+
+  // At most so many blocks wait for the next take().
+  void keep(std::size_t count);
+  // Called, on the thread that lets go and with no lock held, when a block has come back; also once
+  // or so after it has been replaced, so it owns what it uses. Empty: nobody wants to know.
+  void set_on_return(std::function<void()> on_return);
+
+ private:
+  void give_back(MemoryBlock block) noexcept;
+
+  mutable std::mutex mutex_;
+  std::vector<MemoryBlock> idle_;
+  std::size_t keep_ = 2;
+  std::size_t num_out_ = 0;
+  std::size_t bytes_ = 0;
+  std::function<void()> on_return_;
+};
+
+}  // namespace gz

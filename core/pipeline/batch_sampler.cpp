@@ -1,0 +1,190 @@
+#include "core/pipeline/batch_sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/parallel.h"
+
+namespace gz {
+namespace {
+
+void check_seeds(std::span<const NodeId> seeds, NodeId num_nodes, const char* name) {
+  constexpr std::size_t kGrain = 1 << 20;
+  parallel_chunks(seeds.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (seeds[i] < 0 || seeds[i] >= num_nodes) {
+        throw std::out_of_range(concat(name, "[", i, "]: node ", seeds[i],
+                                       " is not in the graph, which has ", num_nodes, " nodes"));
+      }
+    }
+  });
+}
+
+void check_times(std::size_t times, std::size_t seeds) {
+  if (times == 0 || times == seeds) return;
+  throw std::invalid_argument(
+      concat("seed_time: expected ", seeds, " times, one per seed, found ", times));
+}
+
+// The places of `nodes` in the sorted list of those that differ, which is returned.
+std::vector<NodeId> unique_nodes(const std::vector<NodeId>& nodes,
+                                 std::vector<std::int64_t>& places) {
+  std::vector<NodeId> sorted = nodes;
+  std::sort(sorted.begin(), sorted.end());
+  sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+  places.resize(nodes.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    places[i] = std::lower_bound(sorted.begin(), sorted.end(), nodes[i]) - sorted.begin();
+  return sorted;
+}
+
+}  // namespace
+
+BatchSampler::BatchSampler(SamplerOptions options) : options_(std::move(options)) {
+  if (options_.batch_size == 0)
+    throw std::invalid_argument("batch_size: expected at least 1, found 0");
+  if (const auto* const seeds = std::get_if<NodeSeeds>(&options_.seeds)) {
+    check_seeds(seeds->nodes, options_.num_nodes[seeds->type], "seeds");
+    check_times(seeds->times.size(), seeds->nodes.size());
+    return;
+  }
+  const auto& seeds = std::get<LinkSeeds>(options_.seeds);
+  if (seeds.src.size() != seeds.dst.size()) {
+    throw std::invalid_argument(concat("edges: expected as many destinations as sources, found ",
+                                       seeds.dst.size(), " for ", seeds.src.size()));
+  }
+  const Relation& relation = options_.relations[seeds.relation];
+  check_seeds(seeds.src, options_.num_nodes[relation.src_type], "edges[0]");
+  check_seeds(seeds.dst, options_.num_nodes[relation.dst_type], "edges[1]");
+  check_times(seeds.times.size(), seeds.src.size());
+  const bool whole = seeds.amount == std::floor(seeds.amount);
+  if (seeds.negatives != Negatives::kNone &&
+      (!(seeds.amount > 0) || (seeds.negatives == Negatives::kTriplet && !whole))) {
+    throw std::invalid_argument(
+        concat("negatives: expected an amount above 0, and a whole one for triplets, found ",
+               seeds.amount));
+  }
+}
+
+std::uint64_t BatchSampler::num_seeds() const {
+  if (const auto* const seeds = std::get_if<NodeSeeds>(&options_.seeds)) return seeds->nodes.size();
+  return std::get<LinkSeeds>(options_.seeds).src.size();
+}
+
+std::uint64_t BatchSampler::num_batches() const {
+  const std::uint64_t whole = num_seeds() / options_.batch_size;
+  const bool rest = num_seeds() % options_.batch_size != 0 && !options_.drop_last;
+  return whole + (rest ? 1 : 0);
+}
+
+EpochOrder BatchSampler::order(std::uint64_t epoch) const {
+  return EpochOrder(num_seeds(), options_.shuffle, options_.sampling.seed, epoch);
+}
+
+void BatchSampler::plant(const NodeSeeds& seeds, SampledBatch& batch, Planted& planted) const {
+  for (const std::int64_t id : batch.input_ids) {
+    const auto place = static_cast<std::size_t>(id);
+    planted.nodes[seeds.type].push_back(seeds.nodes[place]);
+    if (!seeds.times.empty()) planted.times[seeds.type].push_back(seeds.times[place]);
+  }
+}
+
+void BatchSampler::plant(const LinkSeeds& seeds, std::uint64_t epoch, std::uint64_t number,
+                         SampledBatch& batch, Planted& planted) const {
+  const Relation& relation = options_.relations[seeds.relation];
+  std::vector<NodeId> src, dst;
+  std::vector<std::int64_t> times;
+  for (const std::int64_t id : batch.input_ids) {
+    const auto place = static_cast<std::size_t>(id);
+    src.push_back(seeds.src[place]);
+    dst.push_back(seeds.dst[place]);
+    if (!seeds.times.empty()) times.push_back(seeds.times[place]);
+  }
+  if (seeds.exclude) {
+    planted.excluded_src = src;
+    planted.excluded_dst = dst;
+  }
+  const std::size_t count = src.size();
+  std::vector<std::int64_t> src_times = times, dst_times = times;
+  NegativeOptions negative = seeds.negative;
+  negative.seed = Key(options_.sampling.seed, Purpose::kNegatives).with(epoch).with(number).state();
+  if (seeds.negatives == Negatives::kBinary) {
+    const auto wanted = static_cast<std::uint64_t>(
+        std::ceil(static_cast<double>(count) * seeds.amount));
+    const NodePairs pairs = sample_negative_pairs(*relation.graph, wanted, negative);
+    src.insert(src.end(), pairs.src.begin(), pairs.src.end());
+    dst.insert(dst.end(), pairs.dst.begin(), pairs.dst.end());
+    for (std::size_t i = 0; !times.empty() && i < wanted; ++i) {
+      src_times.push_back(times[i % count]);
+      dst_times.push_back(times[i % count]);
+    }
+  } else if (seeds.negatives == Negatives::kTriplet) {
+    const auto amount = static_cast<std::uint64_t>(seeds.amount);
+    const auto drawn = sample_negatives(*relation.graph, src, amount, negative);
+    dst.insert(dst.end(), drawn.begin(), drawn.end());
+    for (std::size_t i = 0; !times.empty() && i < drawn.size(); ++i)
+      dst_times.push_back(times[i / amount]);
+  }
+
+  const bool one_type = relation.src_type == relation.dst_type;
+  std::vector<NodeId> both = src;
+  if (one_type) both.insert(both.end(), dst.begin(), dst.end());
+  if (options_.sampling.disjoint) {
+    // A tree for each end of each edge.
+    batch.src.resize(src.size());
+    batch.dst.resize(dst.size());
+    const std::size_t first_dst = one_type ? src.size() : 0;
+    for (std::size_t i = 0; i < src.size(); ++i) batch.src[i] = static_cast<std::int64_t>(i);
+    for (std::size_t i = 0; i < dst.size(); ++i)
+      batch.dst[i] = static_cast<std::int64_t>(first_dst + i);
+    planted.nodes[relation.src_type] = both;
+    planted.times[relation.src_type] = src_times;
+    auto& far_times = planted.times[relation.dst_type];
+    far_times.insert(far_times.end(), dst_times.begin(), dst_times.end());
+    if (!one_type) planted.nodes[relation.dst_type] = dst;
+    return;
+  }
+  planted.nodes[relation.src_type] = unique_nodes(both, batch.src);
+  if (one_type) {
+    batch.dst.assign(batch.src.begin() + static_cast<std::ptrdiff_t>(src.size()), batch.src.end());
+    batch.src.resize(src.size());
+  } else {
+    planted.nodes[relation.dst_type] = unique_nodes(dst, batch.dst);
+  }
+}
+
+SampledBatch BatchSampler::sample(const EpochOrder& order, std::uint64_t epoch,
+                                  std::uint64_t number) const {
+  SampledBatch batch;
+  const std::uint64_t begin = number * options_.batch_size;
+  const std::uint64_t end = std::min(begin + options_.batch_size, num_seeds());
+  for (std::uint64_t place = begin; place < end; ++place)
+    batch.input_ids.push_back(static_cast<std::int64_t>(order[place]));
+
+  Planted planted;
+  planted.nodes.resize(options_.num_nodes.size());
+  planted.times.resize(options_.num_nodes.size());
+  std::vector<Relation> relations = options_.relations;
+  if (const auto* const nodes = std::get_if<NodeSeeds>(&options_.seeds)) {
+    plant(*nodes, batch, planted);
+  } else {
+    const auto& links = std::get<LinkSeeds>(options_.seeds);
+    plant(links, epoch, number, batch, planted);
+    relations[links.relation].excluded = {planted.excluded_src, planted.excluded_dst, std::nullopt};
+  }
+  std::vector<TypeSeeds> seeds;
+  for (std::size_t type = 0; type < planted.nodes.size(); ++type) {
+    seeds.push_back({planted.nodes[type], planted.times[type], options_.node_times[type],
+                     options_.num_nodes[type]});
+  }
+  NeighborOptions sampling = options_.sampling;
+  sampling.epoch = epoch;
+  sampling.batch = number;
+  batch.hood = sample_neighbors(seeds, relations, sampling);
+  return batch;
+}
+
+}  // namespace gz

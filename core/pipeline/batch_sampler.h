@@ -1,0 +1,90 @@
+// Which seeds a batch has, and its neighbourhood: a function of epoch and number alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "core/base/types.h"
+#include "core/pipeline/epoch_order.h"
+#include "core/sample/negative.h"
+#include "core/sample/neighbor.h"
+
+namespace gz {
+
+// Nodes of one type to make batches of. What spans point to outlives the sampler.
+struct NodeSeeds {
+  std::size_t type = 0;
+  std::span<const NodeId> nodes;
+  std::span<const std::int64_t> times;  // beside the nodes; empty: not temporal
+};
+
+enum class Negatives : std::uint8_t {
+  kNone,
+  kBinary,   // pairs of nodes, drawn at both ends
+  kTriplet,  // destinations for each source
+};
+
+// Edges of one relation to make batches of.
+struct LinkSeeds {
+  std::size_t relation = 0;
+  std::span<const NodeId> src;
+  std::span<const NodeId> dst;
+  std::span<const std::int64_t> times;  // beside the edges; empty: not temporal
+  Negatives negatives = Negatives::kNone;
+  double amount = 1;         // of negatives for each edge; whole for triplets
+  NegativeOptions negative;  // the seed in it is not used
+  bool exclude = false;      // edges to be predicted are not sampled
+};
+
+struct SamplerOptions {
+  std::variant<NodeSeeds, LinkSeeds> seeds;
+  std::vector<NodeId> num_nodes;                           // by type
+  std::vector<std::span<const std::int64_t>> node_times;  // by type; empty: edges have the times
+  std::vector<Relation> relations;                         // nothing is excluded in them
+  NeighborOptions sampling;                                // epoch and batch in it are not used
+  std::uint64_t batch_size = 1;
+  bool shuffle = false;
+  bool drop_last = false;
+};
+
+struct SampledBatch {
+  Neighborhood hood;
+  std::vector<std::int64_t> input_ids;  // places among the seeds
+  // Of links: local ids of both ends, those of the edges first, then those of the negatives.
+  // Triplets have as many sources as edges.
+  std::vector<std::int64_t> src;
+  std::vector<std::int64_t> dst;
+};
+
+// Safe on many threads. Throws what sample_neighbors() and the negative samplers throw.
+class BatchSampler {
+ public:
+  // Throws std::out_of_range naming the first seed that is no node, std::invalid_argument.
+  explicit BatchSampler(SamplerOptions options);
+
+  const SamplerOptions& options() const { return options_; }
+  std::uint64_t num_seeds() const;
+  std::uint64_t num_batches() const;
+
+  EpochOrder order(std::uint64_t epoch) const;
+  SampledBatch sample(const EpochOrder& order, std::uint64_t epoch, std::uint64_t number) const;
+
+ private:
+  // Seeds of a batch, by type.
+  struct Planted {
+    std::vector<std::vector<NodeId>> nodes;
+    std::vector<std::vector<std::int64_t>> times;
+    std::vector<NodeId> excluded_src;
+    std::vector<NodeId> excluded_dst;
+  };
+
+  void plant(const NodeSeeds& seeds, SampledBatch& batch, Planted& planted) const;
+  void plant(const LinkSeeds& seeds, std::uint64_t epoch, std::uint64_t number, SampledBatch& batch,
+             Planted& planted) const;
+
+  SamplerOptions options_;
+};
+
+}  // namespace gz

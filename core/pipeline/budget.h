@@ -1,0 +1,31 @@
+// One number of bytes, divided among all that a pipeline holds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace gz {
+
+// What was measured and asked for.
+struct Needs {
+  std::uint64_t memory = 0;
+  std::optional<std::uint64_t> cache;  // asked for by the user
+  std::uint64_t sample_bytes = 0;      // ids of the largest batch, as they are handed out
+  std::uint64_t row_bytes = 0;         // its attributes, as they are handed out
+  std::uint64_t swept_bytes = 0;       // size of all rows that are read from the device
+  std::size_t threads = 1;
+};
+
+struct Budget {
+  std::uint64_t working = 0;     // of threads that sample, and of reads in flight
+  std::size_t num_outputs = 2;   // finished batches, and those being filled
+  std::uint64_t outputs = 0;     // bytes of these
+  std::uint64_t cache = 0;       // rows that stay
+  std::uint64_t window = 0;      // batches ahead: their samples and the rows read for them
+};
+
+// Throws std::invalid_argument that names the least memory that would do.
+Budget split_memory(const Needs& needs);
+
+}  // namespace gz

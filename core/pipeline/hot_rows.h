@@ -1,0 +1,23 @@
+// Which rows are worth keeping: those that batches are most likely to need.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/gather/row_cache.h"
+
+namespace gz {
+
+// Scores nodes by how often a batch is expected to need them. `appearances` is what the graph says
+// beforehand; `visits` are the nodes of `num_batches` batches, each once per batch. They are
+// weighed by how well the former predict the latter: if visits scatter around the appearances no
+// more than chance has it, the graph is believed (a gamma prior for Poisson counts, its shape by
+// the method of moments). The result takes the memory of `appearances`.
+std::vector<float> expected_visits(std::vector<std::uint32_t> appearances,
+                                   std::vector<std::int64_t> visits, std::size_t num_batches);
+
+// The `count` nodes of the highest scores; of equal ones the first.
+ChosenRows hottest(std::span<const float> scores, std::uint64_t count);
+
+}  // namespace gz

@@ -1,0 +1,264 @@
+#include "core/pipeline/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/base/machine.h"
+#include "core/base/parallel.h"
+#include "core/pipeline/hot_rows.h"
+#include "core/store/appearances.h"
+
+namespace gz {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Batches that are sampled to see what an epoch is like.
+constexpr std::uint64_t kLooks = 8;
+// More batches ahead than this make reads no larger.
+constexpr std::size_t kMostAhead = 256;
+// Batches ahead that cost nothing but the memory of their samples.
+constexpr std::size_t kMappedAhead = 8;
+// The next batch may be larger than all that were looked at.
+constexpr double kLarger = 1.15;
+
+std::uint64_t bytes_of(const Neighborhood& hood) {
+  std::uint64_t ids = 0;
+  for (const SampledNodes& type : hood.types) ids += type.nodes.size() + type.trees.size();
+  for (const SampledEdges& relation : hood.relations) ids += 3 * relation.edges.size();
+  return ids * sizeof(std::int64_t);
+}
+
+std::span<const std::int64_t> ids_of(const Neighborhood& hood, const Attribute& attribute) {
+  return attribute.of_edges ? hood.relations[attribute.of].edges.span()
+                            : hood.types[attribute.of].nodes.span();
+}
+
+void add(RunCounts& sum, const RunCounts& more) {
+  sum.batches += more.batches;
+  sum.rows += more.rows;
+  sum.mapped_rows += more.mapped_rows;
+  sum.cached_rows += more.cached_rows;
+  sum.unslotted_rows += more.unslotted_rows;
+  sum.sampling += more.sampling;
+  sum.assembling += more.assembling;
+  sum.waited += more.waited;
+  sum.sweep.rows += more.sweep.rows;
+  sum.sweep.row_bytes += more.sweep.row_bytes;
+  sum.sweep.reads += more.sweep.reads;
+  sum.sweep.bytes += more.sweep.bytes;
+  sum.sweep.shared += more.sweep.shared;
+  sum.sweep.waits += more.sweep.waits;
+  sum.sweep.in_flight += more.sweep.in_flight;
+  sum.sweep.busy += more.sweep.busy;
+}
+
+void check_rows(const Attribute& attribute, const SamplerOptions& options) {
+  const auto rows = attribute.features->num_rows();
+  const std::int64_t wanted = attribute.of_edges
+                                  ? options.relations[attribute.of].graph->num_input_edges()
+                                  : options.num_nodes[attribute.of];
+  if (rows >= wanted) return;
+  throw std::invalid_argument(concat(attribute.features->path(), ": expected a row for each of ",
+                                     wanted, attribute.of_edges ? " edges" : " nodes", ", found ",
+                                     rows, " rows"));
+}
+
+}  // namespace
+
+Pipeline::Pipeline(PipelineOptions options)
+    : options_(std::move(options)),
+      sampler_(options_.sampler),
+      threads_(options_.threads > 0 ? options_.threads : static_cast<std::size_t>(num_threads())),
+      process_(process_id()) {
+  for (const Attribute& attribute : options_.attributes) {
+    check_rows(attribute, sampler_.options());
+    sources_.emplace_back(*attribute.features, attribute.wanted, options_.reader);
+  }
+}
+
+Pipeline::~Pipeline() { stop(); }
+
+// The threads of a run did not come along into a forked child, and its locks may be taken for ever.
+void Pipeline::forget_parent() {
+  if (process_ == process_id()) return;
+  static_cast<void>(run_.release());
+  if (memory_) {
+    static_cast<void>(new std::shared_ptr<BatchMemory>(memory_));
+    memory_ = std::make_shared<BatchMemory>();
+    memory_->keep(budget_.num_outputs);
+    run_options_.memory = memory_;
+  }
+  process_ = process_id();
+}
+
+void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes,
+                           const std::vector<SampledBatch>& samples) {
+  RowSource& source = sources_[a];
+  const RowLayout& layout = source.layout();
+  const Attribute& attribute = options_.attributes[a];
+  if (bytes >= source.data_bytes() || source.features().is_reordered()) {
+    const std::uint64_t count = std::min(bytes / layout.row_bytes, layout.num_rows);
+    source.set_cache(std::make_unique<RowCache>(layout, count));
+    return;
+  }
+  // Which edges are hot the graph does not say.
+  if (attribute.of_edges) return;
+  const Direction direction = sampler_.options().sampling.direction;
+  std::vector<std::uint32_t> counts(layout.num_rows);
+  for (const Relation& relation : sampler_.options().relations) {
+    if (far_type(relation, direction) != attribute.of) continue;
+    const std::vector<std::uint32_t> more = appearances(*relation.graph, direction);
+    for (std::size_t i = 0; i < std::min(more.size(), counts.size()); ++i) counts[i] += more[i];
+  }
+  std::vector<std::int64_t> visits;
+  for (const SampledBatch& sample : samples) {
+    const auto ids = ids_of(sample.hood, attribute);
+    visits.insert(visits.end(), ids.begin(), ids.end());
+  }
+  const auto scores = expected_visits(std::move(counts), std::move(visits), samples.size());
+  const std::uint64_t marks = layout.num_rows / 4;  // what ChosenRows takes
+  const std::uint64_t count = bytes > marks ? (bytes - marks) / layout.row_bytes : 0;
+  source.set_cache(std::make_unique<RowCache>(layout, hottest(scores, count)));
+}
+
+void Pipeline::prepare() {
+  const auto begin = Clock::now();
+  std::vector<SampledBatch> samples;
+  const EpochOrder order = sampler_.order(0);
+  const std::uint64_t looks = std::min(kLooks, num_batches());
+  for (std::uint64_t i = 0; i < looks; ++i)
+    samples.push_back(sampler_.sample(order, 0, i * num_batches() / looks));
+
+  Needs needs;
+  needs.memory = options_.memory;
+  needs.cache = options_.cache;
+  needs.threads = threads_;
+  for (const SampledBatch& sample : samples) {
+    std::uint64_t rows = 0;
+    for (std::size_t a = 0; a < sources_.size(); ++a) {
+      rows += ids_of(sample.hood, options_.attributes[a]).size() * sources_[a].copy().out_bytes();
+    }
+    needs.row_bytes = std::max(needs.row_bytes, rows);
+    needs.sample_bytes = std::max(needs.sample_bytes, bytes_of(sample.hood));
+  }
+  const auto larger = [](std::uint64_t bytes) {
+    return static_cast<std::uint64_t>(static_cast<double>(bytes) * kLarger);
+  };
+  needs.row_bytes = larger(needs.row_bytes);
+  needs.sample_bytes = larger(needs.sample_bytes);
+  std::vector<std::size_t> swept;  // the smallest first
+  for (std::size_t a = 0; a < sources_.size(); ++a) {
+    if (sources_[a].is_mapped()) continue;
+    needs.swept_bytes += sources_[a].data_bytes();
+    swept.push_back(a);
+  }
+  budget_ = split_memory(needs);
+
+  // Small attributes such as labels are cached whole: a read brings one page, whatever the row's
+  // size. The others share what is left in proportion to theirs.
+  std::sort(swept.begin(), swept.end(), [&](std::size_t a, std::size_t b) {
+    return sources_[a].data_bytes() < sources_[b].data_bytes();
+  });
+  std::uint64_t left = budget_.cache, left_data = needs.swept_bytes;
+  for (const std::size_t a : swept) {
+    const std::uint64_t data = sources_[a].data_bytes();
+    const bool whole = data <= left / 4 || left >= left_data;
+    const auto share = whole ? data
+                             : static_cast<std::uint64_t>(static_cast<double>(left) *
+                                                          static_cast<double>(data) /
+                                                          static_cast<double>(left_data));
+    left_data -= data;
+    choose_rows(a, share, samples);
+    const RowCache* const cache = sources_[a].cache();
+    left -= std::min(left, cache != nullptr ? cache->bytes() : 0);
+  }
+
+  run_options_.misses_per_batch.assign(sources_.size(), 0);
+  double of_batch = static_cast<double>(needs.sample_bytes) / 2;
+  for (const std::size_t a : swept) {
+    std::size_t most = 0;
+    for (const SampledBatch& sample : samples) {
+      Misses misses;
+      const auto ids = ids_of(sample.hood, options_.attributes[a]);
+      most = std::max(most, sources_[a].find_misses(ids, misses).size());
+    }
+    run_options_.misses_per_batch[a] = static_cast<double>(most) * kLarger;
+    // 40 bytes go with a slot, 8 with a miss.
+    of_batch += run_options_.misses_per_batch[a] *
+                static_cast<double>(sources_[a].layout().row_bytes + 48);
+  }
+  const std::size_t fit =
+      of_batch > 0 ? static_cast<std::size_t>(static_cast<double>(budget_.window) / of_batch) : 1;
+  run_options_.most_ahead = std::clamp<std::size_t>(
+      std::min(fit, options_.ahead.value_or(swept.empty() ? kMappedAhead : kMostAhead)), 1,
+      kMostAhead);
+  samples.clear();
+  for (RowSource& source : sources_) source.prepare();
+
+  memory_ = std::make_shared<BatchMemory>();
+  memory_->keep(budget_.num_outputs);
+  run_options_.sampler = &sampler_;
+  run_options_.attributes = options_.attributes;
+  run_options_.sources = &sources_;
+  run_options_.sample_bytes = needs.sample_bytes / 2;
+  run_options_.memory = memory_;
+  run_options_.budget = budget_;
+  run_options_.threads = threads_;
+  prepared_ = true;
+  preparing_ += std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void Pipeline::start(std::uint64_t epoch, std::uint64_t first) {
+  stop();
+  if (!prepared_) prepare();
+  RunOptions options = run_options_;
+  options.epoch = epoch;
+  options.first = first;
+  run_ = std::make_unique<Run>(std::move(options));
+}
+
+std::optional<Batch> Pipeline::next() {
+  forget_parent();
+  if (!run_) return std::nullopt;
+  return run_->next();
+}
+
+void Pipeline::stop() {
+  forget_parent();
+  if (!run_) return;
+  add(past_, run_->counts());
+  run_.reset();
+}
+
+PipelineStats Pipeline::stats() const {
+  PipelineStats stats;
+  stats.counts = past_;
+  stats.budget = budget_;
+  stats.memory = options_.memory;
+  stats.threads = threads_;
+  stats.preparing = preparing_;
+  stats.most_ahead = run_options_.most_ahead;
+  if (run_ && process_ == process_id()) {
+    add(stats.counts, run_->counts());
+    stats.window_bytes = run_->window_bytes();
+    stats.sweep_bytes = run_->sweep_bytes();
+    stats.batches_ahead = run_->batches_ahead();
+  }
+  if (memory_) stats.output_bytes = memory_->bytes();
+  for (const RowSource& source : sources_) {
+    const RowCache* const cache = source.cache();
+    stats.sources.push_back({source.choice(), cache != nullptr ? cache->count() : 0,
+                             source.layout().num_rows});
+    if (cache == nullptr) continue;
+    stats.cache_bytes += cache->bytes();
+    stats.filling += cache->counts();
+  }
+  return stats;
+}
+
+}  // namespace gz

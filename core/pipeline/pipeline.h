@@ -1,0 +1,93 @@
+// Batches from disk: sampled, their rows fetched, in order, inside one memory budget.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/gather/reader_choice.h"
+#include "core/pipeline/batch.h"
+#include "core/pipeline/batch_sampler.h"
+#include "core/pipeline/budget.h"
+#include "core/pipeline/row_source.h"
+#include "core/pipeline/run.h"
+
+namespace gz {
+
+struct PipelineOptions {
+  SamplerOptions sampler;
+  std::vector<Attribute> attributes;
+  ReaderKind reader = ReaderKind::kAuto;
+  std::uint64_t memory = 0;            // for all that the pipeline holds
+  std::optional<std::uint64_t> cache;  // of it, for rows that stay; empty: what is left over
+  std::optional<std::size_t> ahead;    // batches; empty: as many as fit
+  std::size_t threads = 0;             // 0: num_threads()
+};
+
+struct PipelineStats {
+  RunCounts counts;
+  Budget budget;
+  std::uint64_t memory = 0;
+  std::size_t threads = 0;
+  std::size_t batches_ahead = 0;
+  std::size_t most_ahead = 0;
+  // Bytes held now.
+  std::uint64_t cache_bytes = 0;
+  std::uint64_t window_bytes = 0;
+  std::uint64_t sweep_bytes = 0;
+  std::uint64_t output_bytes = 0;
+  double preparing = 0;  // seconds before the first batch: choosing and filling caches
+  GatherCounts filling;  // of the caches
+  struct Source {
+    ReaderChoice choice;
+    std::uint64_t cached_rows = 0;
+    std::uint64_t num_rows = 0;
+  };
+  std::vector<Source> sources;  // by attribute
+};
+
+// Used by one thread at a time. The batches are the same for every reader, budget and number of
+// threads.
+class Pipeline {
+ public:
+  // Throws std::out_of_range, std::invalid_argument for seeds and options that make no sense, or an
+  // attribute that has fewer rows than there are nodes or edges.
+  explicit Pipeline(PipelineOptions options);
+  ~Pipeline();
+
+  std::uint64_t num_batches() const { return sampler_.num_batches(); }
+
+  // Begins an epoch at batch `first`; a run that is under way ends. The first time some batches are
+  // sampled to see how large they are, memory is divided and caches are filled. Throws
+  // std::invalid_argument if the memory is too little, IoError, MemoryShortage.
+  void start(std::uint64_t epoch, std::uint64_t first);
+  // The next batch; empty behind the last one, and without a start().
+  std::optional<Batch> next();
+  void stop();
+
+  PipelineStats stats() const;
+
+ private:
+  void forget_parent();
+  void prepare();
+  void choose_rows(std::size_t attribute, std::uint64_t bytes,
+                   const std::vector<SampledBatch>& samples);
+
+  PipelineOptions options_;
+  BatchSampler sampler_;
+  std::vector<RowSource> sources_;
+  std::size_t threads_;
+
+  bool prepared_ = false;
+  double preparing_ = 0;
+  Budget budget_;
+  RunOptions run_options_;
+  std::shared_ptr<BatchMemory> memory_;
+  std::unique_ptr<Run> run_;
+  RunCounts past_;  // of runs that are over
+  long process_;    // that run_ belongs to
+};
+
+}  // namespace gz

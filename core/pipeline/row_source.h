@@ -1,0 +1,68 @@
+// The rows of one attribute, wherever they are: in the cache, in a slot, in the page cache.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "core/base/types.h"
+#include "core/gather/reader_choice.h"
+#include "core/gather/row_cache.h"
+#include "core/gather/row_copy.h"
+#include "core/gather/sweep.h"
+#include "core/store/features.h"
+#include "core/store/warmth.h"
+
+namespace gz {
+
+// Rows of a batch that are neither mapped nor cached.
+struct Misses {
+  std::vector<std::uint32_t> places;  // in the batch, rising
+  std::vector<Sweep::Slot> slots;     // beside them
+};
+
+// Ids are a user's, rows those of the file. After prepare() safe on many threads.
+class RowSource {
+ public:
+  RowSource(const Features& features, std::optional<Dtype> wanted, ReaderKind reader);
+
+  const Features& features() const { return *features_; }
+  const RowLayout& layout() const { return layout_; }
+  const RowCopy& copy() const { return copy_; }
+  const ReaderChoice& choice() const { return chosen_.choice; }
+  bool is_mapped() const { return chosen_.file == nullptr; }
+  std::uint64_t data_bytes() const { return layout_.num_rows * layout_.row_bytes; }
+
+  const RowCache* cache() const { return cache_.get(); }
+  void set_cache(std::unique_ptr<RowCache> cache) { cache_ = std::move(cache); }
+
+  // Reads what is to be in memory before the first batch: the cache, or a mapped file that fits.
+  void prepare();
+
+  // What the sweep needs to know; `slots` is for the caller to set. Not for mapped files.
+  Sweep::Source for_sweep() const;
+
+  // Rows of `ids` that have to be read: their places go to `misses`, the rows are returned.
+  std::vector<std::int64_t> find_misses(std::span<const std::int64_t> ids, Misses& misses) const;
+
+  // Copies the rows of `ids`, which are those from place `first` of a batch on, to `out`. The slots
+  // of `misses` are those of `source` in `sweep`, and there.
+  void copy_rows(std::span<const std::int64_t> ids, std::size_t first, const Misses& misses,
+                 const Sweep* sweep, std::size_t source, std::byte* out);
+
+ private:
+  const std::byte* data() const { return features_->mapping()->data() + layout_.data_offset; }
+  void request(std::span<const std::int64_t> rows) const;
+
+  const Features* features_;
+  RowLayout layout_;
+  RowCopy copy_;
+  ChosenReader chosen_;
+  std::unique_ptr<RowCache> cache_;
+  Warmth warmth_;
+};
+
+}  // namespace gz

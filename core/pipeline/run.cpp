@@ -1,0 +1,368 @@
+#include "core/pipeline/run.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <system_error>
+#include <utility>
+
+#include "core/base/parallel.h"
+
+namespace gz {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kPollEvery = std::chrono::milliseconds(50);
+
+// A thread takes so much of a batch at a time: long enough that asking for the next costs nothing,
+// short enough that several threads end together.
+constexpr std::size_t kPieceBytes = 512 << 10;
+constexpr std::size_t kSample = ~std::size_t{0};  // the piece that is no attribute
+
+constexpr std::size_t kIdsAtOnce = 512;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+}  // namespace
+
+std::uint64_t Run::Packed::bytes() const {
+  std::uint64_t sum = 0;
+  for (const Nodes& type : types) sum += type.nodes.bytes() + type.trees.bytes();
+  for (const Edges& relation : relations)
+    sum += relation.near.bytes() + relation.far.bytes() + relation.edges.bytes();
+  return sum;
+}
+
+Run::Run(RunOptions options)
+    : options_(std::move(options)),
+      order_(options_.sampler->order(options_.epoch)),
+      num_batches_(options_.sampler->num_batches()),
+      bell_(std::make_shared<Bell>()),
+      next_number_(options_.first),
+      sample_bytes_(options_.sample_bytes) {
+  const auto ring = [bell = bell_] {
+    { const std::lock_guard lock(bell->mutex); }
+    bell->changed.notify_all();
+  };
+  std::vector<Sweep::Source> swept;
+  bool use_ring = true;
+  for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
+    const RowSource& source = (*options_.sources)[a];
+    sweep_source_.push_back(swept.size());
+    if (source.is_mapped()) continue;
+    use_ring = use_ring && source.choice().kind == ReaderKind::kDirect;
+    swept.push_back(source.for_sweep());
+    const double wanted = options_.misses_per_batch[a] * static_cast<double>(options_.most_ahead);
+    swept.back().slots = static_cast<std::size_t>(
+        std::min(wanted * 1.1 + 64, static_cast<double>(source.layout().num_rows)));
+  }
+  if (!swept.empty()) sweep_ = std::make_unique<Sweep>(std::move(swept), use_ring, ring);
+  options_.memory->set_on_return(ring);
+  try {
+    for (std::size_t i = 0; i < options_.threads; ++i)
+      threads_.push_back(engine_thread(stop_, [this] { work(); }));
+  } catch (const std::system_error&) {
+    if (threads_.empty()) throw;  // fewer than wanted will do
+  }
+}
+
+Run::~Run() {
+  options_.memory->set_on_return({});
+  {
+    const std::lock_guard lock(bell_->mutex);
+    stop_ = true;
+  }
+  bell_->changed.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Run::work() {
+  std::unique_lock lock(bell_->mutex);
+  while (!stop_) {
+    if (!work_once(lock)) bell_->changed.wait(lock);
+  }
+}
+
+// Does the most urgent thing there is to do. False if there is none.
+bool Run::work_once(std::unique_lock<std::mutex>& lock) {
+  Entry* assembled = nullptr;
+  for (const auto& entry : window_) {
+    if (entry->state == State::kAssembling && entry->next_piece < entry->pieces.size()) {
+      assembled = entry.get();
+      break;
+    }
+  }
+  const auto guard = [&](Entry& entry, auto&& body) {
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      body();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    if (error && !entry.error) entry.error = error;
+  };
+
+  if (assembled == nullptr) {
+    if (Entry* const entry = entry_to_assemble()) {
+      entry->state = State::kAssembling;
+      guard(*entry, [&] { begin(*entry); });
+      if (entry->error) entry->pieces.clear();
+      entry->pieces_left = entry->pieces.size();
+      if (entry->error) finish(*entry);
+      bell_->changed.notify_all();
+      return true;
+    }
+  } else {
+    const Piece piece = assembled->pieces[assembled->next_piece++];
+    const auto begin = Clock::now();
+    guard(*assembled, [&] { assemble(*assembled, piece); });
+    counts_.assembling += seconds_since(begin);
+    if (--assembled->pieces_left == 0) finish(*assembled);
+    return true;
+  }
+
+  if (can_sample()) {
+    window_.push_back(std::make_unique<Entry>());
+    Entry& entry = *window_.back();
+    entry.batch.number = next_number_++;
+    entry.bytes = sample_bytes_;
+    window_bytes_ += entry.bytes;
+    ++num_sampling_;
+    const auto begin = Clock::now();
+    guard(entry, [&] { sample(entry); });
+    counts_.sampling += seconds_since(begin);
+    --num_sampling_;
+    window_bytes_ -= entry.bytes;
+    entry.bytes = entry.packed.bytes();
+    window_bytes_ += entry.bytes;
+    sample_bytes_ = std::max(sample_bytes_, entry.bytes);
+    entry.state = State::kWaiting;
+    if (entry.error) finish(entry);
+    set_hurry();
+    bell_->changed.notify_all();
+    return true;
+  }
+  return false;
+}
+
+bool Run::can_sample() {
+  if (over_ || next_number_ >= num_batches_) return false;
+  if (window_.empty()) return true;
+  if (window_.size() >= options_.most_ahead + options_.budget.num_outputs) return false;
+  if (window_bytes_ + sample_bytes_ > options_.budget.window) return false;
+  // A batch whose rows find no room ahead would read them one batch at a time.
+  for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
+    if ((*options_.sources)[a].is_mapped()) continue;
+    const double wanted = options_.misses_per_batch[a] * static_cast<double>(num_sampling_ + 1);
+    if (static_cast<double>(sweep_->num_free(sweep_source_[a])) < wanted) return false;
+  }
+  return true;
+}
+
+// Batches are begun in order, when their rows are there and there is memory to put them in. If all
+// of that is with the taker, who wants yet another, it gets more.
+Run::Entry* Run::entry_to_assemble() {
+  std::size_t held = 0;
+  for (const auto& entry : window_) {
+    if (entry->state == State::kAssembling || entry->state == State::kDone) {
+      ++held;
+      continue;
+    }
+    if (entry->state != State::kWaiting) return nullptr;
+    try {
+      if (sweep_ && !sweep_->is_there(entry->due)) return nullptr;
+    } catch (...) {
+      entry->error = std::current_exception();
+      return entry.get();
+    }
+    const bool room = options_.memory->num_out() < options_.budget.num_outputs;
+    return room || (taker_waits_ && held == 0) ? entry.get() : nullptr;
+  }
+  return nullptr;
+}
+
+const PackedIds& Run::ids_of(const Entry& entry, std::size_t attribute) const {
+  const Attribute& wanted = options_.attributes[attribute];
+  return wanted.of_edges ? entry.packed.relations[wanted.of].edges
+                         : entry.packed.types[wanted.of].nodes;
+}
+
+void Run::sample(Entry& entry) {
+  SampledBatch sampled = options_.sampler->sample(order_, options_.epoch, entry.batch.number);
+  entry.misses.resize(options_.attributes.size());
+  for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
+    const Attribute& wanted = options_.attributes[a];
+    const RowSource& source = (*options_.sources)[a];
+    if (source.is_mapped()) continue;
+    const std::span<const std::int64_t> ids = wanted.of_edges
+                                                  ? sampled.hood.relations[wanted.of].edges.span()
+                                                  : sampled.hood.types[wanted.of].nodes.span();
+    Misses& misses = entry.misses[a];
+    const std::vector<std::int64_t> rows = source.find_misses(ids, misses);
+    misses.slots.resize(rows.size());
+    sweep_->reserve(sweep_source_[a], rows, misses.slots, entry.due);
+  }
+  for (SampledNodes& type : sampled.hood.types) {
+    entry.packed.types.push_back({PackedIds(type.nodes.span()), PackedIds(type.trees.span()),
+                                  std::move(type.per_hop)});
+  }
+  for (SampledEdges& relation : sampled.hood.relations) {
+    entry.packed.relations.push_back({PackedIds(relation.near.span()),
+                                      PackedIds(relation.far.span()),
+                                      PackedIds(relation.edges.span()),
+                                      std::move(relation.per_hop)});
+  }
+  sampled.hood = {};
+  entry.batch.sampled = std::move(sampled);
+}
+
+// Finds memory for all attributes of a batch, and cuts them into pieces.
+void Run::begin(Entry& entry) {
+  if (entry.error) return;
+  constexpr std::size_t kAlignment = 64;
+  std::vector<std::size_t> offsets;
+  std::size_t bytes = 0;
+  for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
+    offsets.push_back(bytes);
+    const std::size_t size = ids_of(entry, a).size() * (*options_.sources)[a].copy().out_bytes();
+    bytes += (size + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  const BatchMemory::Block memory = options_.memory->take(bytes);
+  std::vector<Piece> pieces = {{kSample, 0, 0}};
+  for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
+    const std::size_t count = ids_of(entry, a).size();
+    entry.batch.rows.push_back({memory.get() + offsets[a], count, memory});
+    const std::uint64_t size = (*options_.sources)[a].copy().out_bytes();
+    const std::size_t at_once =
+        std::max<std::size_t>(kPieceBytes / std::max<std::uint64_t>(size, 1), 64);
+    for (std::size_t first = 0; first < count; first += at_once)
+      pieces.push_back({a, first, std::min(at_once, count - first)});
+  }
+  entry.pieces = std::move(pieces);
+}
+
+void Run::assemble(Entry& entry, const Piece& piece) {
+  if (piece.attribute == kSample) {
+    Neighborhood& hood = entry.batch.sampled.hood;
+    for (Packed::Nodes& type : entry.packed.types)
+      hood.types.push_back({type.nodes.unpack(), type.trees.unpack(), std::move(type.per_hop)});
+    for (Packed::Edges& relation : entry.packed.relations) {
+      hood.relations.push_back({relation.near.unpack(), relation.far.unpack(),
+                                relation.edges.unpack(), std::move(relation.per_hop)});
+    }
+    return;
+  }
+  RowSource& source = (*options_.sources)[piece.attribute];
+  const PackedIds& ids = ids_of(entry, piece.attribute);
+  std::byte* const out = entry.batch.rows[piece.attribute].data;
+  std::array<std::int64_t, kIdsAtOnce> part;
+  for (std::size_t first = piece.first; first < piece.first + piece.count; first += kIdsAtOnce) {
+    const std::size_t count = std::min(kIdsAtOnce, piece.first + piece.count - first);
+    ids.unpack(first, std::span(part).first(count));
+    source.copy_rows(std::span(part).first(count), first, entry.misses[piece.attribute],
+                     sweep_.get(), sweep_source_[piece.attribute],
+                     out + first * source.copy().out_bytes());
+  }
+}
+
+// Gives back what a batch needed on its way. Holds the lock.
+void Run::finish(Entry& entry) {
+  for (std::size_t a = 0; a < entry.misses.size(); ++a) {
+    const RowSource& source = (*options_.sources)[a];
+    const auto& slots = entry.misses[a].slots;
+    const std::uint64_t rows = a < entry.batch.rows.size() ? entry.batch.rows[a].count : 0;
+    counts_.rows += rows;
+    if (source.is_mapped()) {
+      counts_.mapped_rows += rows;
+    } else {
+      counts_.cached_rows += rows - std::min<std::uint64_t>(slots.size(), rows);
+      counts_.unslotted_rows +=
+          static_cast<std::uint64_t>(std::count(slots.begin(), slots.end(), RowSlots::kNone));
+      // Rows of a batch that failed may still be on their way.
+      if (!entry.error) sweep_->release(sweep_source_[a], slots);
+    }
+  }
+  entry.misses.clear();
+  entry.packed = {};
+  window_bytes_ -= std::exchange(entry.bytes, 0);
+  entry.state = State::kDone;
+  set_hurry();
+  bell_->changed.notify_all();
+  bell_->ready.notify_all();
+}
+
+// The sweep goes on while as many batches wait for it as are ready: it is never late, and finds as
+// many rows on its way as it can.
+void Run::set_hurry() {
+  if (!sweep_) return;
+  std::size_t waiting = 0, ready = 0;
+  for (const auto& entry : window_) {
+    bool there = true;
+    try {
+      there = entry->state != State::kWaiting || sweep_->is_there(entry->due);
+    } catch (...) {  // told when the batch is assembled
+    }
+    if (entry->state != State::kSampling) ++(there ? ready : waiting);
+  }
+  sweep_->set_hurry(waiting >= ready);
+}
+
+std::optional<Batch> Run::next() {
+  const auto begin = Clock::now();
+  std::unique_lock lock(bell_->mutex);
+  taker_waits_ = true;
+  bell_->changed.notify_all();
+  while (window_.empty() ? !over_ && next_number_ < num_batches_
+                         : window_.front()->state != State::kDone) {
+    if (bell_->ready.wait_for(lock, kPollEvery) == std::cv_status::timeout) {
+      lock.unlock();
+      try {
+        check_interrupt();
+      } catch (...) {
+        lock.lock();
+        taker_waits_ = false;
+        throw;
+      }
+      lock.lock();
+    }
+  }
+  taker_waits_ = false;
+  counts_.waited += seconds_since(begin);
+  if (over_ || window_.empty()) return std::nullopt;
+  const std::unique_ptr<Entry> entry = std::move(window_.front());
+  window_.pop_front();
+  set_hurry();
+  bell_->changed.notify_all();
+  if (entry->error) {
+    over_ = true;
+    std::rethrow_exception(entry->error);
+  }
+  ++counts_.batches;
+  return std::move(entry->batch);
+}
+
+RunCounts Run::counts() const {
+  const std::lock_guard lock(bell_->mutex);
+  RunCounts counts = counts_;
+  if (sweep_) counts.sweep = sweep_->counts();
+  return counts;
+}
+
+std::uint64_t Run::window_bytes() const {
+  const std::lock_guard lock(bell_->mutex);
+  return window_bytes_;
+}
+
+std::uint64_t Run::sweep_bytes() const { return sweep_ ? sweep_->memory_bytes() : 0; }
+
+std::size_t Run::batches_ahead() const {
+  const std::lock_guard lock(bell_->mutex);
+  return window_.size();
+}
+
+}  // namespace gz

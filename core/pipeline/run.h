@@ -1,0 +1,145 @@
+// One pass over an epoch: threads that sample, read and assemble ahead of whoever takes the batches.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "core/gather/sweep.h"
+#include "core/pipeline/batch.h"
+#include "core/pipeline/batch_sampler.h"
+#include "core/pipeline/budget.h"
+#include "core/pipeline/packed_ids.h"
+#include "core/pipeline/row_source.h"
+
+namespace gz {
+
+// Sums over runs. Seconds of threads are of all threads together.
+struct RunCounts {
+  std::uint64_t batches = 0;  // handed out
+  std::uint64_t rows = 0;
+  std::uint64_t mapped_rows = 0;  // of these, through the page cache
+  std::uint64_t cached_rows = 0;
+  std::uint64_t unslotted_rows = 0;  // that found no room ahead and were read when needed
+  double sampling = 0;
+  double assembling = 0;
+  double waited = 0;  // the one who takes batches, for the next
+  Sweep::Counts sweep;
+};
+
+struct RunOptions {
+  const BatchSampler* sampler = nullptr;
+  std::vector<Attribute> attributes;
+  std::vector<RowSource>* sources = nullptr;  // by attribute
+  std::vector<double> misses_per_batch;       // by attribute: what to expect
+  std::uint64_t sample_bytes = 0;             // of a batch that waits: what to expect
+  std::shared_ptr<BatchMemory> memory;
+  Budget budget;
+  std::size_t most_ahead = 0;  // batches
+  std::size_t threads = 1;
+  std::uint64_t epoch = 0;
+  std::uint64_t first = 0;  // batch to begin with
+};
+
+class Run {
+ public:
+  explicit Run(RunOptions options);
+  // Stops at once, whatever is under way.
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  // The batches in order; empty behind the last one. Waits, and lets Ctrl-C through. Throws what
+  // went wrong with the batch whose turn it is; after that there are no more.
+  std::optional<Batch> next();
+
+  RunCounts counts() const;
+  std::uint64_t window_bytes() const;  // samples that wait
+  std::uint64_t sweep_bytes() const;   // slots and reads
+  std::size_t batches_ahead() const;
+
+ private:
+  struct Packed {
+    struct Nodes {
+      PackedIds nodes;
+      PackedIds trees;
+      std::vector<std::int64_t> per_hop;
+    };
+    struct Edges {
+      PackedIds near;
+      PackedIds far;
+      PackedIds edges;
+      std::vector<std::int64_t> per_hop;
+    };
+    std::vector<Nodes> types;
+    std::vector<Edges> relations;
+
+    std::uint64_t bytes() const;
+  };
+  enum class State { kSampling, kWaiting, kAssembling, kDone };
+  // Rows `first` … of one attribute; the piece of no attribute is the sample itself.
+  struct Piece {
+    std::size_t attribute;
+    std::size_t first;
+    std::size_t count;
+  };
+  // A batch on its way.
+  struct Entry {
+    State state = State::kSampling;
+    Packed packed;
+    std::vector<Misses> misses;  // by attribute
+    std::uint64_t due = 0;       // when the sweep has read them
+    std::uint64_t bytes = 0;     // counted in the window
+    Batch batch;
+    std::vector<Piece> pieces;
+    std::size_t next_piece = 0;
+    std::size_t pieces_left = 0;
+    std::exception_ptr error;
+  };
+  // Outlives the run in those who tell it something.
+  struct Bell {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::condition_variable ready;
+  };
+
+  void work();
+  bool work_once(std::unique_lock<std::mutex>& lock);
+  bool can_sample();
+  Entry* entry_to_assemble();
+  void sample(Entry& entry);
+  void begin(Entry& entry);
+  void assemble(Entry& entry, const Piece& piece);
+  void finish(Entry& entry);
+  const PackedIds& ids_of(const Entry& entry, std::size_t attribute) const;
+  void set_hurry();
+
+  RunOptions options_;
+  EpochOrder order_;
+  std::uint64_t num_batches_;
+  std::vector<std::size_t> sweep_source_;  // by attribute; of no use for mapped ones
+
+  std::shared_ptr<Bell> bell_;
+  std::deque<std::unique_ptr<Entry>> window_;  // the front is next to be handed out
+  std::uint64_t next_number_;
+  std::uint64_t window_bytes_ = 0;
+  std::uint64_t sample_bytes_;
+  std::size_t num_sampling_ = 0;
+  bool taker_waits_ = false;
+  bool over_ = false;
+  RunCounts counts_;
+
+  std::atomic<bool> stop_{false};
+  std::unique_ptr<Sweep> sweep_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace gz
