@@ -34,6 +34,7 @@ void bind_gather(nb::module_& m) {
       .def_ro("device_bytes", &GatherCounts::device_bytes);
   nb::class_<ReaderChoice>(m, "ReaderChoice")
       .def_ro("kind", &ReaderChoice::kind)
+      .def_ro("read_gap", &ReaderChoice::read_gap)
       .def_prop_ro("reason", [](const ReaderChoice& choice) {
         return nb::bytes(choice.reason.data(), choice.reason.size());
       });

@@ -104,15 +104,19 @@ void AtomicFile::resize(std::uint64_t size) {
 
 void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) throw_errno(path_, "sync");
-  if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_errno(path_, "rename into place");
-  ::close(descriptor_);
-  descriptor_ = -1;
+  commit_unsynced();
   // The rename itself must survive a power cut too; a folder that cannot be synced is no error.
   const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
     ::fsync(folder);
     ::close(folder);
   }
+}
+
+void AtomicFile::commit_unsynced() {
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) throw_errno(path_, "rename into place");
+  ::close(descriptor_);
+  descriptor_ = -1;
 }
 
 }  // namespace gz

@@ -30,6 +30,9 @@ class AtomicFile {
   // Makes the file `size` bytes long; bytes never written read as zero.
   void resize(std::uint64_t size);
   void commit();
+  // Does not wait for the device, so that a power cut may leave a file of no bytes: for what can be
+  // made again.
+  void commit_unsynced();
 
  private:
   std::string path_;

@@ -78,6 +78,10 @@ DirectFile::DirectFile(const File& file) : path_(file.path()) {
   descriptor_ = open_again(file);
   if (descriptor_ < 0) throw_errno(path_, "open it past the page cache");
   try {
+    struct stat status = {};
+    if (::fstat(descriptor_, &status) != 0) throw_errno(path_, "look at");
+    device_ = status.st_dev;
+    has_holes_ = status.st_blocks * 512 < status.st_size;
     const DirectMemory block(alignment_, alignment_);
     read_at({block.data(), alignment_}, std::min(file.size(), alignment_), 0);
   } catch (...) {

@@ -25,6 +25,10 @@ class DirectFile {
 
   int descriptor() const { return descriptor_; }
   std::uint64_t alignment() const { return alignment_; }
+  // Equal for files of one file system.
+  std::uint64_t device() const { return device_; }
+  // Whether parts of the file were never written: to read those costs the device nothing.
+  bool has_holes() const { return has_holes_; }
 
   // Blocks until the first `needed` bytes of `out` are those from `offset` on, `have` of which are
   // there already. `out` is whole blocks; the file may end inside the last one, behind `needed`.
@@ -38,6 +42,8 @@ class DirectFile {
  private:
   std::string path_;
   std::uint64_t alignment_ = 0;
+  std::uint64_t device_ = 0;
+  bool has_holes_ = false;
   int descriptor_ = -1;
 };
 

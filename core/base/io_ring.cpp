@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,9 +20,9 @@ namespace {
 
 constexpr const char* kName = "io_uring";
 
-// Since Linux 5.19 and 6.0; older headers do not have the names.
-constexpr unsigned kCooperative = 1u << 8;
+// Since Linux 6.0 and 6.1; older headers do not have the names.
 constexpr unsigned kSingleIssuer = 1u << 12;
+constexpr unsigned kDeferred = 1u << 13;
 
 int setup(unsigned entries, io_uring_params& params) {
   return static_cast<int>(::syscall(__NR_io_uring_setup, entries, &params));
@@ -30,6 +31,10 @@ int setup(unsigned entries, io_uring_params& params) {
 long enter(int descriptor, unsigned to_submit, unsigned wanted) {
   return ::syscall(__NR_io_uring_enter, descriptor, to_submit, wanted,
                    wanted > 0 ? IORING_ENTER_GETEVENTS : 0u, nullptr, 0);
+}
+
+bool register_with(int descriptor, unsigned what, const void* argument) {
+  return ::syscall(__NR_io_uring_register, descriptor, what, argument, 1) == 0;
 }
 
 // Memory that the kernel writes to and reads from.
@@ -42,8 +47,8 @@ void store_release(unsigned* at, unsigned value) {
 
 IoRing::IoRing(unsigned entries) {
   io_uring_params params{};
-  // Completions are handled when this thread asks for them, not by interrupting it.
-  params.flags = kCooperative | kSingleIssuer;
+  // Completions are handled when this thread waits for them, many at once, and never interrupt it.
+  params.flags = kSingleIssuer | kDeferred;
   descriptor_ = setup(entries, params);
   if (descriptor_ < 0 && errno == EINVAL) {
     params = {};
@@ -92,10 +97,9 @@ void IoRing::drain() noexcept {
   std::array<Done, 16> done;
   while (in_flight_ > 0) {
     if (take(done) > 0) continue;
-    // Unlike enter() it cannot be refused; work that the kernel left to this thread is done on the
-    // way out of it.
-    pollfd ready = {descriptor_, POLLIN, 0};
-    ::poll(&ready, 1, 100);
+    // Completions appear only while this thread waits for them. A kernel that is short of something
+    // is asked again a millisecond later.
+    if (enter(descriptor_, 0, 1) < 0 && errno != EINTR) ::poll(nullptr, 0, 1);
   }
 }
 
@@ -105,14 +109,30 @@ void IoRing::unmap() noexcept {
   ::close(descriptor_);
 }
 
+void IoRing::register_memory(std::span<std::byte> memory) {
+  const iovec range = {memory.data(), memory.size()};
+  if (register_with(descriptor_, IORING_REGISTER_BUFFERS, &range)) registered_memory_ = memory;
+}
+
+void IoRing::register_file(int descriptor) {
+  if (register_with(descriptor_, IORING_REGISTER_FILES, &descriptor)) registered_file_ = descriptor;
+}
+
 void IoRing::read(int descriptor, std::byte* into, unsigned length, std::uint64_t offset,
                   std::uint64_t tag) {
   const unsigned tail = *sq_tail_;
   const unsigned slot = tail & sq_mask_;
   auto& entry = static_cast<io_uring_sqe*>(slots_)[slot];
   entry = {};
-  entry.opcode = IORING_OP_READ;
+  const auto place = reinterpret_cast<std::uintptr_t>(into);
+  const auto first = reinterpret_cast<std::uintptr_t>(registered_memory_.data());
+  const bool known = place >= first && place - first + length <= registered_memory_.size();
+  entry.opcode = known ? IORING_OP_READ_FIXED : IORING_OP_READ;
   entry.fd = descriptor;
+  if (descriptor == registered_file_ && descriptor >= 0) {
+    entry.fd = 0;  // its place among the registered files, of which it is the only one
+    entry.flags = IOSQE_FIXED_FILE;
+  }
   entry.addr = reinterpret_cast<std::uint64_t>(into);
   entry.len = length;
   entry.off = offset;
@@ -123,7 +143,7 @@ void IoRing::read(int descriptor, std::byte* into, unsigned length, std::uint64_
   ++in_flight_;
 }
 
-bool IoRing::has_completed() const { return load_acquire(cq_tail_) != *cq_head_; }
+std::size_t IoRing::completed() const { return load_acquire(cq_tail_) - *cq_head_; }
 
 std::size_t IoRing::take(std::span<Done> done) {
   const unsigned tail = load_acquire(cq_tail_);
@@ -138,13 +158,15 @@ std::size_t IoRing::take(std::span<Done> done) {
   return taken;
 }
 
-std::size_t IoRing::wait(std::span<Done> done) {
+std::size_t IoRing::wait(std::span<Done> done, std::size_t at_least) {
+  auto wanted =
+      static_cast<unsigned>(std::min<std::size_t>(std::max<std::size_t>(at_least, 1), in_flight_));
   bool full = false;  // the kernel wants completions to be taken before it accepts more
   while (in_flight_ > 0) {
-    const bool completed = has_completed();
+    const bool enough = completed() >= wanted;
     const unsigned to_submit = full ? 0 : queued_;
-    if (completed && to_submit == 0) break;
-    const long submitted = enter(descriptor_, to_submit, completed ? 0 : 1);
+    if (enough && to_submit == 0) break;
+    const long submitted = enter(descriptor_, to_submit, enough ? 0 : wanted);
     if (submitted > 0) {
       queued_ -= static_cast<unsigned>(submitted);
     } else if (submitted < 0 && errno != EINTR) {
@@ -152,6 +174,7 @@ std::size_t IoRing::wait(std::span<Done> done) {
       if ((errno != EAGAIN && errno != EBUSY) || full || in_flight_ == queued_)
         throw_errno(kName, "submit reads");
       full = true;
+      wanted = 1;
     }
   }
   return take(done);

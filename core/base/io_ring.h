@@ -22,6 +22,12 @@ class IoRing {
   // Reads that were queued and whose completion was not taken yet.
   unsigned in_flight() const { return in_flight_; }
 
+  // Both spare the kernel work at every read: it knows the pages of `memory`, and holds the file.
+  // Called once each, before the first read. Where the kernel refuses (RLIMIT_MEMLOCK), reads are
+  // as they would be without. `memory` and the file must outlive the ring.
+  void register_memory(std::span<std::byte> memory);
+  void register_file(int descriptor);
+
   // Queues a read of `length` bytes; `into` must live until it has completed. Needs
   // in_flight() < entries().
   void read(int descriptor, std::byte* into, unsigned length, std::uint64_t offset,
@@ -32,21 +38,25 @@ class IoRing {
     int result;  // bytes read, or a negative errno
   };
 
-  // Submits what is queued, waits until a read has completed and takes as many completions as there
-  // are, `done.size()` at most. Returns their number: 0 only if nothing is in flight. An
-  // interrupted wait goes on. Throws IoError if the kernel refuses.
-  std::size_t wait(std::span<Done> done);
+  // Submits what is queued, waits until `at_least` reads have completed, or all that are in flight
+  // if they are fewer, and takes as many completions as there are, `done.size()` at most. Returns
+  // their number: 0 only if nothing is in flight. A wait for many costs less than many waits. It
+  // returns early if the kernel takes no more reads for now; an interrupted one goes on. Throws
+  // IoError if the kernel refuses.
+  std::size_t wait(std::span<Done> done, std::size_t at_least = 1);
 
  private:
-  bool has_completed() const;
+  std::size_t completed() const;
   std::size_t take(std::span<Done> done);
   void drain() noexcept;
   void unmap() noexcept;
 
   int descriptor_ = -1;
   unsigned entries_ = 0;
-  unsigned queued_ = 0;         // not submitted yet
-  unsigned in_flight_ = 0;      // these included
+  unsigned queued_ = 0;     // not submitted yet
+  unsigned in_flight_ = 0;  // these included
+  std::span<std::byte> registered_memory_;
+  int registered_file_ = -1;
   std::byte* rings_ = nullptr;  // submission and completion ring share a mapping
   std::size_t rings_size_ = 0;
   void* slots_ = nullptr;

@@ -9,15 +9,23 @@
 #include "core/base/io_ring.h"
 #include "core/base/parallel.h"
 #include "core/gather/pread_reader.h"
-#include "core/gather/read_plan.h"
 
 namespace gz {
 namespace {
 
-constexpr std::size_t kQueueDepth = 128;      // reads in flight, per thread
-constexpr std::size_t kMostMemory = 8 << 20;  // of the buffers of one thread
-constexpr std::size_t kFewestReads = 32;      // worth a ring of their own
-constexpr std::size_t kCompletionsAtOnce = 32;
+// One thread with so many reads in flight reached the limit of a device of 250,000 reads a second
+// with half a core (docs/design/gather.md); four cores may sit before one of twice as many.
+constexpr std::size_t kQueueDepth = 256;
+constexpr std::size_t kThreadsPerRing = 4;
+constexpr std::size_t kMostMemory = 16 << 20;  // of the buffers of one ring
+constexpr std::size_t kFewestReads = 32;       // worth a ring of their own
+
+// A wait costs as much as a read, so it is for many completions, but not for so many that the queue
+// runs dry.
+constexpr std::size_t kCompletionsAtOnce = 64;
+std::size_t worth_waking_for(std::size_t in_flight) {
+  return std::min<std::size_t>(32, in_flight / 4);
+}
 
 // A thread that gets no ring, for want of memory or descriptors, does without.
 void make_ring(std::optional<IoRing>& ring, std::size_t entries) {
@@ -36,7 +44,9 @@ void read_part(const DirectFile& file, const ReadPlan& plan, std::span<const Rea
   const DirectMemory memory(depth * room, file.alignment());
   std::optional<IoRing> ring;  // behind the memory: it goes first, and waits for what is in flight
   make_ring(ring, depth);
-  if (!ring) return read_in_turn(file, plan, reads, out);
+  if (!ring) return read_by_threads(file, plan, reads, out);
+  ring->register_memory({memory.data(), depth * room});
+  ring->register_file(file.descriptor());
 
   std::vector<std::size_t> read_of(depth);  // by slot of the memory
   std::size_t next = 0;
@@ -53,10 +63,10 @@ void read_part(const DirectFile& file, const ReadPlan& plan, std::span<const Rea
   while (ring->in_flight() > 0) {
     std::size_t count = 0;
     try {
-      count = ring->wait(done);
+      count = ring->wait(done, worth_waking_for(ring->in_flight()));
     } catch (const IoError&) {  // the kernel is short of something that plain reads do not need
       ring.reset();
-      return read_in_turn(file, plan, reads, out);
+      return read_by_threads(file, plan, reads, out);
     }
     for (const IoRing::Done& one : std::span(done).first(count)) {
       const ReadPlan::Read& read = reads[read_of[one.tag]];
@@ -73,17 +83,18 @@ void read_part(const DirectFile& file, const ReadPlan& plan, std::span<const Rea
 }  // namespace
 
 DirectReader::DirectReader(std::shared_ptr<const DirectFile> file, const RowLayout& layout,
-                           std::uint64_t file_size)
-    : file_(std::move(file)), layout_(layout), file_size_(file_size) {
+                           std::uint64_t file_size, const PlanOptions& options)
+    : file_(std::move(file)), layout_(layout), file_size_(file_size), options_(options) {
   const IoRing probe(1);
 }
 
 GatherCounts DirectReader::gather(std::span<const std::int64_t> rows, std::byte* out) {
-  const ReadPlan plan(rows, layout_, file_size_, plan_options(*file_));
+  const ReadPlan plan(rows, layout_, file_size_, options_);
   const auto reads = plan.reads();
-  // One part per thread: neighbouring reads stay together, and a ring is set up once.
-  const auto threads = static_cast<std::size_t>(num_threads());
-  const std::size_t grain = std::max((reads.size() + threads - 1) / threads, kFewestReads);
+  // One part per ring: neighbouring reads stay together, and a ring is set up once.
+  const auto rings =
+      std::max<std::size_t>(static_cast<std::size_t>(num_threads()) / kThreadsPerRing, 1);
+  const std::size_t grain = std::max((reads.size() + rings - 1) / rings, kFewestReads);
   parallel_chunks(reads.size(), grain, [&](std::size_t begin, std::size_t end) {
     read_part(*file_, plan, reads.subspan(begin, end - begin), out);
   });

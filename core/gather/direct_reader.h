@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/base/direct_file.h"
+#include "core/gather/read_plan.h"
 #include "core/gather/row_reader.h"
 
 namespace gz {
@@ -13,7 +14,7 @@ class DirectReader final : public RowReader {
   // Sets up a ring to see that the kernel lets us; throws its IoError. `file_size` is what the
   // layout was proven against.
   DirectReader(std::shared_ptr<const DirectFile> file, const RowLayout& layout,
-               std::uint64_t file_size);
+               std::uint64_t file_size, const PlanOptions& options);
 
   GatherCounts gather(std::span<const std::int64_t> rows, std::byte* out) override;
 
@@ -21,6 +22,7 @@ class DirectReader final : public RowReader {
   std::shared_ptr<const DirectFile> file_;
   RowLayout layout_;
   std::uint64_t file_size_;
+  PlanOptions options_;
 };
 
 }  // namespace gz

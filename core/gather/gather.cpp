@@ -64,22 +64,24 @@ Gatherer::Made Gatherer::make(ReaderKind wanted) const {
   } else {
     why = "asked for";
   }
+  PlanOptions plan;
   const auto with = [&](std::shared_ptr<RowReader> reader, ReaderKind kind) {
     return Made{std::move(reader),
-                {kind, concat(mapping_->path(), ": ", name_of(kind), ": ", why)}};
+                {kind, concat(mapping_->path(), ": ", name_of(kind), ": ", why), plan.gap}};
   };
   if (wanted != ReaderKind::kMmap) {
     try {
       const auto file = std::make_shared<const DirectFile>(mapping_->file());
+      plan = plan_options(*file, mapping_->size());
       if (wanted == ReaderKind::kDirect) {
         try {
-          return with(std::make_shared<DirectReader>(file, layout_, mapping_->size()),
+          return with(std::make_shared<DirectReader>(file, layout_, mapping_->size(), plan),
                       ReaderKind::kDirect);
         } catch (const IoError& error) {
           why += concat("; no direct reader: io_uring ", error.what());
         }
       }
-      return with(std::make_shared<PreadReader>(file, layout_, mapping_->size()),
+      return with(std::make_shared<PreadReader>(file, layout_, mapping_->size(), plan),
                   ReaderKind::kPread);
     } catch (const IoError& error) {
       why += concat("; no ", name_of(wanted), " reader: the file ", error.what());

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/parallel.h"
+#include "core/gather/read_cost.h"
 
 namespace gz {
 namespace {
@@ -12,15 +13,6 @@ namespace {
 constexpr std::size_t kThreads = 32;
 // Fewer reads than this are not worth waking another thread.
 constexpr std::size_t kFewest = 4;
-
-}  // namespace
-
-PlanOptions plan_options(const DirectFile& file) {
-  PlanOptions options;
-  options.block = std::max(options.block, file.alignment());
-  options.most = std::max(options.most, options.block);
-  return options;
-}
 
 void read_in_turn(const DirectFile& file, const ReadPlan& plan,
                   std::span<const ReadPlan::Read> reads, std::byte* out) {
@@ -32,16 +24,30 @@ void read_in_turn(const DirectFile& file, const ReadPlan& plan,
   }
 }
 
-GatherCounts PreadReader::gather(std::span<const std::int64_t> rows, std::byte* out) {
-  const ReadPlan plan(rows, layout_, file_size_, plan_options(*file_));
-  const auto reads = plan.reads();
+}  // namespace
+
+PlanOptions plan_options(const DirectFile& file, std::uint64_t file_size) {
+  PlanOptions options;
+  options.block = std::max(options.block, file.alignment());
+  options.gap = read_gap(file, file_size);
+  options.most = std::max({options.most, options.block, 2 * options.gap});
+  return options;
+}
+
+void read_by_threads(const DirectFile& file, const ReadPlan& plan,
+                     std::span<const ReadPlan::Read> reads, std::byte* out) {
   const std::size_t grain = std::clamp<std::size_t>(reads.size() / (4 * kThreads), kFewest, 64);
   parallel_chunks(
       reads.size(), grain,
       [&](std::size_t begin, std::size_t end) {
-        read_in_turn(*file_, plan, reads.subspan(begin, end - begin), out);
+        read_in_turn(file, plan, reads.subspan(begin, end - begin), out);
       },
       kThreads);
+}
+
+GatherCounts PreadReader::gather(std::span<const std::int64_t> rows, std::byte* out) {
+  const ReadPlan plan(rows, layout_, file_size_, options_);
+  read_by_threads(*file_, plan, plan.reads(), out);
   return plan.counts();
 }
 

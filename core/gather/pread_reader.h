@@ -13,8 +13,8 @@ class PreadReader final : public RowReader {
  public:
   // `file_size` is what the layout was proven against.
   PreadReader(std::shared_ptr<const DirectFile> file, const RowLayout& layout,
-              std::uint64_t file_size)
-      : file_(std::move(file)), layout_(layout), file_size_(file_size) {}
+              std::uint64_t file_size, const PlanOptions& options)
+      : file_(std::move(file)), layout_(layout), file_size_(file_size), options_(options) {}
 
   GatherCounts gather(std::span<const std::int64_t> rows, std::byte* out) override;
 
@@ -22,13 +22,15 @@ class PreadReader final : public RowReader {
   std::shared_ptr<const DirectFile> file_;
   RowLayout layout_;
   std::uint64_t file_size_;
+  PlanOptions options_;
 };
 
-// Reads and copies some reads of a plan, one after the other.
-void read_in_turn(const DirectFile& file, const ReadPlan& plan,
-                  std::span<const ReadPlan::Read> reads, std::byte* out);
+// Reads and copies some reads of a plan.
+void read_by_threads(const DirectFile& file, const ReadPlan& plan,
+                     std::span<const ReadPlan::Read> reads, std::byte* out);
 
-// The plan's options for what the device asks for.
-PlanOptions plan_options(const DirectFile& file);
+// The plan's options for what the device asks for and what its reads cost (read_cost.h). Throws
+// std::invalid_argument if GRAPHZERO_READ_GAP is no size.
+PlanOptions plan_options(const DirectFile& file, std::uint64_t file_size);
 
 }  // namespace gz

@@ -27,7 +27,9 @@ ReadPlan::ReadPlan(std::span<const std::int64_t> rows, const RowLayout& layout,
     const std::uint64_t row_end = (layout.begin_of(wanted_[i].row + 1) + block - 1) / block * block;
     if (i == 0) {
       begin = row_begin;
-    } else if (row_begin > end + options.gap) {
+    } else if (row_begin > end + options.gap ||
+               (row_begin >= end && row_end - begin > options.most)) {
+      // Where a read ends anyway, nothing is gained by bridging a gap.
       add_run(begin, end, first, i, file_size, options.most);
       begin = row_begin;
       first = i;

@@ -14,8 +14,8 @@ struct PlanOptions {
   // Reads start and end at multiples of it, a power of two. Devices read 4 kB inside whatever they
   // are asked for.
   std::uint64_t block = 4096;
-  std::uint64_t gap = 0;           // bytes that are rather read in vain than by another read
-  std::uint64_t most = 128 << 10;  // of one read; a multiple of `block`
+  std::uint64_t gap = 0;          // bytes that are rather read in vain than by another read
+  std::uint64_t most = 64 << 10;  // of one read; a multiple of `block`
 };
 
 class ReadPlan {

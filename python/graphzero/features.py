@@ -187,12 +187,15 @@ class FeatureStore(Mounted[_core.Features]):
         counts are of those alone, for what a mapping reads is the kernel's affair: ``unique_rows`` that
         differ within a call (within each 2^20 ids of a large one), ``device_reads``, ``device_bytes``,
         and ``read_amplification``, the bytes read for each byte of a unique row (``None`` before the
-        first). ``reader`` and ``reason`` are of the last call, ``None`` before it.
+        first). ``reader`` and ``reason`` are of the last call, ``None`` before it, and so is
+        ``read_gap``, the bytes that its reader rather reads in vain than by another read; ``None`` for a
+        mapping.
         """
         gatherer = self._open_gatherer()
         counts, choice = gatherer.counts, gatherer.choice
         wanted = counts.unique_rows * self.row_bytes
         used = choice.kind is not _core.ReaderKind.AUTO
+        planned = choice.kind in (_core.ReaderKind.DIRECT, _core.ReaderKind.PREAD)
         return {
             "rows": counts.rows,
             "direct_rows": counts.direct_rows,
@@ -202,6 +205,7 @@ class FeatureStore(Mounted[_core.Features]):
             "read_amplification": counts.device_bytes / wanted if wanted else None,
             "reader": choice.kind.name.lower() if used else None,
             "reason": os.fsdecode(choice.reason) if used else None,
+            "read_gap": choice.read_gap if planned else None,
         }
 
     def _open_gatherer(self) -> _core.Gatherer:

@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include <filesystem>
 #include <memory>
 #include <numeric>
@@ -28,8 +30,8 @@ TEST(readers_name_the_end_of_a_file_that_shrank_under_them) {
   const File file(scratch.path());
   const auto direct = std::make_shared<const DirectFile>(file);
   const RowLayout layout = {4096, 512, 999 * 8};
-  DirectReader ring_reader(direct, layout, file.size());
-  PreadReader pread_reader(direct, layout, file.size());
+  DirectReader ring_reader(direct, layout, file.size(), PlanOptions{});
+  PreadReader pread_reader(direct, layout, file.size(), PlanOptions{});
   std::filesystem::resize_file(scratch.path(), 4096 * 500);
   std::vector<std::int64_t> rows;
   for (std::int64_t row = 0; row < 999 * 8; row += 16) rows.push_back(row);
@@ -42,6 +44,19 @@ TEST(readers_name_the_end_of_a_file_that_shrank_under_them) {
   rows.resize(200);  // what is still there is still right
   ring_reader.gather(rows, out.data());
   EXPECT(out[199 * 512] == ScratchFile::byte_at(4096 + 199 * 16 * 512));
+}
+
+TEST(options_of_a_plan_follow_the_gap) {
+  const ScratchFile scratch(4096 * 100);
+  const File file(scratch.path());
+  const DirectFile direct(file);
+  EXPECT(plan_options(direct, file.size()).gap == 8192);
+  EXPECT(plan_options(direct, file.size()).most == 64 << 10);
+  ::setenv("GRAPHZERO_READ_GAP", "256kB", 1);
+  const PlanOptions wide = plan_options(direct, file.size());
+  ::unsetenv("GRAPHZERO_READ_GAP");
+  EXPECT(wide.gap == 256 << 10);
+  EXPECT(wide.most >= wide.gap + 2 * wide.block);  // else there would be nothing to bridge
 }
 
 }  // namespace

@@ -1,7 +1,13 @@
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 #include <vector>
 
+#include "core/base/direct_file.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/io_ring.h"
@@ -75,6 +81,83 @@ TEST(a_ring_may_go_while_reads_are_in_flight) {
       ring.read(file.descriptor(), buffers.data() + i * 4096, 4096, i * 8192, i);
     if (repeat % 2 == 0) EXPECT(ring.wait(done) == 1);
   }
+}
+
+TEST(a_ring_that_goes_has_waited_for_reads_from_the_device) {
+  const ScratchFile scratch(1 << 20);
+  const File file(scratch.path());
+  const DirectFile direct(file);
+  const DirectMemory memory(64 * 4096, 4096);
+  std::fill(memory.data(), memory.data() + 64 * 4096, std::byte{0});
+  {
+    IoRing ring(64);
+    std::array<IoRing::Done, 1> done;
+    for (unsigned i = 0; i < 64; ++i)
+      ring.read(direct.descriptor(), memory.data() + i * 4096, 4096, i * 8192, i);
+    EXPECT(ring.wait(done) == 1);
+    EXPECT(ring.in_flight() == 63);
+  }
+  bool all = true;
+  for (unsigned i = 0; i < 64; ++i) {
+    all = all && memory.data()[i * 4096 + 4095] == ScratchFile::byte_at(i * 8192 + 4095);
+  }
+  EXPECT(all);
+}
+
+// Bytes come into the pipe one by one, and each ends one read.
+TEST(a_wait_is_for_as_many_as_it_is_told) {
+  std::array<int, 2> pipe;
+  EXPECT(::pipe(pipe.data()) == 0);
+  IoRing ring(8);
+  std::array<std::byte, 8> into;
+  for (unsigned i = 0; i < 8; ++i) ring.read(pipe[0], &into[i], 1, 0, i);
+  std::jthread writer([&] {
+    for (int i = 0; i < 8; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      EXPECT(::write(pipe[1], "x", 1) == 1);
+    }
+  });
+  std::array<IoRing::Done, 8> done;
+  const std::size_t first = ring.wait(done, 3);
+  EXPECT(first >= 3);
+  EXPECT(ring.in_flight() == 8 - first);
+  const std::size_t rest = ring.wait(done, 100);  // more than are in flight
+  EXPECT(first + rest == 8);
+  EXPECT(ring.wait(done, 3) == 0);
+  writer.join();
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
+TEST(what_was_waited_for_beyond_the_room_is_taken_later) {
+  const ScratchFile scratch(1 << 16);
+  const File file(scratch.path());
+  IoRing ring(8);
+  std::array<std::byte, 8> into;
+  for (unsigned i = 0; i < 8; ++i) ring.read(file.descriptor(), &into[i], 1, i, i);
+  std::array<IoRing::Done, 3> done;
+  EXPECT(ring.wait(done, 8) == 3);
+  EXPECT(ring.wait(done, 8) == 3);
+  EXPECT(ring.wait(done, 8) == 2);
+}
+
+TEST(registered_memory_and_files_change_nothing_but_the_cost) {
+  const ScratchFile scratch(1 << 20), other(1 << 12, "gz_tests.other");
+  const File file(scratch.path()), unregistered(other.path());
+  const DirectMemory memory(8 * 4096, 4096);
+  std::vector<std::byte> elsewhere(4096);
+  IoRing ring(16);
+  ring.register_memory({memory.data(), 4 * 4096});
+  ring.register_file(file.descriptor());
+  for (unsigned i = 0; i < 8; ++i)  // the fourth ends where the registered memory does
+    ring.read(file.descriptor(), memory.data() + i * 4096, 4096, i * 5000, i);
+  ring.read(unregistered.descriptor(), elsewhere.data(), 4096, 0, 8);
+  std::array<IoRing::Done, 9> done;
+  EXPECT(ring.wait(done, 9) == 9);
+  for (const IoRing::Done& one : done) EXPECT(one.result == 4096);
+  for (unsigned i = 0; i < 8; ++i)
+    EXPECT(memory.data()[i * 4096 + 4095] == ScratchFile::byte_at(i * 5000 + 4095));
+  EXPECT(elsewhere[4095] == ScratchFile::byte_at(4095));
 }
 
 TEST(a_ring_of_no_entries_is_refused) {

@@ -50,7 +50,8 @@ TEST(a_plan_brings_every_row_to_its_place) {
       std::vector<std::int64_t> rows(200);
       for (std::int64_t& row : rows) row = static_cast<std::int64_t>(rng() % 300);
       for (const PlanOptions& options :
-           {PlanOptions{}, PlanOptions{512, 0, 4096}, PlanOptions{4096, 8192, 8192}}) {
+           {PlanOptions{}, PlanOptions{512, 0, 4096}, PlanOptions{4096, 8192, 8192},
+            PlanOptions{4096, 8192, 65536}, PlanOptions{4096, 65536, 131072}}) {
         EXPECT(gathers(rows, layout, options));
       }
     }
@@ -74,6 +75,23 @@ TEST(blocks_side_by_side_are_one_read_and_those_apart_are_not) {
   EXPECT(apart.reads().size() == 2);
   const ReadPlan bridged = plan_for({1, 3}, layout, {4096, 4096, 1 << 20});
   EXPECT(bridged.reads().size() == 1 && bridged.reads()[0].length == 3 * 4096);
+}
+
+TEST(gaps_are_bridged_up_to_their_width) {
+  const RowLayout layout = {0, 4096, 100};
+  const ReadPlan plan = plan_for({1, 4, 8, 9}, layout, {4096, 8192, 1 << 20});
+  EXPECT(plan.reads().size() == 2);  // 2 blocks between 1 and 4, 3 between 4 and 8
+  EXPECT(plan.reads()[0].offset == 4096 && plan.reads()[0].length == 4 * 4096);
+  EXPECT(plan.reads()[1].offset == 8 * 4096 && plan.reads()[1].length == 2 * 4096);
+  EXPECT(plan.counts().device_bytes == 6 * 4096);
+}
+
+TEST(where_a_read_is_full_its_gap_is_not_read) {
+  const RowLayout layout = {0, 4096, 100};
+  const ReadPlan plan = plan_for({0, 1, 2, 4, 5}, layout, {4096, 8192, 4 * 4096});
+  EXPECT(plan.reads().size() == 2);
+  EXPECT(plan.reads()[0].length == 3 * 4096);
+  EXPECT(plan.reads()[1].offset == 4 * 4096 && plan.reads()[1].length == 2 * 4096);
 }
 
 TEST(a_long_run_is_cut) {

@@ -1,0 +1,139 @@
+#include "core/gather/read_times.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+
+#include "core/base/error.h"
+#include "core/base/io_ring.h"
+#include "core/base/parallel.h"
+#include "core/base/random.h"
+#include "core/base/types.h"
+
+namespace gz {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+// Whatever else runs on the machine only makes a round longer, so the best of some is taken.
+constexpr int kRounds = 8;
+constexpr auto kForRounds = milliseconds(50);  // no other pair of them begins later
+constexpr auto kForRound = milliseconds(20);   // no other read of it begins later
+constexpr auto kForRest = milliseconds(10);    // what is in flight then takes about so long
+constexpr std::size_t kDepth = 64;
+constexpr std::size_t kFewest = 4;  // reads that a time must rest on
+
+double seconds_of(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+struct Target {
+  const DirectFile& file;
+  std::uint64_t file_size;
+  std::byte* memory;
+  std::size_t depth;
+  Rng rng;
+
+  std::uint64_t place(std::uint64_t bytes) { return rng.below(file_size / bytes) * bytes; }
+};
+
+// The clock runs while the queue is full: from when as many reads have completed as it holds, until
+// the last one is submitted.
+std::optional<double> time_by_ring(IoRing& ring, Target& target, std::uint64_t bytes,
+                                   std::size_t reads) {
+  std::array<IoRing::Done, kDepth> done;
+  const auto start = [&](std::uint64_t slot) {
+    ring.read(target.file.descriptor(), target.memory + slot * bytes, static_cast<unsigned>(bytes),
+              target.place(bytes), slot);
+  };
+  for (std::size_t slot = 0; slot < target.depth; ++slot) start(slot);
+  const auto opened = Clock::now();
+  Clock::time_point begin, now = opened;
+  std::size_t taken = 0, before_begin = 0;
+  bool sound = true;
+  while (taken + target.depth < reads && now - opened < kForRound) {
+    const std::size_t count = ring.wait(done, target.depth / 4);
+    now = Clock::now();
+    taken += count;
+    if (before_begin == 0 && taken >= target.depth) {
+      begin = now;
+      before_begin = taken;
+    }
+    for (const IoRing::Done& one : std::span(done).first(count)) {
+      sound = sound && one.result == static_cast<int>(bytes);
+      start(one.tag);
+    }
+  }
+  while (ring.in_flight() > 0) ring.wait(done, ring.in_flight());
+  if (!sound || before_begin == 0 || taken < before_begin + kFewest) return std::nullopt;
+  return seconds_of(now - begin) / static_cast<double>(taken - before_begin);
+}
+
+std::optional<double> time_by_threads(Target& target, std::uint64_t bytes, std::size_t reads) {
+  const std::uint64_t seed = target.rng.next();
+  std::atomic<std::size_t> taken{0};
+  const auto opened = Clock::now();
+  parallel_chunks(
+      target.depth, 1,
+      [&](std::size_t slot, std::size_t) {
+        Rng rng(seed, {slot});
+        for (std::size_t i = slot; i < reads && Clock::now() - opened < kForRound;
+             i += target.depth, ++taken) {
+          target.file.read_at({target.memory + slot * bytes, bytes}, bytes,
+                              rng.below(target.file_size / bytes) * bytes);
+        }
+      },
+      target.depth);
+  if (taken < kFewest) return std::nullopt;
+  return seconds_of(Clock::now() - opened) / static_cast<double>(taken);
+}
+
+template <class TimeRound>
+std::optional<ReadTimes> best_of_rounds(std::uint64_t small, std::uint64_t large, std::size_t depth,
+                                        TimeRound&& time_round) {
+  ReadTimes best = {small, large, 0, 0};
+  const auto opened = Clock::now();
+  for (int round = 0; round < kRounds && Clock::now() - opened < kForRounds; ++round) {
+    const auto small_seconds = time_round(small, 8 * depth);
+    const auto large_seconds = time_round(large, 4 * depth);
+    if (!small_seconds || !large_seconds) break;
+    best.small_seconds = round == 0 ? *small_seconds : std::min(best.small_seconds, *small_seconds);
+    best.large_seconds = round == 0 ? *large_seconds : std::min(best.large_seconds, *large_seconds);
+  }
+  if (best.large_seconds == 0) return std::nullopt;
+  return best;
+}
+
+}  // namespace
+
+std::optional<ReadTimes> time_reads(const DirectFile& file, std::uint64_t file_size) {
+  const std::uint64_t small = std::max(kPage, file.alignment());
+  const std::uint64_t large = 16 * small;
+  const DirectMemory memory(kDepth * large, file.alignment());
+  const auto opened = Clock::now();
+  // Not the places of the last time: something on the way may have kept them.
+  Target target = {file, file_size, memory.data(), 1,
+                   Rng(static_cast<std::uint64_t>(opened.time_since_epoch().count()), {})};
+  try {
+    file.read_at({memory.data(), small}, small, target.place(small));
+    const auto latency = std::max<Clock::duration>(Clock::now() - opened, Clock::duration(1));
+    target.depth = std::clamp<std::size_t>(static_cast<std::size_t>(kForRest / latency), 1, kDepth);
+    try {
+      IoRing ring(static_cast<unsigned>(target.depth));
+      ring.register_file(file.descriptor());
+      return best_of_rounds(small, large, target.depth,
+                            [&](std::uint64_t bytes, std::size_t reads) {
+                              return time_by_ring(ring, target, bytes, reads);
+                            });
+    } catch (const IoError&) {
+      return best_of_rounds(small, large, target.depth,
+                            [&](std::uint64_t bytes, std::size_t reads) {
+                              return time_by_threads(target, bytes, reads);
+                            });
+    }
+  } catch (const IoError&) {
+    return std::nullopt;  // whoever reads these bytes in earnest will be told
+  }
+}
+
+}  // namespace gz
