@@ -5,12 +5,12 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "core/base/buffer.h"
 #include "core/base/checked.h"
 #include "core/base/direct_file.h"
 #include "core/base/error.h"
 #include "core/base/machine.h"
 #include "core/gather/direct_reader.h"
-#include "core/gather/mmap_reader.h"
 #include "core/gather/pread_reader.h"
 
 namespace gz {
@@ -46,9 +46,12 @@ ReaderKind reader_for(std::uint64_t size, std::optional<std::uint64_t> resident,
   return fits || is_there ? ReaderKind::kMmap : ReaderKind::kDirect;
 }
 
-Gatherer::Gatherer(const Features& features) : mapping_(features.mapping()) {
+Gatherer::Gatherer(const Features& features)
+    : mapping_(features.mapping()), stored_(features.layout().dtype) {
   layout_ = {features.layout().data_offset, features.row_bytes(),
              static_cast<std::uint64_t>(features.num_rows())};
+  if (const auto offset = features.layout().scale_offset)
+    scales_.emplace(mapping_, RowLayout{*offset, sizeof(float), layout_.num_rows});
 }
 
 Gatherer::Made Gatherer::make(ReaderKind wanted) const {
@@ -104,20 +107,26 @@ void Gatherer::check(std::span<const std::int64_t> ids) const {
   }
 }
 
-std::size_t Gatherer::result_bytes(std::size_t count) const {
+RowCopy Gatherer::row_copy(std::optional<Dtype> dtype) const {
+  return {stored_, scales_.has_value(), layout_.row_bytes / item_size(stored_), dtype};
+}
+
+std::size_t Gatherer::result_bytes(std::size_t count, std::optional<Dtype> dtype) const {
+  const std::uint64_t row_bytes = row_copy(dtype).out_bytes();
   const std::string job =
-      concat(mapping_->path(), ": gathering ", count, " rows of ", layout_.row_bytes, " bytes");
-  const auto bytes = checked_mul(count, layout_.row_bytes);
+      concat(mapping_->path(), ": gathering ", count, " rows of ", row_bytes, " bytes");
+  const auto bytes = checked_mul(count, row_bytes);
   if (!bytes) throw MemoryShortage(concat(job, ": more than 2^64 bytes"));
   if (*bytes >= kAskFrom) require_memory(*bytes, job);
   return *bytes;
 }
 
 void Gatherer::gather(std::span<const std::int64_t> ids, std::span<std::byte> out,
-                      ReaderKind wanted) {
-  const auto bytes = checked_mul(ids.size(), layout_.row_bytes);
+                      ReaderKind wanted, std::optional<Dtype> dtype) {
+  const RowCopy copy = row_copy(dtype);
+  const auto bytes = checked_mul(ids.size(), copy.out_bytes());
   if (!bytes || *bytes != out.size()) {
-    throw std::invalid_argument(concat("out: expected ", ids.size(), " rows of ", layout_.row_bytes,
+    throw std::invalid_argument(concat("out: expected ", ids.size(), " rows of ", copy.out_bytes(),
                                        " bytes, found ", out.size(), " bytes"));
   }
   check(ids);
@@ -128,9 +137,18 @@ void Gatherer::gather(std::span<const std::int64_t> ids, std::span<std::byte> ou
       sum.rows = ids.size();
       return sum;
     }
+    Buffer<float> scales;
     for (std::size_t begin = 0; begin < ids.size(); begin += kRowsAtOnce) {
       const auto part = ids.subspan(begin, std::min(kRowsAtOnce, ids.size() - begin));
-      sum += made.reader->gather(part, out.data() + begin * layout_.row_bytes);
+      std::byte* const place = out.data() + begin * copy.out_bytes();
+      if (!copy.converts()) {
+        sum += made.reader->gather(part, place);
+        continue;
+      }
+      scales.clear();
+      if (copy.needs_scales())
+        scales_->gather(part, reinterpret_cast<std::byte*>(scales.extend(part.size())));
+      sum += made.reader->gather_converted(part, scales.span(), copy, place);
     }
     return sum;
   });
