@@ -1,6 +1,7 @@
 #include "core/gather/gather.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include "bindings/arrays.h"
@@ -42,24 +43,26 @@ void bind_gather(nb::module_& m) {
       .def(nb::init<const Features&>(), "features"_a)
       .def(
           "gather",
-          [](Gatherer& gatherer, const NodeIdArray& ids, ReaderKind reader) {
+          [](Gatherer& gatherer, const NodeIdArray& ids, ReaderKind reader,
+             std::optional<Dtype> dtype) {
             return owned_array(without_gil([&] {
               Buffer<std::uint8_t> rows;
-              const std::size_t size = gatherer.result_bytes(ids.size());
+              const std::size_t size = gatherer.result_bytes(ids.size(), dtype);
               std::uint8_t* const data = rows.extend(size);
-              gatherer.gather(as_span(ids), as_bytes(data, size), reader);
+              gatherer.gather(as_span(ids), as_bytes(data, size), reader, dtype);
               return rows;
             }));
           },
-          "ids"_a.noconvert(), "reader"_a)
+          "ids"_a.noconvert(), "reader"_a, "dtype"_a.none())
       .def(
           "gather_into",
-          [](Gatherer& gatherer, const NodeIdArray& ids, const OutputBytes& out,
-             ReaderKind reader) {
-            without_gil(
-                [&] { gatherer.gather(as_span(ids), as_bytes(out.data(), out.size()), reader); });
+          [](Gatherer& gatherer, const NodeIdArray& ids, const OutputBytes& out, ReaderKind reader,
+             std::optional<Dtype> dtype) {
+            without_gil([&] {
+              gatherer.gather(as_span(ids), as_bytes(out.data(), out.size()), reader, dtype);
+            });
           },
-          "ids"_a.noconvert(), "out"_a.noconvert(), "reader"_a)
+          "ids"_a.noconvert(), "out"_a.noconvert(), "reader"_a, "dtype"_a.none())
       .def_prop_ro("choice", &Gatherer::choice)
       .def_prop_ro("counts", &Gatherer::counts);
 }

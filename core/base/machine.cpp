@@ -131,6 +131,8 @@ CgroupMemory cgroup_memory(const std::string& root) {
   return memory;
 }
 
+long process_id() { return ::getpid(); }
+
 std::uint64_t thread_major_faults() {
   rusage usage{};
   getrusage(RUSAGE_THREAD, &usage);

@@ -25,6 +25,9 @@ MemoryFacts memory_facts();
 // Page faults of the calling thread that had to wait for the device. A fraction of a microsecond.
 std::uint64_t thread_major_faults();
 
+// Differs between a process and a child it forked.
+long process_id();
+
 struct CgroupMemory {
   std::optional<std::uint64_t> limit;
   std::optional<std::uint64_t> used;        // page cache included

@@ -8,26 +8,16 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string>
 
 #include "core/base/file.h"
+#include "core/base/types.h"
+#include "core/gather/mmap_reader.h"
+#include "core/gather/reader_choice.h"
+#include "core/gather/row_copy.h"
 #include "core/gather/row_reader.h"
 #include "core/store/features.h"
 
 namespace gz {
-
-enum class ReaderKind : std::uint8_t { kAuto, kMmap, kDirect, kPread };
-
-struct ReaderChoice {
-  ReaderKind kind = ReaderKind::kAuto;  // never kAuto once chosen
-  std::string reason;                   // "x.gd: direct: 20.1 GB, 3.9 GB available"
-  std::uint64_t read_gap = 0;           // of a reader that plans its reads (PlanOptions)
-};
-
-// What kAuto means for a file of `size` bytes: a mapping if it is mostly in the page cache or fits
-// there with as much again to spare, else the device.
-ReaderKind reader_for(std::uint64_t size, std::optional<std::uint64_t> resident,
-                      std::uint64_t available);
 
 // Safe to share between threads.
 class Gatherer {
@@ -37,34 +27,33 @@ class Gatherer {
 
   std::uint64_t row_bytes() const { return layout_.row_bytes; }
 
-  // Copies row ids[i] to out + i * row_bytes(). kAuto is decided by its first call. A reader that
-  // this system does not have is replaced by the next best; choice() tells. Throws
-  // std::out_of_range for an id that is no row, std::invalid_argument if `out` has not the size of
-  // the result, IoError.
-  void gather(std::span<const std::int64_t> ids, std::span<std::byte> out, ReaderKind wanted);
+  // Copies row ids[i] to the i-th place of `out`, as `dtype` or as it is stored. kAuto is decided
+  // by its first call. A reader that this system does not have is replaced by the next best;
+  // choice() tells. Throws std::out_of_range for an id that is no row, std::invalid_argument if
+  // `out` has not the size of the result or rows are not converted to `dtype`, IoError.
+  void gather(std::span<const std::int64_t> ids, std::span<std::byte> out, ReaderKind wanted,
+              std::optional<Dtype> dtype = {});
 
   // Of the last call.
   ReaderChoice choice() const;
   // Of all calls that succeeded.
   GatherCounts counts() const;
 
-  // Bytes of the result for `count` ids. Throws MemoryShortage if there is no room for so much.
-  std::size_t result_bytes(std::size_t count) const;
+  // Bytes of the result for `count` ids. Throws MemoryShortage if there is no room for so much, and
+  // what gather() throws about `dtype`.
+  std::size_t result_bytes(std::size_t count, std::optional<Dtype> dtype = {}) const;
 
  private:
-  struct Made {
-    std::shared_ptr<RowReader> reader;
-    ReaderChoice choice;
-  };
-
-  Made make(ReaderKind wanted) const;
-  Made reader(ReaderKind wanted);
+  ChosenReader reader(ReaderKind wanted);
+  RowCopy row_copy(std::optional<Dtype> dtype) const;
   void check(std::span<const std::int64_t> ids) const;
 
   std::shared_ptr<const MappedFile> mapping_;
   RowLayout layout_;
+  Dtype stored_;
+  std::optional<MmapReader> scales_;  // rows of one float; none if the file is not quantised
   mutable std::mutex mutex_;
-  std::array<Made, 4> made_;  // by what was wanted
+  std::array<ChosenReader, 4> made_;  // by what was wanted
   ReaderChoice choice_;
   GatherCounts counts_;
 };

@@ -50,24 +50,26 @@ ChosenReader choose_reader(const std::shared_ptr<const MappedFile>& mapping,
   } else {
     why = "asked for";
   }
+  PlanOptions plan;
   const auto with = [&](std::shared_ptr<RowReader> reader, ReaderKind kind,
                         std::shared_ptr<const DirectFile> file = nullptr) {
     return ChosenReader{std::move(reader),
                         std::move(file),
-                        {kind, concat(mapping->path(), ": ", name_of(kind), ": ", why)}};
+                        {kind, concat(mapping->path(), ": ", name_of(kind), ": ", why), plan.gap}};
   };
   if (wanted != ReaderKind::kMmap) {
     try {
       const auto file = std::make_shared<const DirectFile>(mapping->file());
+      plan = plan_options(*file, mapping->size());
       if (wanted == ReaderKind::kDirect) {
         try {
-          return with(std::make_shared<DirectReader>(file, layout, mapping->size()),
+          return with(std::make_shared<DirectReader>(file, layout, mapping->size(), plan),
                       ReaderKind::kDirect, file);
         } catch (const IoError& error) {
           why += concat("; no direct reader: io_uring ", error.what());
         }
       }
-      return with(std::make_shared<PreadReader>(file, layout, mapping->size()),
+      return with(std::make_shared<PreadReader>(file, layout, mapping->size(), plan),
                   ReaderKind::kPread, file);
     } catch (const IoError& error) {
       why += concat("; no ", name_of(wanted), " reader: the file ", error.what());

@@ -17,6 +17,7 @@ enum class ReaderKind : std::uint8_t { kAuto, kMmap, kDirect, kPread };
 struct ReaderChoice {
   ReaderKind kind = ReaderKind::kAuto;  // never kAuto once chosen
   std::string reason;                   // "x.gd: direct: 20.1 GB, 3.9 GB available"
+  std::uint64_t read_gap = 0;           // of a reader that plans its reads (PlanOptions)
 };
 
 struct ChosenReader {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "core/gather/row_copy.h"
+
 namespace gz {
 
 // Where the rows of a file are. Rows are of equal size and lie back to back; readers are not asked
@@ -44,6 +46,12 @@ class RowReader {
   // The bytes are the same for every reader and any number of threads. Safe on many threads. Throws
   // IoError; then `out` holds anything, but nothing writes to it any more.
   virtual GatherCounts gather(std::span<const std::int64_t> rows, std::byte* out) = 0;
+
+  // The same through `copy`: row rows[i], of the scale scales[i], becomes copy.out_bytes() bytes at
+  // out + i * copy.out_bytes(). Takes some megabytes at most besides `out`.
+  virtual GatherCounts gather_converted(std::span<const std::int64_t> rows,
+                                        std::span<const float> scales, const RowCopy& copy,
+                                        std::byte* out);
 };
 
 }  // namespace gz

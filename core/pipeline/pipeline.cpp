@@ -60,7 +60,8 @@ void add(RunCounts& sum, const RunCounts& more) {
 void check_rows(const Attribute& attribute, const SamplerOptions& options) {
   const auto rows = attribute.features->num_rows();
   const std::int64_t wanted = attribute.of_edges
-                                  ? options.relations[attribute.of].graph->num_input_edges()
+                                  ? static_cast<std::int64_t>(
+                                        options.relations[attribute.of].graph->layout().num_input_edges)
                                   : options.num_nodes[attribute.of];
   if (rows >= wanted) return;
   throw std::invalid_argument(concat(attribute.features->path(), ": expected a row for each of ",

@@ -4,8 +4,6 @@
 #include <array>
 
 #include "core/base/machine.h"
-#include "core/gather/mmap_reader.h"
-#include "core/gather/read_cost.h"
 #include "core/store/page_requests.h"
 
 namespace gz {
@@ -26,7 +24,12 @@ RowSource::RowSource(const Features& features, std::optional<Dtype> wanted, Read
               static_cast<std::uint64_t>(features.num_rows())},
       copy_(features.layout().dtype, !features.scales().empty(), items_per_row(features), wanted),
       chosen_(choose_reader(features.mapping(), layout_,
-                            layout_.row_bytes == 0 ? ReaderKind::kMmap : reader)) {}
+                            layout_.row_bytes == 0 ? ReaderKind::kMmap : reader)) {
+  if (copy_.needs_scales()) {
+    scales_.emplace(features.mapping(), RowLayout{*features.layout().scale_offset, sizeof(float),
+                                                  layout_.num_rows});
+  }
+}
 
 void RowSource::prepare() {
   const MappedFile& mapping = *features_->mapping();
@@ -48,7 +51,7 @@ Sweep::Source RowSource::for_sweep() const {
   source.file = chosen_.file;
   source.layout = layout_;
   source.file_size = features_->mapping()->size();
-  source.gap = read_cost(*chosen_.file, source.file_size).gap();
+  source.gap = chosen_.choice.read_gap;
   return source;
 }
 
@@ -71,72 +74,60 @@ std::vector<std::int64_t> RowSource::find_misses(std::span<const std::int64_t> i
   return wanted;
 }
 
-void RowSource::request(std::span<const std::int64_t> rows) const {
-  std::vector<std::int64_t> sorted(rows.begin(), rows.end());
-  std::sort(sorted.begin(), sorted.end());
-  PageRequests pages(*features_->mapping(), 0);
-  for (const std::int64_t row : sorted)
-    pages.touch(data() + static_cast<std::uint64_t>(row) * layout_.row_bytes, layout_.row_bytes);
-}
-
 void RowSource::copy_rows(std::span<const std::int64_t> ids, std::size_t first,
                           const Misses& misses, const Sweep* sweep, std::size_t source,
                           std::byte* out) {
   if (copy_.out_bytes() == 0) return;
-  const std::span<const float> all_scales = copy_.needs_scales() ? features_->scales()
-                                                                 : std::span<const float>();
   std::array<std::int64_t, kGroup> rows;
-  std::array<const std::byte*, kGroup> places;
   std::array<float, kGroup> scales;
-  auto miss = static_cast<std::size_t>(
-      std::lower_bound(misses.places.begin(), misses.places.end(), first) - misses.places.begin());
   guarded(*features_->mapping(), [&] {
-    const bool cold = is_mapped() && warmth_.cold();
-    Warmth::Stretch stretch(warmth_);
     for (std::size_t begin = 0; begin < ids.size(); begin += kGroup) {
       const auto part = ids.subspan(begin, std::min(kGroup, ids.size() - begin));
-      const std::size_t count = part.size();
-      features_->translate(part, std::span(rows).first(count));
-      std::vector<std::size_t> unslotted;
+      const auto found = std::span(rows).first(part.size());
+      features_->translate(part, found);
+      const auto steps = std::span(scales).first(scales_ ? part.size() : 0);
+      if (scales_) scales_->gather(found, std::as_writable_bytes(steps).data());
+      std::byte* const to = out + begin * copy_.out_bytes();
       if (is_mapped()) {
-        if (cold) request(std::span(rows).first(count));
-        for (std::size_t i = 0; i < count; ++i)
-          places[i] = data() + static_cast<std::uint64_t>(rows[i]) * layout_.row_bytes;
+        chosen_.reader->gather_converted(found, steps, copy_, to);
       } else {
-        const std::size_t end = first + begin + count;
-        std::size_t next = miss < misses.places.size() ? misses.places[miss] : end;
-        for (std::size_t i = 0; i < count; ++i) {
-          if (first + begin + i < next) {
-            places[i] = cache_->find(static_cast<std::uint64_t>(rows[i]));
-            continue;
-          }
-          const Sweep::Slot slot = misses.slots[miss++];
-          next = miss < misses.places.size() ? misses.places[miss] : end;
-          if (slot == RowSlots::kNone) {
-            unslotted.push_back(i);
-          } else {
-            places[i] = sweep->row(source, slot);
-          }
-        }
+        copy_found(found, steps, first + begin, misses, sweep, source, to);
       }
-      std::vector<std::byte> read(unslotted.size() * layout_.row_bytes);
-      if (!unslotted.empty()) {
-        std::vector<std::int64_t> wanted;
-        for (const std::size_t i : unslotted) wanted.push_back(rows[i]);
-        chosen_.reader->gather(wanted, read.data());
-        for (std::size_t i = 0; i < unslotted.size(); ++i)
-          places[unslotted[i]] = read.data() + i * layout_.row_bytes;
-      }
-      if (!all_scales.empty()) {
-        for (std::size_t i = 0; i < count; ++i)
-          scales[i] = all_scales[static_cast<std::size_t>(rows[i])];
-      }
-      copy_.copy(std::span(places).first(count),
-                 std::span<const float>(scales).first(all_scales.empty() ? 0 : count),
-                 out + begin * copy_.out_bytes());
     }
-    if (is_mapped() && !cold) stretch.end(ids.size());
   });
+}
+
+// At most kGroup rows, from the cache and from slots. Rows that found no slot are read now.
+void RowSource::copy_found(std::span<const std::int64_t> rows, std::span<const float> scales,
+                           std::size_t first, const Misses& misses, const Sweep* sweep,
+                           std::size_t source, std::byte* out) {
+  std::array<const std::byte*, kGroup> places;
+  std::vector<std::size_t> unslotted;
+  const auto in_batch = [](std::uint32_t place, std::size_t other) { return place < other; };
+  auto miss = static_cast<std::size_t>(std::lower_bound(misses.places.begin(), misses.places.end(),
+                                                        first, in_batch) -
+                                       misses.places.begin());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (miss == misses.places.size() || misses.places[miss] != first + i) {
+      places[i] = cache_->find(static_cast<std::uint64_t>(rows[i]));
+      continue;
+    }
+    const Sweep::Slot slot = misses.slots[miss++];
+    if (slot == RowSlots::kNone) {
+      unslotted.push_back(i);
+    } else {
+      places[i] = sweep->row(source, slot);
+    }
+  }
+  std::vector<std::byte> read(unslotted.size() * layout_.row_bytes);
+  if (!unslotted.empty()) {
+    std::vector<std::int64_t> wanted;
+    for (const std::size_t i : unslotted) wanted.push_back(rows[i]);
+    chosen_.reader->gather(wanted, read.data());
+    for (std::size_t i = 0; i < unslotted.size(); ++i)
+      places[unslotted[i]] = read.data() + i * layout_.row_bytes;
+  }
+  copy_.copy(std::span(places).first(rows.size()), scales, out);
 }
 
 }  // namespace gz

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "core/base/types.h"
+#include "core/gather/mmap_reader.h"
 #include "core/gather/reader_choice.h"
 #include "core/gather/row_cache.h"
 #include "core/gather/row_copy.h"
 #include "core/gather/sweep.h"
 #include "core/store/features.h"
-#include "core/store/warmth.h"
 
 namespace gz {
 
@@ -54,15 +54,16 @@ class RowSource {
                  const Sweep* sweep, std::size_t source, std::byte* out);
 
  private:
-  const std::byte* data() const { return features_->mapping()->data() + layout_.data_offset; }
-  void request(std::span<const std::int64_t> rows) const;
+  void copy_found(std::span<const std::int64_t> rows, std::span<const float> scales,
+                  std::size_t first, const Misses& misses, const Sweep* sweep, std::size_t source,
+                  std::byte* out);
 
   const Features* features_;
   RowLayout layout_;
   RowCopy copy_;
   ChosenReader chosen_;
+  std::optional<MmapReader> scales_;  // rows of one float; none if they are not needed
   std::unique_ptr<RowCache> cache_;
-  Warmth warmth_;
 };
 
 }  // namespace gz

@@ -149,16 +149,20 @@ class FeatureStore(Mounted[_core.Features]):
         return row if scales is None else row.astype(np.float32) * scales[place]
 
     @overload
-    def gather(self, ids: Any, out: None = None, *, reader: Reader = "auto") -> NDArray[Any]: ...
+    def gather(self, ids: Any, out: None = None, *, reader: Reader = "auto", dtype: Any = None) -> NDArray[Any]: ...
     @overload
-    def gather(self, ids: Any, out: Out, *, reader: Reader = "auto") -> Out: ...
-    def gather(self, ids: Any, out: Any = None, *, reader: Reader = "auto") -> Any:
+    def gather(self, ids: Any, out: Out, *, reader: Reader = "auto", dtype: Any = None) -> Out: ...
+    def gather(self, ids: Any, out: Any = None, *, reader: Reader = "auto", dtype: Any = None) -> Any:
         """Copy the rows ``ids``, in that order and repeated as often as they are, into memory.
 
         ``ids`` are a list, a NumPy array or a torch tensor. ``out``, a NumPy array or a torch tensor on
         the CPU, takes the rows and is returned; without it a new array is. Items are those of
         :meth:`get_tensor`: bfloat16 as its bits, unless ``out`` is a tensor of torch's own, and a
         quantised array as the int8 that are stored.
+
+        ``dtype`` converts the items on their way: float16, bfloat16, float64, int8, uint8 and bool to
+        float32, the int8 of a quantised array to the float32 of :meth:`get_data`, float32 to float16 or
+        bfloat16 (ties to even), int32 and int16 to int64. ``out`` is then of that type.
 
         ``reader="mmap"`` reads through the page cache, ``"direct"`` from the device with io_uring and
         ``"pread"`` from the device with threads; all give the same bytes. One that this system does
@@ -169,15 +173,20 @@ class FeatureStore(Mounted[_core.Features]):
         array([[6., 7., 8.],
                [0., 1., 2.],
                [6., 7., 8.]], dtype=float32)
+        >>> FeatureStore(tiny_gd).gather([1], dtype="float16")
+        array([[3., 4., 5.]], dtype=float16)
         """
         if reader not in _READERS:
             raise ValueError(f"reader: expected 'auto', 'mmap', 'direct' or 'pread', found {reader!r}")
         gatherer, kind = self._open_gatherer(), _READERS[reader]
         rows = int64_vector(ids, "ids")
         shape = (len(rows), *self.shape[1:])
+        wanted = None if dtype is None else as_data_type(dtype)
+        given = self.data_type if wanted is None else wanted
         if out is None:
-            return gatherer.gather(rows, kind).view(numpy_dtype(self.data_type)).reshape(shape)
-        gatherer.gather_into(rows, _writable_bytes(out, shape, self.data_type), kind)
+            return gatherer.gather(rows, kind, wanted).view(numpy_dtype(given)).reshape(shape)
+        unlike = "items are not converted without dtype=" if wanted is None else f"dtype= is {name_of(wanted)}"
+        gatherer.gather_into(rows, _writable_bytes(out, shape, given, unlike), kind, wanted)
         return out
 
     def gather_stats(self) -> dict[str, Any]:
@@ -269,25 +278,28 @@ _BLOCK_BYTES = 16 << 20
 _REFUSED_MAPPING = frozenset({errno.ENOMEM, errno.EAGAIN})
 
 
-def _writable_bytes(out: Any, shape: tuple[int, ...], stored: DataType) -> NDArray[np.uint8]:
-    """Return the memory of ``out`` after proving that gathered rows fit it exactly."""
+def _writable_bytes(out: Any, shape: tuple[int, ...], given: DataType, unlike: str) -> NDArray[np.uint8]:
+    """Return the memory of ``out`` after proving that gathered rows fit it exactly.
+
+    ``unlike`` ends the message about items of another type.
+    """
     array = out
     if hasattr(out, "detach"):  # a torch tensor
         if out.device.type != "cpu":
             raise ValueError(f"out: expected a tensor on the CPU, found one on {out.device}")
-        if str(out.dtype) == "torch.bfloat16" and stored is DataType.BFLOAT16:
+        if str(out.dtype) == "torch.bfloat16" and given is DataType.BFLOAT16:
             import torch
 
             out = out.view(torch.int16)
         array = out.detach().numpy()
-        if stored is DataType.BFLOAT16 and array.dtype == np.int16:
+        if given is DataType.BFLOAT16 and array.dtype == np.int16:
             array = array.view(BFLOAT16_BITS)
     if not isinstance(array, np.ndarray):
         raise TypeError(f"out: expected a NumPy array or a torch tensor, found {type(out).__name__}")
     if array.shape != shape:
         raise ValueError(f"out: expected shape {shape}, found {array.shape}")
-    if array.dtype != numpy_dtype(stored):
-        raise TypeError(f"out: expected {numpy_dtype(stored)}, found {array.dtype}; items are not converted")
+    if array.dtype != numpy_dtype(given):
+        raise TypeError(f"out: expected {numpy_dtype(given)}, found {array.dtype}; {unlike}")
     if not array.flags.c_contiguous:
         raise ValueError("out: expected a C-contiguous array, found strides that leave gaps or swap axes")
     if not array.flags.writeable:

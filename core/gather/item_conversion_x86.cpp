@@ -1,0 +1,42 @@
+#include <immintrin.h>
+
+#include <concepts>
+
+#include "core/gather/item_conversion.h"
+#include "core/gather/item_loops.h"
+
+namespace gz {
+namespace {
+
+constexpr std::size_t kLanes = 8;
+
+template <class Conversion>
+[[gnu::target("avx2,f16c")]] void convert(const std::byte* items, std::size_t count, float scale,
+                                          std::byte* out) {
+  std::size_t done = 0;
+  if constexpr (std::same_as<Conversion, Float16ToFloat32>) {
+    for (; done + kLanes <= count; done += kLanes) {
+      const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(items + 2 * done));
+      _mm256_storeu_ps(reinterpret_cast<float*>(out + 4 * done), _mm256_cvtph_ps(halves));
+    }
+  } else if constexpr (std::same_as<Conversion, Float32ToFloat16>) {
+    for (; done + kLanes <= count; done += kLanes) {
+      const __m256 floats = _mm256_loadu_ps(reinterpret_cast<const float*>(items + 4 * done));
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 2 * done),
+                       _mm256_cvtps_ph(floats, _MM_FROUND_TO_NEAREST_INT));
+    }
+  }
+  using Stored = typename Conversion::Stored;
+  using Converted = decltype(Conversion::of(Stored(), scale));
+  convert_each<Conversion>(items + done * sizeof(Stored), count - done, scale,
+                           out + done * sizeof(Converted));
+}
+
+}  // namespace
+
+ConvertItems processor_conversion(const ItemTypes& types) {
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("f16c")) return nullptr;
+  return with_conversion(types, []<class Conversion>() { return &convert<Conversion>; });
+}
+
+}  // namespace gz

@@ -1,0 +1,112 @@
+#include "core/gather/row_copy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/prefetch.h"
+
+namespace gz {
+namespace {
+
+constexpr std::size_t kLine = 64;
+
+// Lines on their way at a time. A core has room for 10 to 16; the next levels queue some more.
+constexpr std::size_t kLinesAhead = 48;
+
+// A row of a size the compiler knows is copied without a call.
+template <std::size_t kSize>
+struct FixedSize {
+  constexpr operator std::size_t() const { return kSize; }
+};
+
+template <class Body>
+void with_row_size(std::size_t size, Body&& body) {
+  switch (size) {
+    case 1:
+      return body(FixedSize<1>());
+    case 2:
+      return body(FixedSize<2>());
+    case 4:
+      return body(FixedSize<4>());
+    case 8:
+      return body(FixedSize<8>());
+    case 16:
+      return body(FixedSize<16>());
+    case 32:
+      return body(FixedSize<32>());
+    case 64:
+      return body(FixedSize<64>());
+    case 128:
+      return body(FixedSize<128>());
+    case 256:
+      return body(FixedSize<256>());
+    default:
+      return body(size);
+  }
+}
+
+// body(i) for every row, while the rows behind it are on their way.
+template <class Size, class Body>
+void for_each_row(std::span<const std::byte* const> rows, Size size, Body&& body) {
+  const std::size_t lines = std::max<std::size_t>((size + kLine - 1) / kLine, 1);
+  // Beyond 4 kB the processor's own prefetcher has seen where a row goes.
+  const std::size_t fetched = std::min<std::size_t>(lines, 64);
+  const std::size_t ahead = std::clamp<std::size_t>(kLinesAhead / lines, 1, 32);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i + ahead < rows.size()) {
+      const std::byte* const next = rows[i + ahead];
+      for (std::size_t line = 0; line < fetched; ++line) prefetch(next + line * kLine);
+    }
+    body(i);
+  }
+}
+
+// "float32, float16 or bfloat16"
+std::string possible_types(Dtype stored, bool quantised) {
+  std::vector<std::string_view> names = {dtype_name(stored)};
+  for (std::uint32_t code = 0; code < kNumDtypes; ++code) {
+    const auto wanted = static_cast<Dtype>(code);
+    if (portable_conversion({stored, quantised, wanted})) names.push_back(dtype_name(wanted));
+  }
+  std::string text(names[0]);
+  for (std::size_t i = 1; i < names.size(); ++i)
+    text += concat(i + 1 < names.size() ? ", " : " or ", names[i]);
+  return text;
+}
+
+}  // namespace
+
+RowCopy::RowCopy(Dtype stored, bool quantised, std::uint64_t items_per_row,
+                 std::optional<Dtype> wanted)
+    : stored_(stored), quantised_(quantised), items_(items_per_row), out_(wanted.value_or(stored)) {
+  if (out_ == stored_) return;
+  const ItemTypes types = {stored_, quantised_, out_};
+  convert_ = processor_conversion(types);
+  if (!convert_) convert_ = portable_conversion(types);
+  if (!convert_) {
+    throw std::invalid_argument(concat("dtype: expected ", possible_types(stored, quantised),
+                                       ", which ", quantised ? "quantised " : "",
+                                       dtype_name(stored), " rows can be gathered as, found ",
+                                       dtype_name(out_)));
+  }
+}
+
+void RowCopy::copy(std::span<const std::byte* const> rows, std::span<const float> scales,
+                   std::byte* out) const {
+  if (convert_) {
+    for_each_row(rows, stored_bytes(), [&, bytes = out_bytes()](std::size_t i) {
+      convert_(rows[i], items_, scales.empty() ? 1.0f : scales[i], out + i * bytes);
+    });
+    return;
+  }
+  with_row_size(stored_bytes(), [&](auto size) {
+    for_each_row(rows, size, [&](std::size_t i) { std::memcpy(out + i * size, rows[i], size); });
+  });
+}
+
+}  // namespace gz
