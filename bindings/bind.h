@@ -15,5 +15,6 @@ void bind_sample(nanobind::module_& m);
 void bind_negative(nanobind::module_& m);
 void bind_walk(nanobind::module_& m);
 void bind_gather(nanobind::module_& m);
+void bind_pipeline(nanobind::module_& m);
 
 }  // namespace gz

@@ -61,4 +61,5 @@ NB_MODULE(_core, m) {
   gz::bind_negative(m);
   gz::bind_walk(m);
   gz::bind_gather(m);
+  gz::bind_pipeline(m);
 }

@@ -9,6 +9,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "bindings/neighborhood.h"
 #include "core/base/checked.h"
 #include "core/sample/fanout.h"
 #include "core/sample/neighbor.h"
@@ -34,21 +35,6 @@ using SeedsIn = std::tuple<Int64Array, OptionalArray, OptionalArray, NodeId>;
 using RelationIn =
     std::tuple<const Topology*, std::size_t, std::size_t, std::vector<EdgeId>, OptionalArray,
                OptionalArray, OptionalArray, std::optional<std::size_t>>;
-
-nb::object to_python(Neighborhood&& hood, bool disjoint) {
-  nb::list types, relations;
-  for (SampledNodes& type : hood.types) {
-    const nb::object trees =
-        disjoint ? nb::cast(owned_array(std::move(type.trees))) : nb::object(nb::none());
-    types.append(nb::make_tuple(owned_array(std::move(type.nodes)), trees, nb::cast(type.per_hop)));
-  }
-  for (SampledEdges& relation : hood.relations) {
-    relations.append(
-        nb::make_tuple(owned_array(std::move(relation.near)), owned_array(std::move(relation.far)),
-                       owned_array(std::move(relation.edges)), nb::cast(relation.per_hop)));
-  }
-  return nb::make_tuple(types, relations);
-}
 
 void bind_neighbors(nb::module_& m) {
   nb::enum_<Subgraph>(m, "Subgraph")

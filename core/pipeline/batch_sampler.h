@@ -65,6 +65,7 @@ class BatchSampler {
   explicit BatchSampler(SamplerOptions options);
 
   const SamplerOptions& options() const { return options_; }
+  void set_seed(std::uint64_t seed) { options_.sampling.seed = seed; }
   std::uint64_t num_seeds() const;
   std::uint64_t num_batches() const;
 

@@ -214,6 +214,11 @@ void Pipeline::prepare() {
   preparing_ += std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+void Pipeline::set_seed(std::uint64_t seed) {
+  stop();
+  sampler_.set_seed(seed);
+}
+
 void Pipeline::start(std::uint64_t epoch, std::uint64_t first) {
   stop();
   if (!prepared_) prepare();

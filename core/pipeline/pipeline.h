@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,9 @@ class Pipeline {
 
   std::uint64_t num_batches() const { return sampler_.num_batches(); }
 
+  // Of all epochs that begin from now on.
+  void set_seed(std::uint64_t seed);
+
   // Begins an epoch at batch `first`; a run that is under way ends. The first time some batches are
   // sampled to see how large they are, memory is divided and caches are filled. Throws
   // std::invalid_argument if the memory is too little, IoError, MemoryShortage.
@@ -77,7 +81,7 @@ class Pipeline {
 
   PipelineOptions options_;
   BatchSampler sampler_;
-  std::vector<RowSource> sources_;
+  std::deque<RowSource> sources_;
   std::size_t threads_;
 
   bool prepared_ = false;

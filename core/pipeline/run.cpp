@@ -296,20 +296,20 @@ void Run::finish(Entry& entry) {
   bell_->ready.notify_all();
 }
 
-// The sweep goes on while as many batches wait for it as are ready: it is never late, and finds as
-// many rows on its way as it can.
+// The sweep goes on while at least as many batches are behind the first that waits for it as are
+// ready before: it is not late, and finds as many rows on its way as it can.
 void Run::set_hurry() {
   if (!sweep_) return;
-  std::size_t waiting = 0, ready = 0;
+  std::size_t ready = 0;
   for (const auto& entry : window_) {
-    bool there = true;
     try {
-      there = entry->state != State::kWaiting || sweep_->is_there(entry->due);
+      if (entry->state == State::kWaiting && !sweep_->is_there(entry->due)) break;
     } catch (...) {  // told when the batch is assembled
+      break;
     }
-    if (entry->state != State::kSampling) ++(there ? ready : waiting);
+    ++ready;
   }
-  sweep_->set_hurry(waiting >= ready);
+  sweep_->set_hurry(window_.size() - ready >= ready);
 }
 
 std::optional<Batch> Run::next() {

@@ -38,7 +38,7 @@ struct RunCounts {
 struct RunOptions {
   const BatchSampler* sampler = nullptr;
   std::vector<Attribute> attributes;
-  std::vector<RowSource>* sources = nullptr;  // by attribute
+  std::deque<RowSource>* sources = nullptr;  // by attribute
   std::vector<double> misses_per_batch;       // by attribute: what to expect
   std::uint64_t sample_bytes = 0;             // of a batch that waits: what to expect
   std::shared_ptr<BatchMemory> memory;

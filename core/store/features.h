@@ -1,6 +1,7 @@
 // A mounted .gd: the mapping is the array.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -29,6 +30,10 @@ class Features {
   std::int64_t num_rows() const { return static_cast<std::int64_t>(layout_.shape[0]); }
   std::uint64_t row_bytes() const { return row_bytes_; }
 
+  bool is_reordered() const { return false; }
+  void translate(std::span<const std::int64_t> ids, std::span<std::int64_t> rows) const {
+    std::copy(ids.begin(), ids.end(), rows.begin());
+  }
   // One per row, in the engine's mapping; empty if the array is not quantised.
   std::span<const float> scales() const;
 

@@ -17,6 +17,7 @@ from graphzero.graph import Graph, Index, write_graph
 from graphzero.ids import IdDictionary, write_ids
 from graphzero.memory import MemoryReport, memory_report
 from graphzero.negatives import sample_negative_pairs, sample_negatives
+from graphzero.pipeline import Batch, Pipeline
 from graphzero.sampling import HeteroNeighborhood, Neighborhood, sample_neighbors
 from graphzero.threads import num_threads, set_num_threads
 from graphzero.verify import Check, verify
@@ -29,6 +30,7 @@ __all__ = [
     "FLOAT64",
     "INT32",
     "INT64",
+    "Batch",
     "Check",
     "ConversionReport",
     "DataType",
@@ -46,6 +48,7 @@ __all__ = [
     "MemoryReport",
     "Neighborhood",
     "NodeType",
+    "Pipeline",
     "convert_csv_to_gd",
     "convert_csv_to_gl",
     "convert_dataset",

@@ -27,7 +27,7 @@ _ADVICE = {
     "sequential": _core.Advice.SEQUENTIAL,
     "normal": _core.Advice.NORMAL,
 }
-_READERS = {
+READERS = {
     "auto": _core.ReaderKind.AUTO,
     "mmap": _core.ReaderKind.MMAP,
     "direct": _core.ReaderKind.DIRECT,
@@ -176,9 +176,9 @@ class FeatureStore(Mounted[_core.Features]):
         >>> FeatureStore(tiny_gd).gather([1], dtype="float16")
         array([[3., 4., 5.]], dtype=float16)
         """
-        if reader not in _READERS:
+        if reader not in READERS:
             raise ValueError(f"reader: expected 'auto', 'mmap', 'direct' or 'pread', found {reader!r}")
-        gatherer, kind = self._open_gatherer(), _READERS[reader]
+        gatherer, kind = self._open_gatherer(), READERS[reader]
         rows = int64_vector(ids, "ids")
         shape = (len(rows), *self.shape[1:])
         wanted = None if dtype is None else as_data_type(dtype)

@@ -39,11 +39,16 @@ def byte_count(size: int | str) -> int:
 
 def conversion_budget() -> int:
     """Return what a conversion may hold unless told: half of what is available, at most 8 GB."""
+    return max(64 << 20, min(pipeline_budget(), 8 << 30))
+
+
+def pipeline_budget() -> int:
+    """Return what a pipeline may hold unless told: half of what is available."""
     facts = _core.memory_facts()
     available = facts.ram_available
     if facts.cgroup_limit is not None:
         available = min(available, facts.cgroup_limit)
-    return max(64 << 20, min(available // 2, 8 << 30))
+    return available // 2
 
 
 def peak_memory() -> int:

@@ -46,7 +46,7 @@ def sample_negatives(
     """
     nodes = int64_vector(sources, "sources")
     count = _count(amount, "amount")
-    options = _options(by, power, exclude_edges, seed)
+    options = negative_options(by, power, exclude_edges, seed)
     if shared:
         return plain(_core.sample_shared_negatives(graph._core, nodes, count, options))
     return plain(_core.sample_negatives(graph._core, nodes, count, options)).reshape(len(nodes), count)
@@ -72,12 +72,13 @@ def sample_negative_pairs(
     >>> Graph(tiny_gl).has_edges(src, dst).any()
     np.False_
     """
-    options = _options(by, power, exclude_edges, seed)
+    options = negative_options(by, power, exclude_edges, seed)
     src, dst = _core.sample_negative_pairs(graph._core, _count(count, "count"), options)
     return plain(src), plain(dst)
 
 
-def _options(by: str, power: float, exclude_edges: bool, seed: int | None) -> _core.NegativeOptions:
+def negative_options(by: str, power: float, exclude_edges: bool, seed: int | None) -> _core.NegativeOptions:
+    """Read the options of negative sampling."""
     options = _core.NegativeOptions()
     if by not in _LAWS:
         raise ValueError(f"by: expected 'uniform' or 'degree', found {by!r}")

@@ -182,12 +182,55 @@ def sample_neighbors(
     ([1, 2, 1], [2, 2])
     """
     relations = as_relations(graph)
+    if node_time is not None and seed_time is None:
+        raise ValueError("node_time: expected seed_time with it: node times are compared with those of the seeds")
+    options = neighbor_options(
+        direction=direction,
+        replace=replace,
+        weighted=weighted,
+        disjoint=disjoint,
+        temporal=seed_time is not None,
+        temporal_strategy=temporal_strategy,
+        time_window=time_window,
+        subgraph_type=subgraph_type,
+        exclude_reverse=exclude_reverse,
+        method=method,
+        layer_dependency=layer_dependency,
+        seed=seed,
+    )
+    options.epoch = as_seed(integer(epoch, "epoch"), "epoch")
+    options.batch = as_seed(integer(batch, "batch"), "batch")
+
+    sampled_types, sampled_relations = _core.sample_neighbors(
+        _type_seeds(relations, seeds, seed_time, node_time),
+        _core_relations(relations, fanouts, exclude),
+        options,
+    )
+    return named(relations, sampled_types, sampled_relations, options)
+
+
+def neighbor_options(
+    *,
+    direction: Direction,
+    replace: bool,
+    weighted: bool,
+    disjoint: bool,
+    temporal: bool,
+    temporal_strategy: str,
+    time_window: int | None,
+    subgraph_type: str,
+    exclude_reverse: bool,
+    method: str,
+    layer_dependency: bool,
+    seed: int | None,
+) -> _core.NeighborOptions:
+    """Read the options of a sample."""
     options = _core.NeighborOptions()
     options.direction = as_direction(direction)
     options.replace = bool(replace)
     options.weighted = bool(weighted)
-    options.temporal = seed_time is not None
-    options.disjoint = bool(disjoint) or options.temporal
+    options.temporal = temporal
+    options.disjoint = bool(disjoint) or temporal
     if temporal_strategy not in ("uniform", "last"):
         raise ValueError(f"temporal_strategy: expected 'uniform' or 'last', found {temporal_strategy!r}")
     options.last = temporal_strategy == "last"
@@ -201,17 +244,14 @@ def sample_neighbors(
     options.labor = method == "labor"
     options.layer_dependency = bool(layer_dependency)
     options.seed = as_seed(seed)
-    options.epoch = as_seed(integer(epoch, "epoch"), "epoch")
-    options.batch = as_seed(integer(batch, "batch"), "batch")
-    if node_time is not None and seed_time is None:
-        raise ValueError("node_time: expected seed_time with it: node times are compared with those of the seeds")
+    return options
 
-    sampled_types, sampled_relations = _core.sample_neighbors(
-        _type_seeds(relations, seeds, seed_time, node_time),
-        _core_relations(relations, fanouts, exclude),
-        options,
-    )
-    found = _Found(relations, sampled_types, sampled_relations, direction, grouped=subgraph_type == "directional")
+
+def named(
+    relations: Relations, types: list[Any], edges: list[Any], options: _core.NeighborOptions
+) -> Neighborhood | HeteroNeighborhood:
+    """Put what the core sampled under its names."""
+    found = _Found(relations, types, edges, options.direction, options.subgraph == _core.Subgraph.DIRECTIONAL)
     return found.hetero() if relations.is_hetero else found.homogeneous()
 
 
@@ -248,13 +288,7 @@ def _type_seeds(relations: Relations, seeds: Any, seed_time: Any, node_time: Any
 
 
 def _core_relations(relations: Relations, fanouts: Any, exclude: Any) -> list[Any]:
-    if isinstance(fanouts, Mapping):
-        per_type = {triple: _hops(hops) for triple, hops in _by_edge_type(fanouts, relations, "fanouts").items()}
-    else:
-        per_type = dict.fromkeys(relations.graphs, _hops(fanouts))
-    missing = [triple for triple in relations.graphs if triple not in per_type]
-    if missing:
-        raise ValueError(f"fanouts: expected a list for every edge type, found none for {missing[0]}")
+    per_type = hops_by_type(relations, fanouts)
     if not relations.is_hetero and exclude is not None:
         excluded = {next(iter(relations.graphs)): exclude}
     elif exclude is not None and not isinstance(exclude, Mapping):
@@ -277,6 +311,18 @@ def _core_relations(relations: Relations, fanouts: Any, exclude: Any) -> list[An
             )
         )
     return result
+
+
+def hops_by_type(relations: Relations, fanouts: Any) -> dict[EdgeTriple, list[int]]:
+    """Return the fanouts of every edge type."""
+    if isinstance(fanouts, Mapping):
+        per_type = {triple: _hops(hops) for triple, hops in _by_edge_type(fanouts, relations, "fanouts").items()}
+    else:
+        per_type = dict.fromkeys(relations.graphs, _hops(fanouts))
+    missing = [triple for triple in relations.graphs if triple not in per_type]
+    if missing:
+        raise ValueError(f"fanouts: expected a list for every edge type, found none for {missing[0]}")
+    return per_type
 
 
 def _hops(fanouts: Any) -> list[int]:
@@ -312,12 +358,12 @@ class _Found:
     relations: Relations
     types: list[Any]
     edges: list[Any]
-    direction: Direction
+    direction: _core.Direction
     grouped: bool
 
     def _ends(self, sampled: Any) -> tuple[IntArray, IntArray]:
         near, far = plain(sampled[0]), plain(sampled[1])
-        return (far, near) if self.direction == "in" else (near, far)
+        return (far, near) if self.direction == _core.Direction.IN else (near, far)
 
     def homogeneous(self) -> Neighborhood:
         nodes, trees, per_hop = self.types[0]

@@ -1,0 +1,212 @@
+#include "core/pipeline/pipeline.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "bindings/arrays.h"
+#include "bindings/bind.h"
+#include "bindings/neighborhood.h"
+
+namespace gz {
+
+using namespace nb::literals;
+
+namespace {
+
+using Int64Array = InputArray<std::int64_t>;
+using OptionalArray = std::optional<Int64Array>;
+
+// Type, nodes, times.
+using NodesIn = std::tuple<std::size_t, Int64Array, OptionalArray>;
+// Relation, sources, destinations, times, negatives, how many, their law, whether to exclude.
+using LinksIn = std::tuple<std::size_t, Int64Array, Int64Array, OptionalArray, Negatives, double,
+                           NegativeOptions, bool>;
+// Number of nodes, times of all of them.
+using TypeIn = std::tuple<NodeId, OptionalArray>;
+// Graph, source type, destination type, fanouts, reverse.
+using RelationIn = std::tuple<const Topology*, std::size_t, std::size_t, std::vector<EdgeId>,
+                              std::optional<std::size_t>>;
+// Features, whether of edges, node type or relation, dtype.
+using AttributeIn = std::tuple<const Features*, bool, std::size_t, std::optional<Dtype>>;
+
+std::span<const std::int64_t> span_or_empty(const OptionalArray& array) {
+  if (!array) return {};
+  return as_span(*array);
+}
+
+// A pipeline and the arrays it reads: graphs and features are kept by nanobind.
+class KeptPipeline {
+ public:
+  KeptPipeline(std::optional<NodesIn> nodes, std::optional<LinksIn> links,
+               std::vector<TypeIn> types, const std::vector<RelationIn>& relations,
+               const std::vector<AttributeIn>& attributes, PipelineOptions options)
+      : nodes_(std::move(nodes)), links_(std::move(links)), types_(std::move(types)) {
+    SamplerOptions& sampler = options.sampler;
+    if (nodes_) {
+      const auto& [type, ids, times] = *nodes_;
+      sampler.seeds = NodeSeeds{type, as_span(ids), span_or_empty(times)};
+    } else {
+      const auto& [relation, src, dst, times, negatives, amount, negative, exclude] = *links_;
+      sampler.seeds =
+          LinkSeeds{relation, as_span(src), as_span(dst), span_or_empty(times), negatives,
+                    amount,   negative,     exclude};
+    }
+    for (const auto& [num_nodes, times] : types_) {
+      sampler.num_nodes.push_back(num_nodes);
+      sampler.node_times.push_back(span_or_empty(times));
+    }
+    for (const auto& [graph, src_type, dst_type, fanouts, reverse] : relations)
+      sampler.relations.push_back({graph, src_type, dst_type, fanouts, {}, reverse});
+    for (const auto& [features, of_edges, of, wanted] : attributes)
+      options.attributes.push_back({features, of_edges, of, wanted});
+    attributes_ = options.attributes;
+    disjoint_ = sampler.sampling.disjoint;
+    pipeline_ = without_gil([&] { return std::make_unique<Pipeline>(std::move(options)); });
+  }
+  ~KeptPipeline() {
+    without_gil([&] { pipeline_.reset(); });
+  }
+
+  Pipeline& pipeline() { return *pipeline_; }
+
+  nb::object next() {
+    std::optional<Batch> batch = without_gil([&] { return pipeline_->next(); });
+    if (!batch) return nb::none();
+    nb::list rows;
+    for (std::size_t a = 0; a < attributes_.size(); ++a) {
+      const Attribute& attribute = attributes_[a];
+      const GdLayout& layout = attribute.features->layout();
+      std::vector<std::size_t> shape(layout.shape.begin(), layout.shape.end());
+      shape[0] = batch->rows[a].count;
+      rows.append(AnyArray(batch->rows[a].data, shape.size(), shape.data(),
+                           owner(std::move(batch->rows[a].memory)), nullptr,
+                           dlpack_dtype(attribute.wanted.value_or(layout.dtype))));
+    }
+    SampledBatch& sampled = batch->sampled;
+    return nb::make_tuple(batch->number, to_python(std::move(sampled.hood), disjoint_),
+                          owned_array(std::move(sampled.input_ids)),
+                          owned_array(std::move(sampled.src)), owned_array(std::move(sampled.dst)),
+                          rows);
+  }
+
+ private:
+  std::optional<NodesIn> nodes_;
+  std::optional<LinksIn> links_;
+  std::vector<TypeIn> types_;
+  std::vector<Attribute> attributes_;
+  bool disjoint_ = false;
+  std::unique_ptr<Pipeline> pipeline_;  // goes first
+};
+
+nb::dict memory_of(const PipelineStats& stats) {
+  nb::dict memory;
+  memory["budget"] = stats.memory;
+  memory["cache"] = stats.cache_bytes;
+  memory["ahead"] = stats.window_bytes;
+  memory["reads"] = stats.sweep_bytes;
+  memory["batches"] = stats.output_bytes;
+  memory["working"] = stats.budget.working;
+  return memory;
+}
+
+nb::dict as_dict(const PipelineStats& stats) {
+  nb::dict result;
+  const RunCounts& counts = stats.counts;
+  result["batches"] = counts.batches;
+  result["rows"] = counts.rows;
+  result["mapped_rows"] = counts.mapped_rows;
+  result["cached_rows"] = counts.cached_rows;
+  result["unslotted_rows"] = counts.unslotted_rows;
+  result["shared_rows"] = counts.sweep.shared;
+  result["read_rows"] = counts.sweep.rows;
+  result["read_row_bytes"] = counts.sweep.row_bytes;
+  result["device_reads"] = counts.sweep.reads;
+  result["device_bytes"] = counts.sweep.bytes;
+  result["queue_waits"] = counts.sweep.waits;
+  result["queued_reads"] = counts.sweep.in_flight;
+  result["fill_reads"] = stats.filling.device_reads;
+  result["fill_bytes"] = stats.filling.device_bytes;
+  result["seconds_sampling"] = counts.sampling;
+  result["seconds_assembling"] = counts.assembling;
+  result["seconds_reading"] = counts.sweep.busy;
+  result["seconds_waited"] = counts.waited;
+  result["seconds_preparing"] = stats.preparing;
+  result["threads"] = stats.threads;
+  result["batches_ahead"] = stats.batches_ahead;
+  result["most_ahead"] = stats.most_ahead;
+  result["memory"] = memory_of(stats);
+  nb::list sources;
+  for (const PipelineStats::Source& source : stats.sources) {
+    sources.append(nb::make_tuple(
+        nb::cast(source.choice.kind),
+        nb::bytes(source.choice.reason.data(), source.choice.reason.size()), source.cached_rows,
+        source.num_rows));
+  }
+  result["sources"] = sources;
+  return result;
+}
+
+}  // namespace
+
+void bind_pipeline(nb::module_& m) {
+  nb::enum_<Negatives>(m, "Negatives")
+      .value("NONE", Negatives::kNone)
+      .value("BINARY", Negatives::kBinary)
+      .value("TRIPLET", Negatives::kTriplet);
+
+  nb::class_<PipelineOptions>(m, "PipelineOptions")
+      .def(nb::init<>())
+      .def_prop_rw(
+          "sampling", [](const PipelineOptions& o) { return o.sampler.sampling; },
+          [](PipelineOptions& o, const NeighborOptions& s) { o.sampler.sampling = s; })
+      .def_prop_rw(
+          "batch_size", [](const PipelineOptions& o) { return o.sampler.batch_size; },
+          [](PipelineOptions& o, std::uint64_t size) { o.sampler.batch_size = size; })
+      .def_prop_rw(
+          "shuffle", [](const PipelineOptions& o) { return o.sampler.shuffle; },
+          [](PipelineOptions& o, bool shuffle) { o.sampler.shuffle = shuffle; })
+      .def_prop_rw(
+          "drop_last", [](const PipelineOptions& o) { return o.sampler.drop_last; },
+          [](PipelineOptions& o, bool drop) { o.sampler.drop_last = drop; })
+      .def_rw("reader", &PipelineOptions::reader)
+      .def_rw("memory", &PipelineOptions::memory)
+      .def_rw("cache", &PipelineOptions::cache)
+      .def_rw("ahead", &PipelineOptions::ahead)
+      .def_rw("threads", &PipelineOptions::threads);
+
+  nb::class_<KeptPipeline>(m, "Pipeline")
+      .def(nb::init<std::optional<NodesIn>, std::optional<LinksIn>, std::vector<TypeIn>,
+                    const std::vector<RelationIn>&, const std::vector<AttributeIn>&,
+                    PipelineOptions>(),
+           "nodes"_a.none(), "links"_a.none(), "types"_a, "relations"_a, "attributes"_a,
+           "options"_a, nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(),
+           nb::sig("def __init__(self, nodes: typing.Any, links: typing.Any, types: "
+                   "list[typing.Any], relations: list[typing.Any], attributes: list[typing.Any], "
+                   "options: PipelineOptions) -> None"))
+      .def_prop_ro("num_batches", [](KeptPipeline& p) { return p.pipeline().num_batches(); })
+      .def(
+          "start",
+          [](KeptPipeline& p, std::uint64_t epoch, std::uint64_t first) {
+            without_gil([&] { p.pipeline().start(epoch, first); });
+          },
+          "epoch"_a, "first"_a)
+      .def(
+          "set_seed",
+          [](KeptPipeline& p, std::uint64_t seed) {
+            without_gil([&] { p.pipeline().set_seed(seed); });
+          },
+          "seed"_a)
+      .def("next", &KeptPipeline::next, nb::sig("def next(self) -> typing.Any"))
+      .def("stop", [](KeptPipeline& p) { without_gil([&] { p.pipeline().stop(); }); })
+      .def(
+          "stats", [](KeptPipeline& p) { return as_dict(p.pipeline().stats()); },
+          nb::sig("def stats(self) -> dict[str, typing.Any]"));
+}
+
+}  // namespace gz

@@ -1,0 +1,525 @@
+"""Batches from disk: sampled and gathered ahead by the core, in order, inside one memory budget."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphzero import _core
+from graphzero.arrays import int64_vector, integer, plain, time_vector
+from graphzero.dataset import Dataset, EdgeTriple
+from graphzero.dtypes import as_data_type
+from graphzero.features import READERS, FeatureStore, Reader
+from graphzero.graph import Direction
+from graphzero.memory import byte_count, byte_text, pipeline_budget
+from graphzero.negatives import Law, negative_options
+from graphzero.relations import Relations, as_relations, as_triple
+from graphzero.sampling import (
+    Fanouts,
+    HeteroNeighborhood,
+    IntArray,
+    Neighborhood,
+    hops_by_type,
+    named,
+    neighbor_options,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_NEGATIVES = {None: _core.Negatives.NONE, "binary": _core.Negatives.BINARY, "triplet": _core.Negatives.TRIPLET}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A finished batch: what was sampled, and the attributes of it.
+
+    ``sample`` is what :func:`graphzero.sample_neighbors` returns. ``node_features["x"]`` has a row for
+    each sampled node and ``edge_features["w"]`` one for each sampled edge, in the sample's order; of a
+    heterogeneous graph they are dicts by type first. ``input_id`` are the places of the batch's seeds
+    among all seeds. Of links, ``src_index`` and ``dst_index`` are the places of both ends in
+    ``sample.node``: first those of the edges, then those of the negatives.
+
+    The arrays of features are yours for as long as you keep them; let go of them before the next
+    batch, and their memory is used again.
+    """
+
+    sample: Any
+    node_features: dict[Any, Any]
+    edge_features: dict[Any, Any]
+    input_id: IntArray
+    src_index: IntArray | None
+    dst_index: IntArray | None
+    epoch: int
+    number: int
+
+    @property
+    def num_seeds(self) -> int:
+        """The number of nodes, or of edges, that the batch is for."""
+        return len(self.input_id)
+
+    def __repr__(self) -> str:
+        return f"Batch({self.number} of epoch {self.epoch}: {self.num_seeds:,} seeds, {self.sample!r})"
+
+
+class Pipeline:
+    """Iterates over an epoch of finished batches.
+
+    ``graph`` is what :func:`graphzero.sample_neighbors` takes, and so are ``fanouts`` and the options of
+    the same name. Batches are made of ``seeds``, node ids (``None``: all nodes; of a heterogeneous graph
+    ``("paper", ids)``; of a data set also the name of a split), or of ``links``, edges given as ``(src,
+    dst)`` or ``(edge_type, (src, dst))``.
+
+    ``features`` and ``edge_features`` are a :class:`FeatureStore`, which is called ``"x"`` or
+    ``"edge_attr"``, or stores by name; of a heterogeneous graph, dicts of these by type. Of a data set
+    they are names of its attributes, and all of them unless told.
+
+    :param memory: What the pipeline may hold, such as ``"4GB"``: rows that stay in memory, batches that
+        are sampled and read ahead, finished batches. Half of what is available unless told.
+    :param cache: How much of it rows that stay in memory take. What is left over unless told.
+    :param ahead: How many batches to prepare ahead at most. As many as fit unless told.
+    :param dtype: What features become while they are copied, as in :meth:`FeatureStore.gather`: one for
+        all that are not integers, or a dict by name. As stored unless told.
+    :param reader: As in :meth:`FeatureStore.gather`. ``"auto"`` reads files that fit in memory through the
+        page cache and others from the device; :meth:`stats` tells what and why.
+    :param shuffle: Take the seeds in an order that depends on ``seed`` and epoch.
+    :param negatives: ``"binary"`` draws ``num_negatives`` pairs for each link, ``"triplet"`` as many
+        destinations for each source; ``negatives_by`` and ``exclude_edges`` are ``by`` and ``exclude_edges``
+        of :func:`graphzero.sample_negative_pairs` and :func:`graphzero.sample_negatives`.
+    :param exclude_seed_edges: Do not sample the links of a batch; with ``exclude_reverse`` nor their
+        reverses.
+    :param progress: Show one line on standard error: batches/s, hit rate, reads, memory.
+
+    The same ``seed`` gives the same batches for any memory, reader and number of threads. Each iteration
+    is the next epoch.
+
+    >>> pipeline = Pipeline(Graph(tiny_gl), [0, 2], [-1], features=FeatureStore(tiny_gd), batch_size=1)
+    >>> for batch in pipeline:
+    ...     print(batch.sample.node, batch.node_features["x"].shape)
+    [0 3] (2, 3)
+    [2 0 1] (3, 3)
+    """
+
+    def __init__(
+        self,
+        graph: Any,
+        seeds: Any = None,
+        fanouts: Fanouts | Mapping[EdgeTriple, Fanouts] = (),
+        *,
+        links: Any = None,
+        features: Any = None,
+        edge_features: Any = None,
+        batch_size: int = 1024,
+        shuffle: bool = False,
+        drop_last: bool = False,
+        memory: int | str | None = None,
+        cache: int | str | None = None,
+        ahead: int | None = None,
+        dtype: Any = None,
+        reader: Reader = "auto",
+        threads: int | None = None,
+        direction: Direction = "in",
+        replace: bool = False,
+        weighted: bool = False,
+        disjoint: bool = False,
+        seed_time: Any = None,
+        node_time: Any = None,
+        temporal_strategy: Literal["uniform", "last"] = "uniform",
+        time_window: int | None = None,
+        subgraph_type: Literal["directional", "bidirectional", "induced"] = "directional",
+        method: Literal["neighbor", "labor"] = "neighbor",
+        layer_dependency: bool = False,
+        negatives: Literal["binary", "triplet"] | None = None,
+        num_negatives: float = 1,
+        negatives_by: Law = "uniform",
+        exclude_edges: bool = False,
+        exclude_seed_edges: bool = False,
+        exclude_reverse: bool = False,
+        seed: int | None = None,
+        progress: bool = False,
+    ) -> None:
+        self._relations = as_relations(graph)
+        self._attributes = _attributes(graph, self._relations, features, edge_features)
+        options = _core.PipelineOptions()
+        self._sampling = neighbor_options(
+            direction=direction,
+            replace=replace,
+            weighted=weighted,
+            disjoint=disjoint,
+            temporal=seed_time is not None,
+            temporal_strategy=temporal_strategy,
+            time_window=time_window,
+            subgraph_type=subgraph_type,
+            exclude_reverse=exclude_reverse,
+            method=method,
+            layer_dependency=layer_dependency,
+            seed=seed,
+        )
+        options.sampling = self._sampling
+        options.batch_size = _at_least_one(batch_size, "batch_size")
+        options.shuffle = bool(shuffle)
+        options.drop_last = bool(drop_last)
+        options.memory = pipeline_budget() if memory is None else _bytes(memory, "memory")
+        options.cache = None if cache is None else _bytes(cache, "cache")
+        options.ahead = None if ahead is None else _at_least_one(ahead, "ahead")
+        options.threads = 0 if threads is None else _at_least_one(threads, "threads")
+        if reader not in READERS:
+            raise ValueError(f"reader: expected one of {list(READERS)}, found {reader!r}")
+        options.reader = READERS[reader]
+        if seeds is not None and links is not None:
+            raise ValueError("seeds, links: expected one of them, found both")
+        nodes = edges = None
+        if links is None:
+            if negatives is not None or exclude_seed_edges:
+                raise ValueError("negatives, exclude_seed_edges: expected links with them, found none")
+            nodes = self._node_seeds(graph, seeds, seed_time)
+        else:
+            if negatives not in _NEGATIVES:
+                raise ValueError(f"negatives: expected 'binary', 'triplet' or None, found {negatives!r}")
+            law = negative_options(negatives_by, 0.75, exclude_edges, 0)
+            ends = self._link_seeds(links, seed_time)
+            edges = (*ends, _NEGATIVES[negatives], float(num_negatives), law, bool(exclude_seed_edges))
+        hops = hops_by_type(self._relations, fanouts)
+        types = {name: number for number, name in enumerate(self._relations.node_types)}
+        numbers = {triple: number for number, triple in enumerate(self._relations.graphs)}
+        relations = []
+        for triple, one in self._relations.graphs.items():
+            reverse = self._relations.reverse_of(triple)
+            ends_of = types[triple[0]], types[triple[2]]
+            relations.append((one._core, *ends_of, hops[triple], None if reverse is None else numbers[reverse]))
+        wanted = []
+        for attribute in self._attributes:
+            of = numbers[attribute.of] if isinstance(attribute.of, tuple) else types[attribute.of]
+            of_edges = isinstance(attribute.of, tuple)
+            wanted.append((attribute.store._core, of_edges, of, _wanted_dtype(attribute, dtype)))
+        self._core: _core.Pipeline | None = _core.Pipeline(
+            nodes, edges, self._node_types(node_time, seed_time), relations, wanted, options
+        )
+        self._is_link = links is not None
+        self._progress = bool(progress)
+        self._epoch = 0  # the one under way, or the next
+        self._position = 0  # batches of it that have been handed out
+        self._begun = False
+        self._turn = 0  # counts iterations: only the latest may go on
+        self._begin = (0.0, 0)
+
+    def _node_seeds(self, graph: Any, seeds: Any, seed_time: Any) -> tuple[int, IntArray, IntArray | None]:
+        names = self._relations.node_types
+        name = names[0]
+        if isinstance(seeds, Mapping):
+            if len(seeds) != 1:
+                raise ValueError(f"seeds: expected ids of one node type, found {list(seeds)}")
+            name, seeds = next(iter(seeds.items()))
+        elif isinstance(seeds, tuple) and len(seeds) == 2 and isinstance(seeds[0], str):
+            name, seeds = seeds
+        elif isinstance(seeds, str) and seeds in names and not isinstance(graph, Dataset):
+            name, seeds = seeds, None
+        elif len(names) > 1:
+            raise ValueError(f"seeds: expected (node type, ids) with one of {names}, found {type(seeds).__name__}")
+        if name not in names:
+            raise ValueError(f"seeds: no node type {name!r}; there are {names}")
+        if isinstance(seeds, str):
+            if not isinstance(graph, Dataset):
+                raise TypeError(f"seeds: expected node ids, found {seeds!r}; splits have names in data sets only")
+            seeds = graph.split(seeds, name)
+        if seeds is None:
+            ids = np.arange(self._relations.num_nodes[name], dtype=np.int64)
+        else:
+            ids = _ids_or_mask(seeds, self._relations.num_nodes[name], "seeds")
+        times = None if seed_time is None else time_vector(seed_time, "seed_time")
+        return names.index(name), ids, times
+
+    def _link_seeds(self, links: Any, seed_time: Any) -> tuple[int, IntArray, IntArray, IntArray | None]:
+        triples = list(self._relations.graphs)
+        triple = triples[0]
+        if isinstance(links, tuple) and len(links) == 2 and _is_triple(links[0]):
+            triple, links = as_triple(links[0]), links[1]
+        elif len(triples) > 1:
+            raise ValueError(f"links: expected (edge type, (src, dst)) with one of {triples}")
+        if triple not in triples:
+            raise ValueError(f"links: no edge type {triple}; there are {triples}")
+        if not hasattr(links, "__len__") or len(links) != 2:
+            raise TypeError(f"links: expected (src, dst), found {type(links).__name__}")
+        times = None if seed_time is None else time_vector(seed_time, "seed_time")
+        src, dst = int64_vector(links[0], "links[0]"), int64_vector(links[1], "links[1]")
+        return triples.index(triple), src, dst, times
+
+    def _node_types(self, node_time: Any, seed_time: Any) -> list[Any]:
+        if node_time is not None and seed_time is None:
+            raise ValueError("node_time: expected seed_time with it: node times are compared with those of the seeds")
+        given = node_time
+        if node_time is not None and not self._relations.is_hetero:
+            given = {self._relations.node_types[0]: node_time}
+        if given is not None and not isinstance(given, Mapping):
+            raise TypeError(f"node_time: expected a dict by node type, found {type(given).__name__}")
+        result: list[Any] = []
+        for name, count in self._relations.num_nodes.items():
+            times = None
+            if given is not None and name in given:
+                times = time_vector(given[name], "node_time")
+                if len(times) != count:
+                    raise ValueError(f"node_time: expected {count} times, one per node, found {len(times)}")
+            result.append((count, times))
+        return result
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch that is under way, or that the next iteration will be."""
+        return self._epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Make the next iteration that of ``epoch``, from its beginning."""
+        self._open().stop()
+        self._epoch, self._position, self._begun = integer(epoch, "epoch"), 0, False
+
+    def __len__(self) -> int:
+        """Return the number of batches of an epoch."""
+        return self._open().num_batches
+
+    def state_dict(self) -> dict[str, int]:
+        """Return where the iteration is: a pipeline with the same arguments that loads it goes on right there."""
+        return {"seed": self._sampling.seed, "epoch": self._epoch, "batch": self._position, "batches": len(self)}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """Make the next iteration go on where ``state`` was taken."""
+        if state["batches"] != len(self):
+            raise ValueError(
+                f"state: expected that of a pipeline with {len(self)} batches an epoch, found {state['batches']}; "
+                "seeds, batch_size and drop_last must be the same"
+            )
+        core = self._open()
+        core.stop()
+        core.set_seed(state["seed"])
+        self._sampling.seed = state["seed"]
+        self._epoch, self._position, self._begun = state["epoch"], state["batch"], False
+
+    def __iter__(self) -> Iterator[Batch]:
+        core = self._open()
+        if self._begun:
+            self._epoch, self._position = self._epoch + 1, 0
+        self._begun = True
+        self._turn += 1
+        turn = self._turn
+        core.start(self._epoch, self._position)
+        self._begin = (time.perf_counter(), self._position)
+        shown = 0.0
+        try:
+            while True:
+                if self._turn != turn or self._core is None:
+                    raise RuntimeError("this iteration ended when another one began, or the pipeline was closed")
+                batch = self._next(core)
+                if batch is None:
+                    break
+                if self._progress and time.perf_counter() - shown > 0.5:
+                    shown = time.perf_counter()
+                    _show(self.status())
+                yield batch
+                del batch  # its memory is wanted for the next one
+            self._epoch, self._position, self._begun = self._epoch + 1, 0, False
+        finally:
+            if self._turn == turn:
+                core.stop()
+            if shown:
+                _show("\n")
+
+    def _next(self, core: _core.Pipeline) -> Batch | None:
+        found = core.next()
+        if found is None:
+            return None
+        number, hood, input_id, src, dst, rows = found
+        self._position = number + 1
+        node_features: dict[Any, Any] = {}
+        edge_features: dict[Any, Any] = {}
+        for attribute, values in zip(self._attributes, rows, strict=True):
+            group = edge_features if isinstance(attribute.of, tuple) else node_features
+            if self._relations.is_hetero:
+                group = group.setdefault(attribute.of, {})
+            group[attribute.name] = plain(values)
+        return Batch(
+            sample=named(self._relations, *hood, self._sampling),
+            node_features=node_features,
+            edge_features=edge_features,
+            input_id=plain(input_id),
+            src_index=plain(src) if self._is_link else None,
+            dst_index=plain(dst) if self._is_link else None,
+            epoch=self._epoch,
+            number=number,
+        )
+
+    def stats(self) -> dict[str, Any]:
+        """Return where time, bytes and memory went since the pipeline was made.
+
+        ``rows`` were handed out. Of these ``mapped_rows`` came through the page cache, ``cached_rows`` from
+        rows that stay in memory, and the others had to be read: ``read_rows`` were, in ``device_reads`` of
+        ``device_bytes``; ``shared_rows`` had been read, or were about to be, for another batch ahead.
+        ``hit_rate`` is the part that needed no read of its own, ``read_amplification`` the bytes read for each
+        byte of a row read, ``queue_depth`` the reads in flight on average. ``fill_bytes`` were read to fill the
+        cache.
+
+        ``seconds_sampling``, ``seconds_assembling`` and ``seconds_reading`` are times of the threads that do
+        it, summed; ``seconds_waited`` is how long the iteration waited for its next batch, and
+        ``seconds_preparing`` what came before the first: choosing rows and filling the cache.
+
+        ``memory`` tells the bytes held now, by purpose, and the ``budget``. ``sources`` tell for each attribute
+        the reader, why it was chosen, and how many of its rows stay in memory.
+        """
+        stats = self._open().stats()
+        rows, read = stats["rows"], stats["read_rows"] + stats["unslotted_rows"]
+        wanted, waits = stats.pop("read_row_bytes"), stats.pop("queue_waits")
+        stats["hit_rate"] = 1 - read / rows if rows else None
+        stats["read_amplification"] = stats["device_bytes"] / wanted if wanted else None
+        stats["queue_depth"] = stats.pop("queued_reads") / waits if waits else None
+        stats["sources"] = {
+            (attribute.name if not self._relations.is_hetero else (attribute.of, attribute.name)): {
+                "reader": kind.name.lower(),
+                "reason": os.fsdecode(reason),
+                "cached_rows": cached,
+                "num_rows": count,
+            }
+            for attribute, (kind, reason, cached, count) in zip(self._attributes, stats["sources"], strict=True)
+        }
+        return stats
+
+    def status(self) -> str:
+        """Return the most important of :meth:`stats` in one line."""
+        stats = self.stats()
+        begin, first = self._begin
+        seconds = max(time.perf_counter() - begin, 1e-9)
+        held = sum(size for purpose, size in stats["memory"].items() if purpose != "budget")
+        parts = [
+            f"epoch {self._epoch} batch {self._position}/{len(self)}",
+            f"{(self._position - first) / seconds:.1f} batches/s",
+            f"waited {stats['seconds_waited'] / seconds:.0%}" if self._position > first else "waited 0%",
+            "hits -" if stats["hit_rate"] is None else f"hits {stats['hit_rate']:.1%}",
+            f"{stats['device_reads']:,} reads, {byte_text(stats['device_bytes'])}",
+            f"{stats['batches_ahead']} ahead",
+            f"{byte_text(held)} of {byte_text(stats['memory']['budget'])}",
+        ]
+        return " · ".join(parts)
+
+    def _open(self) -> _core.Pipeline:
+        if self._core is None:
+            raise ValueError("the pipeline is closed")
+        return self._core
+
+    def close(self) -> None:
+        """End the iteration that is under way and give all memory back. May be repeated."""
+        self._core = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._core is None:
+            return "Pipeline(closed)"
+        return f"Pipeline({len(self):,} batches, {[attribute.name for attribute in self._attributes]})"
+
+
+@dataclass(frozen=True)
+class _Attribute:
+    """A store and what its rows belong to: a node type, or an edge type."""
+
+    name: str
+    of: str | EdgeTriple
+    store: FeatureStore
+
+
+def _attributes(graph: Any, relations: Relations, features: Any, edge_features: Any) -> list[_Attribute]:
+    if isinstance(graph, Dataset):
+        found = []
+        for name, kind in (*graph.nodes.items(), *graph.edges.items()):
+            wanted = edge_features if isinstance(name, tuple) else features
+            found += [
+                _Attribute(attribute, name, store)
+                for attribute, store in kind.attributes.items()
+                if wanted is None or attribute in ([wanted] if isinstance(wanted, str) else wanted)
+            ]
+        there = {attribute.name for attribute in found}
+        for wanted in (features, edge_features):
+            for name in [wanted] if isinstance(wanted, str) else wanted or ():
+                if name not in there:
+                    raise KeyError(f"features: {graph.path} has no attribute {name!r}, only {sorted(there)}")
+        return found
+    nodes = _named_stores(features, relations, relations.node_types, "features", "x")
+    return nodes + _named_stores(edge_features, relations, list(relations.graphs), "edge_features", "edge_attr")
+
+
+def _named_stores(given: Any, relations: Relations, types: list[Any], what: str, alone: str) -> list[_Attribute]:
+    if given is None:
+        return []
+    by_type = given if relations.is_hetero else {types[0]: given}
+    if not isinstance(by_type, Mapping):
+        raise TypeError(f"{what}: expected a dict by type, found {type(by_type).__name__}")
+    found = []
+    for key, stores in by_type.items():
+        of = as_triple(key) if isinstance(types[0], tuple) else key
+        if of not in types:
+            raise ValueError(f"{what}: no type {of!r}; there are {types}")
+        named_stores = {alone: stores} if isinstance(stores, FeatureStore) else stores
+        if not isinstance(named_stores, Mapping):
+            raise TypeError(f"{what}: expected a FeatureStore, or a dict of them by name, found {stores!r}")
+        for name, store in named_stores.items():
+            if not isinstance(store, FeatureStore):
+                raise TypeError(f"{what}[{name!r}]: expected a FeatureStore, found {type(store).__name__}")
+            found.append(_Attribute(str(name), of, store))
+    return found
+
+
+def _wanted_dtype(attribute: _Attribute, dtype: Any) -> Any:
+    store = attribute.store
+    if isinstance(dtype, Mapping):
+        given = dtype.get(attribute.name)
+        return None if given is None else as_data_type(given)
+    if dtype is None:
+        return None
+    is_float = store.quantised or "float" in store.dtype
+    return as_data_type(dtype) if is_float else None
+
+
+def _ids_or_mask(seeds: Any, count: int, name: str) -> IntArray:
+    mask = np.asarray(seeds) if str(getattr(seeds, "dtype", "")) in ("bool", "torch.bool") else None
+    if mask is None:
+        return int64_vector(seeds, name)
+    if mask.shape != (count,):
+        raise ValueError(f"{name}: expected a mask of {count} nodes, found {mask.shape}")
+    return np.flatnonzero(mask).astype(np.int64, copy=False)
+
+
+def _is_triple(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and len(value) == 3 and all(isinstance(part, str) for part in value)
+
+
+def _at_least_one(value: Any, name: str) -> int:
+    number = integer(value, name)
+    if number < 1:
+        raise ValueError(f"{name}: expected at least 1, found {number}")
+    return number
+
+
+def _bytes(size: int | str, name: str) -> int:
+    try:
+        count = byte_count(size)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None
+    if count < 0:
+        raise ValueError(f"{name}: expected a number of bytes, found {count}")
+    return count
+
+
+def _show(line: str) -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write(line if line == "\n" else f"\r\x1b[K{line}")
+        sys.stderr.flush()
