@@ -109,8 +109,9 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock) {
 
   if (assembled == nullptr) {
     if (Entry* const entry = entry_to_assemble()) {
-      entry->state = State::kAssembling;
+      entry->state = State::kBeginning;
       guard(*entry, [&] { begin(*entry); });
+      entry->state = State::kAssembling;
       if (entry->error) entry->pieces.clear();
       entry->pieces_left = entry->pieces.size();
       if (entry->error) finish(*entry);
@@ -169,11 +170,11 @@ bool Run::can_sample() {
 Run::Entry* Run::entry_to_assemble() {
   std::size_t held = 0;
   for (const auto& entry : window_) {
-    if (entry->state == State::kAssembling || entry->state == State::kDone) {
+    if (entry->state == State::kSampling) return nullptr;
+    if (entry->state != State::kWaiting) {
       ++held;
       continue;
     }
-    if (entry->state != State::kWaiting) return nullptr;
     try {
       if (sweep_ && !sweep_->is_there(entry->due)) return nullptr;
     } catch (...) {

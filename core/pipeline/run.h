@@ -84,7 +84,7 @@ class Run {
 
     std::uint64_t bytes() const;
   };
-  enum class State { kSampling, kWaiting, kAssembling, kDone };
+  enum class State { kSampling, kWaiting, kBeginning, kAssembling, kDone };
   // Rows `first` … of one attribute; the piece of no attribute is the sample itself.
   struct Piece {
     std::size_t attribute;
