@@ -211,7 +211,7 @@ def test_the_stored_type_may_be_asked_for(tmp_path, dtype):
 
 
 @pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize("columns", [1, 7, 64, 200])
+@pytest.mark.parametrize("columns", [1, 7, 64, 8_000])  # the last takes more than one block
 def test_quantised_rows_become_what_get_data_returns(tmp_path, columns, reader):
     rng = np.random.default_rng(5)
     array = rng.integers(-128, 128, (500, columns), dtype=np.int8)
@@ -223,6 +223,16 @@ def test_quantised_rows_become_what_get_data_returns(tmp_path, columns, reader):
     found = fs.gather(ids, reader=reader, dtype="float32")
     assert equal_bits(found, np.stack([fs.get_data(int(node)) for node in ids]))
     assert np.array_equal(fs.gather(ids, reader=reader, dtype="int8"), array[ids])
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_large_call_finds_the_scales_of_every_part(tmp_path, reader):
+    array, scales = np.arange(-50, 50, dtype=np.int8), np.linspace(0.1, 9, 100, dtype=np.float32)
+    with open("q.gd", "wb") as file:
+        file.write(files.build(files.gd(array, scales=scales)))
+    ids = np.random.default_rng(8).integers(0, 100, (1 << 20) + 5_000)
+    found = gz.FeatureStore("q.gd").gather(ids, reader=reader, dtype="float32")
+    assert np.array_equal(found, array[ids].astype(np.float32) * scales[ids])
 
 
 @pytest.mark.parametrize("reader", READERS)
