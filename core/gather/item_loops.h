@@ -17,8 +17,8 @@ namespace gz {
   return (a & mask) | (b & ~mask);
 }
 
-// Floats are made of their bits, so that all but the payload of a NaN is the same everywhere and no
-// mode of the processor (flushing subnormals) has a say.
+// Without a subnormal float on the way: a processor told to flush those gives the same bits, as
+// F16C does.
 struct Float16ToFloat32 {
   using Stored = std::uint16_t;
   static constexpr std::uint32_t kRebias = std::uint32_t{127 - 15} << 23;
