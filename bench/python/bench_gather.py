@@ -3,6 +3,7 @@
     python bench_gather.py [GIGABYTES]
 
 Warm: a file of 512 MB in the page cache, against torch, NumPy and a loop written by hand (bench/cpp/row_reads.cpp).
+Converted: rows of 128 items in the page cache, in other types than they are stored in, beside a plain copy of each.
 Cold: a file of so many gigabytes, 8 without a word, in a memory control group of an eighth of it, page cache included,
 against the same loop on a MADV_RANDOM mapping and against what the device can do: 4 kB reads at the same queue depth.
 """
@@ -17,16 +18,31 @@ import time
 
 import numpy as np
 from clock import best_seconds
-from common import device_bytes, drop_from_page_cache, read_through, report
+from common import device_bytes, drop_from_page_cache, report
 
+import files
 import graphzero as gz
 from cgroups import limited_to
 from graphzero import _core
+from graphzero.features import floats_of_bfloat16, rounded_to_bfloat16
 
 COLUMNS, ROW = 128, 512
 BATCH = 100_000
 DATA_OFFSET = 4096
 DEPTH, SECONDS = 128, 8.0
+CONVERTED_ROWS = 500_000
+CONVERSIONS = [
+    ("float16", "float32"),
+    ("bfloat16", "float32"),
+    ("quantised", "float32"),
+    ("uint8", "float32"),
+    ("bool", "float32"),
+    ("float64", "float32"),
+    ("float32", "float16"),
+    ("float32", "bfloat16"),
+    ("int32", "int64"),
+    ("int16", "int64"),
+]
 
 
 def make_file(path, num_rows):
@@ -62,7 +78,6 @@ def warm(program, threads):
     import torch
 
     make_file("warm.gd", 1_000_000)
-    read_through("warm.gd")
     gz.set_num_threads(threads)
     torch.set_num_threads(threads)
     fs = gz.FeatureStore("warm.gd")
@@ -70,7 +85,7 @@ def warm(program, threads):
     ids.tofile("ids")
     tensor, index = fs.as_torch(), torch.from_numpy(ids)
     out = torch.zeros(BATCH, COLUMNS)
-    tensor.sum()  # its pages are mapped before the clock starts, as ours are by the first round
+    tensor.sum()  # the file is in the page cache, and its pages are mapped, before the clock starts
     variants = {
         "graphzero, out=": lambda: fs.gather(ids, out=out, reader="mmap"),
         "graphzero": lambda: fs.gather(ids, reader="mmap"),
@@ -96,6 +111,50 @@ def warm(program, threads):
     ]
     conditions = {"row": "512 B", "rows": f"{BATCH:,} of 1,000,000", "threads": threads, "cache": "warm"}
     report("warm gather", conditions, rows)
+
+
+def make_items(path, stored):
+    """Write rows of small whole numbers, which every type holds exactly."""
+    numbers = np.random.default_rng(0).integers(0, 2, (CONVERTED_ROWS, COLUMNS), dtype=np.int8)
+    if stored == "quantised":
+        scales = np.ones(CONVERTED_ROWS, np.float32)
+        with open(path, "wb") as file:
+            file.write(files.build(files.gd(numbers, scales=scales)))
+    elif stored == "bfloat16":
+        gz.write_features(path, rounded_to_bfloat16(numbers.astype(np.float32)), dtype=stored)
+    else:
+        gz.write_features(path, numbers.astype(stored))
+    return numbers
+
+
+def values(rows, name):
+    """The numbers of gathered rows of the type ``name``."""
+    return floats_of_bfloat16(rows) if name == "bfloat16" else rows
+
+
+def conversions():
+    ids = np.random.default_rng(1).integers(0, CONVERTED_ROWS, BATCH)
+    for stored, wanted in CONVERSIONS:
+        numbers = make_items("items.gd", stored)
+        fs = gz.FeatureStore("items.gd")
+        rows = []
+        for threads in (1, 2):
+            gz.set_num_threads(threads)
+            for name in (fs.dtype, wanted):
+                out = fs.gather(ids, reader="mmap", dtype=name)
+                row = {"how": "a copy" if name == fs.dtype else f"as {name}", "threads": threads}
+                if np.array_equal(values(out, name), numbers[ids]):
+                    seconds = best_seconds(lambda: fs.gather(ids, out=out, reader="mmap", dtype=name))  # noqa: B023
+                    row["M rows/s"] = f"{BATCH / seconds / 1e6:.1f}"
+                    row["GB/s read"] = f"{BATCH * fs.row_bytes / seconds / 1e9:.1f}"
+                    row["GB/s written"] = f"{out.nbytes / seconds / 1e9:.1f}"
+                else:
+                    row["M rows/s"] = "WRONG RESULT, no time"
+                rows.append(row)
+        fs.close()
+        os.unlink("items.gd")
+        conditions = {"items": COLUMNS, "rows": f"{BATCH:,} of {CONVERTED_ROWS:,}", "cache": "warm"}
+        report(f"{stored} gathered as {wanted}", conditions, rows)
 
 
 def inside(path, reader):
@@ -161,6 +220,7 @@ def main(gigabytes):
         program = compiled(os.getcwd())
         for threads in (1, 2):
             warm(program, threads)
+        conversions()
         gz.set_num_threads(0)
         cold(program, gigabytes)
         os.chdir("..")

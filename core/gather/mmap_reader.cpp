@@ -1,7 +1,6 @@
 #include "core/gather/mmap_reader.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "core/base/parallel.h"
@@ -13,8 +12,6 @@ namespace {
 // A chunk is this much of the file: long enough to keep requests in flight, short enough to
 // balance threads.
 constexpr std::size_t kChunkBytes = 256 << 10;
-
-constexpr std::size_t kMostRows = 4096;  // of a chunk
 
 void request_rows(const MappedFile& mapping, const RowLayout& layout,
                   std::span<const std::int64_t> rows) {
@@ -37,18 +34,14 @@ GatherCounts MmapReader::gather_converted(std::span<const std::int64_t> rows,
                                           std::byte* out) {
   const std::size_t size = layout_.row_bytes;
   const std::size_t grain =
-      std::clamp<std::size_t>(kChunkBytes / std::max<std::size_t>(size, 1), 16, kMostRows);
+      std::clamp<std::size_t>(kChunkBytes / std::max<std::size_t>(size, 1), 16, 4096);
   const std::byte* const data = mapping_->data() + layout_.data_offset;
   parallel_chunks(rows.size(), grain, [&](std::size_t begin, std::size_t end) {
     const auto part = rows.subspan(begin, end - begin);
     const bool cold = warmth_.cold();
     if (cold) request_rows(*mapping_, layout_, part);
-    std::array<const std::byte*, kMostRows> places;
-    for (std::size_t i = 0; i < part.size(); ++i)
-      places[i] = data + static_cast<std::size_t>(part[i]) * size;
     Warmth::Stretch stretch(warmth_);
-    copy.copy(std::span(places).first(part.size()),
-              scales.empty() ? scales : scales.subspan(begin, part.size()),
+    copy.copy(data, part, scales.empty() ? scales : scales.subspan(begin, part.size()),
               out + begin * copy.out_bytes());
     if (!cold) stretch.end(part.size());
   });

@@ -28,7 +28,14 @@ class RowCopy {
   void copy(std::span<const std::byte* const> rows, std::span<const float> scales,
             std::byte* out) const;
 
+  // The same for rows that lie at data + rows[i] * stored_bytes().
+  void copy(const std::byte* data, std::span<const std::int64_t> rows,
+            std::span<const float> scales, std::byte* out) const;
+
  private:
+  template <class Places>
+  void copy_from(Places places, std::span<const float> scales, std::byte* out) const;
+
   Dtype stored_;
   bool quantised_;
   std::uint64_t items_;

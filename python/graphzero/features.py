@@ -194,11 +194,11 @@ class FeatureStore(Mounted[_core.Features]):
 
         ``rows`` were asked for, ``direct_rows`` of them from the direct and pread readers. The other
         counts are of those alone, for what a mapping reads is the kernel's affair: ``unique_rows`` that
-        differ within a call (within each 2^20 ids of a large one), ``device_reads``, ``device_bytes``,
-        and ``read_amplification``, the bytes read for each byte of a unique row (``None`` before the
-        first). ``reader`` and ``reason`` are of the last call, ``None`` before it, and so is
-        ``read_gap``, the bytes that its reader rather reads in vain than by another read; ``None`` for a
-        mapping.
+        differ within a call (of a large one, within each 2^20 ids, or each 8 MB of rows to convert),
+        ``device_reads``, ``device_bytes``, and ``read_amplification``, the bytes read for each byte of
+        a unique row (``None`` before the first). ``reader`` and ``reason`` are of the last call,
+        ``None`` before it, and so is ``read_gap``, the bytes that its reader rather reads in vain than by
+        another read; ``None`` for a mapping.
         """
         gatherer = self._open_gatherer()
         counts, choice = gatherer.counts, gatherer.choice

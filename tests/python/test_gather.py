@@ -15,6 +15,7 @@ import pytest
 import files
 import graphzero as gz
 from cgroups import limited_to
+from graphzero.features import floats_of_bfloat16, rounded_to_bfloat16
 
 torch = pytest.importorskip("torch")
 
@@ -123,6 +124,218 @@ def test_quantised_rows_are_the_int8_that_are_stored(tmp_path):
     assert np.array_equal(found, array[[3, 1]])
 
 
+CONVERSIONS = [
+    ("float16", "float32"),
+    ("bfloat16", "float32"),
+    ("float64", "float32"),
+    ("int8", "float32"),
+    ("uint8", "float32"),
+    ("bool", "float32"),
+    ("float32", "float16"),
+    ("float32", "bfloat16"),
+    ("int32", "int64"),
+    ("int16", "int64"),
+]
+
+
+def write_any_bits(path, dtype, shape):
+    """Write an array of the type that holds every kind of value; return what get_tensor() gives."""
+    count = int(np.prod(shape))
+    rng = np.random.default_rng(3)
+    if dtype == "bool":
+        array = rng.integers(0, 2, count).astype(bool)
+    elif dtype == "float64":
+        array = rng.standard_normal(count) * 10.0 ** rng.integers(-50, 50, count)
+        array[:4] = [np.inf, -np.inf, np.nan, 1e300][:count]
+    else:
+        bits = np.dtype("uint16" if dtype == "bfloat16" else dtype)
+        array = rng.integers(0, 256, count * bits.itemsize, dtype=np.uint8).view(bits)
+    gz.write_features(path, array.reshape(shape), dtype=dtype)
+    return gz.FeatureStore(path).get_tensor()
+
+
+def converted(stored, source, target):
+    """What NumPy makes of the items; bfloat16 as bits."""
+    if source == "bfloat16":
+        return floats_of_bfloat16(stored)
+    if target == "bfloat16":
+        return rounded_to_bfloat16(stored)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return stored.astype(target)
+
+
+def equal_bits(found, expected):
+    """Whether two arrays agree in type and bits; NaNs of floats may differ in payload."""
+    if found.dtype != expected.dtype or found.shape != expected.shape:
+        return False
+    if found.dtype.kind != "f":
+        return np.array_equal(found, expected)
+    nan = np.isnan(expected)
+    bits = f"u{found.dtype.itemsize}"
+    return np.array_equal(np.isnan(found), nan) and np.array_equal(found.view(bits)[~nan], expected.view(bits)[~nan])
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(("source", "target"), CONVERSIONS)
+def test_rows_are_converted_on_their_way(tmp_path, threads, source, target, reader):
+    for shape in ((900,), (700, 3), (300, 2, 9), (90, 129), (40, 0)):
+        stored = write_any_bits("x.gd", source, shape)
+        ids = np.append(np.random.default_rng(4).integers(0, shape[0], 2 * shape[0]), [0, 0, shape[0] - 1])
+        expected = converted(stored, source, target)[ids]
+        fs = gz.FeatureStore("x.gd")
+        for count in (1, 2):
+            threads(count)
+            assert equal_bits(fs.gather(ids, reader=reader, dtype=target), expected)
+        assert len(fs.gather([], reader=reader, dtype=target)) == 0
+        assert fs.gather_stats()["reader"] == reader
+        os.unlink("x.gd")
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_every_float16_and_bfloat16_is_widened_exactly(tmp_path, reader):
+    bits = np.arange(1 << 16, dtype=np.uint16).reshape(-1, 64)
+    ids = np.arange(len(bits))
+    gz.write_features("b.gd", bits, dtype="bfloat16")
+    found = gz.FeatureStore("b.gd").gather(ids, reader=reader, dtype="float32")
+    assert np.array_equal(found.view(np.uint32), bits.astype(np.uint32) << 16)
+    gz.write_features("h.gd", bits.view(np.float16))
+    found = gz.FeatureStore("h.gd").gather(ids, reader=reader, dtype="float32")
+    assert equal_bits(found, bits.view(np.float16).astype(np.float32))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_stored_type_may_be_asked_for(tmp_path, dtype):
+    stored = write_any_bits("x.gd", dtype, (50, 3))
+    fs = gz.FeatureStore("x.gd")
+    assert fs.gather([49, 7, 7], dtype=dtype).tobytes() == stored[[49, 7, 7]].tobytes()
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("columns", [1, 7, 64, 8_000])  # the last takes more than one block
+def test_quantised_rows_become_what_get_data_returns(tmp_path, columns, reader):
+    rng = np.random.default_rng(5)
+    array = rng.integers(-128, 128, (500, columns), dtype=np.int8)
+    scales = (10.0 ** rng.uniform(-42, 36, 500)).astype(np.float32)
+    with open("q.gd", "wb") as file:
+        file.write(files.build(files.gd(array, scales=scales)))
+    fs = gz.FeatureStore("q.gd")
+    ids = rng.integers(0, 500, 1500)
+    found = fs.gather(ids, reader=reader, dtype="float32")
+    assert equal_bits(found, np.stack([fs.get_data(int(node)) for node in ids]))
+    assert np.array_equal(fs.gather(ids, reader=reader, dtype="int8"), array[ids])
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_large_call_finds_the_scales_of_every_part(tmp_path, reader):
+    array, scales = np.arange(-50, 50, dtype=np.int8), np.linspace(0.1, 9, 100, dtype=np.float32)
+    with open("q.gd", "wb") as file:
+        file.write(files.build(files.gd(array, scales=scales)))
+    ids = np.random.default_rng(8).integers(0, 100, (1 << 20) + 5_000)
+    found = gz.FeatureStore("q.gd").gather(ids, reader=reader, dtype="float32")
+    assert np.array_equal(found, array[ids].astype(np.float32) * scales[ids])
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_large_conversion_takes_a_bounded_block_besides_the_result(big_gd, reader):
+    peak = run(
+        f"""
+        import json, numpy as np, graphzero as gz
+        def most_memory():
+            with open("/proc/self/status") as status:
+                return next(int(line.split()[1]) << 10 for line in status if line.startswith("VmHWM"))
+        fs = gz.FeatureStore("big.gd")
+        tensor = fs.get_tensor()
+        ids = np.random.default_rng(6).integers(0, 20_000, 150_000)  # 77 MB as they are stored
+        out = np.full((len(ids), 512), 7, np.float32)
+        tensor.sum()
+        before = most_memory()
+        fs.gather(ids, out=out, reader="{reader}", dtype="float32")
+        after = most_memory()
+        for begin in range(0, len(ids), 1000):
+            assert np.array_equal(out[begin : begin + 1000], tensor[ids[begin : begin + 1000]])
+        assert fs.gather_stats()["reader"] == "{reader}"
+        print(json.dumps(after - before))
+    """,
+        env={"GRAPHZERO_NUM_THREADS": "2"},
+    )
+    # The block, 8 MB of reads for each thread, and the 10 MB of the file that are mapped.
+    assert peak < 45 << 20
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_row_larger_than_the_block_is_converted_too(tmp_path, reader):
+    rows = random_rows(3, 9 << 20)
+    gz.write_features("x.gd", rows)
+    found = gz.FeatureStore("x.gd").gather([2, 0], reader=reader, dtype="float32")
+    assert np.array_equal(found, rows[[2, 0]])
+
+
+@pytest.mark.parametrize("dtype", ["float32", np.float32, np.dtype("f4"), torch.float32, gz.FLOAT32, 2])
+def test_dtype_has_many_names(tmp_path, dtype):
+    gz.write_features("x.gd", np.float16([[1.5], [2.5]]))
+    found = gz.FeatureStore("x.gd").gather([1], dtype=dtype)
+    assert found.dtype == np.float32
+    assert found.tolist() == [[2.5]]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_converted_rows_go_into_out(tmp_path, reader):
+    stored = torch.randn(6, 4)
+    gz.write_features("x.gd", stored)
+    fs = gz.FeatureStore("x.gd")
+    for dtype in (torch.float16, torch.bfloat16):
+        tensor = torch.zeros(4, 4, dtype=dtype)
+        assert fs.gather([5, 1], out=tensor[1:3], reader=reader, dtype=dtype).data_ptr() == tensor[1:3].data_ptr()
+        assert torch.equal(tensor[1:3], stored[[5, 1]].to(dtype))
+        assert not tensor[0].any()
+        assert not tensor[3].any()
+    array, bits = np.zeros((2, 4), np.float16), np.zeros((2, 4), np.uint16)
+    assert fs.gather([5, 1], out=array, reader=reader, dtype="float16") is array
+    assert np.array_equal(array, stored[[5, 1]].half().numpy())
+    fs.gather([5, 1], out=bits, reader=reader, dtype="bfloat16")
+    assert np.array_equal(bits, rounded_to_bfloat16(stored[[5, 1]].numpy()))
+
+
+def test_out_is_of_the_dtype_that_was_asked_for(tmp_path):
+    gz.write_features("x.gd", np.zeros((4, 3), np.float16))
+    fs = gz.FeatureStore("x.gd")
+    with pytest.raises(TypeError, match="out: expected float32, found float16; dtype= is float32"):
+        fs.gather([0], out=np.zeros((1, 3), np.float16), dtype="float32")
+    with pytest.raises(TypeError, match="out: expected float16, found float32; items are not converted without dtype="):
+        fs.gather([0], out=torch.zeros(1, 3))
+
+
+@pytest.mark.parametrize("into", [None, "out"])
+@pytest.mark.parametrize(
+    ("stored", "wanted", "possible"),
+    [
+        ("float32", "int64", "float32, float16 or bfloat16"),
+        ("float64", "float16", "float64 or float32"),
+        ("int64", "float32", "int64"),
+        ("int32", "int16", "int32 or int64"),
+    ],
+)
+def test_a_conversion_that_is_not_offered_is_told_with_those_that_are(tmp_path, stored, wanted, possible, into):
+    gz.write_features("x.gd", np.zeros((4, 3), stored))
+    out = None if into is None else np.zeros((1, 3), wanted)
+    message = f"^dtype: expected {possible}, which {stored} rows can be gathered as, found {wanted}$"
+    with pytest.raises(ValueError, match=message):
+        gz.FeatureStore("x.gd").gather([0], out=out, dtype=wanted)
+
+
+def test_quantised_rows_are_not_narrowed_further(tmp_path):
+    with open("q.gd", "wb") as file:
+        file.write(files.build(files.gd(np.zeros((4, 3), np.int8), scales=[1, 2, 3, 4])))
+    message = "dtype: expected int8 or float32, which quantised int8 rows can be gathered as, found float16"
+    with pytest.raises(ValueError, match=message):
+        gz.FeatureStore("q.gd").gather([0], dtype="float16")
+
+
+def test_a_dtype_that_is_none_is_refused(tiny_gd):
+    with pytest.raises(TypeError, match="dtype: expected one of bfloat16, bool, .*, found complex64"):
+        gz.FeatureStore(tiny_gd).gather([0], dtype="complex64")
+
+
 @pytest.mark.parametrize("ids", [[2, 0], (2, 0), np.array([2, 0], np.uint8), torch.tensor([2, 0])])
 def test_ids_may_be_lists_arrays_and_tensors(tiny_gd, ids):
     assert gz.FeatureStore(tiny_gd).gather(ids).tolist() == [[6, 7, 8], [0, 1, 2]]
@@ -213,6 +426,12 @@ def test_a_result_that_cannot_fit_is_refused_first(tmp_path):
     gz.write_features("x.gd", np.zeros((1, 1 << 20), np.uint8))
     with pytest.raises(MemoryError, match=r"x.gd: gathering 100000000 rows of 1048576 bytes needs \d+ MB of memory"):
         gz.FeatureStore("x.gd").gather(np.zeros(100_000_000, np.int64))
+
+
+def test_the_converted_size_of_a_result_is_what_must_fit(tmp_path):
+    gz.write_features("x.gd", np.zeros((1, 1 << 20), np.uint8))
+    with pytest.raises(MemoryError, match=r"x.gd: gathering 50000000 rows of 4194304 bytes needs \d+ MB of memory"):
+        gz.FeatureStore("x.gd").gather(np.zeros(50_000_000, np.int64), dtype="float32")
 
 
 def test_a_closed_store_gathers_no_more(tiny_gd):
