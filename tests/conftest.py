@@ -51,4 +51,6 @@ def tiny_dataset(tmp_path):
 def _leave_nothing_behind(monkeypatch, tmp_path):
     """Doctests and tests may write relative paths; they land in a folder of their own."""
     monkeypatch.chdir(tmp_path)
-    os.environ.pop("GRAPHZERO_NUM_THREADS", None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name in ("GRAPHZERO_NUM_THREADS", "GRAPHZERO_READ_GAP"):
+        os.environ.pop(name, None)

@@ -99,7 +99,7 @@ void IoRing::drain() noexcept {
     if (take(done) > 0) continue;
     // Completions appear only while this thread waits for them. A kernel that is short of something
     // is asked again a millisecond later.
-    if (enter(descriptor_, 0, 1) < 0 && errno != EINTR) ::poll(nullptr, 0, 1);
+    if (enter(descriptor_, 0, in_flight_) < 0 && errno != EINTR) ::poll(nullptr, 0, 1);
   }
 }
 

@@ -13,8 +13,9 @@
 namespace gz {
 namespace {
 
-// One thread with so many reads in flight reached the limit of a device of 250,000 reads a second
-// with half a core (docs/design/gather.md); four cores may sit before one of twice as many.
+// One ring of this depth on one thread gets from a device of 250,000 reads a second what it has to
+// give, for half a core; two rings get no more (docs/design/gather.md). More cores often come with
+// faster devices.
 constexpr std::size_t kQueueDepth = 256;
 constexpr std::size_t kThreadsPerRing = 4;
 constexpr std::size_t kMostMemory = 16 << 20;  // of the buffers of one ring

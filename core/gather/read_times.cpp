@@ -18,12 +18,13 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 // Whatever else runs on the machine only makes a round longer, so the best of some is taken.
-constexpr int kRounds = 8;
+constexpr int kRounds = 5;
 constexpr auto kForRounds = milliseconds(50);  // no other pair of them begins later
 constexpr auto kForRound = milliseconds(20);   // no other read of it begins later
 constexpr auto kForRest = milliseconds(10);    // what is in flight then takes about so long
-constexpr std::size_t kDepth = 64;
-constexpr std::size_t kFewest = 4;  // reads that a time must rest on
+constexpr std::size_t kDepth = 128;
+constexpr std::size_t kThreads = 32;  // that wait for a read each, without io_uring
+constexpr std::size_t kFewest = 4;    // reads that a time must rest on
 
 double seconds_of(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
@@ -37,36 +38,31 @@ struct Target {
   std::uint64_t place(std::uint64_t bytes) { return rng.below(file_size / bytes) * bytes; }
 };
 
-// The clock runs while the queue is full: from when as many reads have completed as it holds, until
-// the last one is submitted.
+// From the first read's begin to the last one's end. A window in between would be closer to the
+// device's own time, but now and then, when this thread had to wait for its core, far too short.
 std::optional<double> time_by_ring(IoRing& ring, Target& target, std::uint64_t bytes,
                                    std::size_t reads) {
   std::array<IoRing::Done, kDepth> done;
+  std::size_t started = 0, taken = 0;
   const auto start = [&](std::uint64_t slot) {
     ring.read(target.file.descriptor(), target.memory + slot * bytes, static_cast<unsigned>(bytes),
               target.place(bytes), slot);
+    ++started;
   };
-  for (std::size_t slot = 0; slot < target.depth; ++slot) start(slot);
   const auto opened = Clock::now();
-  Clock::time_point begin, now = opened;
-  std::size_t taken = 0, before_begin = 0;
+  for (std::size_t slot = 0; slot < target.depth; ++slot) start(slot);
   bool sound = true;
-  while (taken + target.depth < reads && now - opened < kForRound) {
-    const std::size_t count = ring.wait(done, target.depth / 4);
-    now = Clock::now();
+  while (ring.in_flight() > 0) {
+    const std::size_t count = ring.wait(done, ring.in_flight() / 4);
     taken += count;
-    if (before_begin == 0 && taken >= target.depth) {
-      begin = now;
-      before_begin = taken;
-    }
+    const bool more = Clock::now() - opened < kForRound;
     for (const IoRing::Done& one : std::span(done).first(count)) {
       sound = sound && one.result == static_cast<int>(bytes);
-      start(one.tag);
+      if (more && started < reads) start(one.tag);
     }
   }
-  while (ring.in_flight() > 0) ring.wait(done, ring.in_flight());
-  if (!sound || before_begin == 0 || taken < before_begin + kFewest) return std::nullopt;
-  return seconds_of(now - begin) / static_cast<double>(taken - before_begin);
+  if (!sound || taken < kFewest) return std::nullopt;
+  return seconds_of(Clock::now() - opened) / static_cast<double>(taken);
 }
 
 std::optional<double> time_by_threads(Target& target, std::uint64_t bytes, std::size_t reads) {
@@ -94,7 +90,7 @@ std::optional<ReadTimes> best_of_rounds(std::uint64_t small, std::uint64_t large
   ReadTimes best = {small, large, 0, 0};
   const auto opened = Clock::now();
   for (int round = 0; round < kRounds && Clock::now() - opened < kForRounds; ++round) {
-    const auto small_seconds = time_round(small, 8 * depth);
+    const auto small_seconds = time_round(small, 16 * depth);
     const auto large_seconds = time_round(large, 4 * depth);
     if (!small_seconds || !large_seconds) break;
     best.small_seconds = round == 0 ? *small_seconds : std::min(best.small_seconds, *small_seconds);
@@ -104,28 +100,40 @@ std::optional<ReadTimes> best_of_rounds(std::uint64_t small, std::uint64_t large
   return best;
 }
 
+// Of a read that is alone. The best of some, for the same reason.
+Clock::duration latency(Target& target, std::uint64_t bytes) {
+  auto best = Clock::duration::max();
+  const auto opened = Clock::now();
+  for (int i = 0; i < 8 && Clock::now() - opened < kForRest; ++i) {
+    const auto begin = Clock::now();
+    target.file.read_at({target.memory, bytes}, bytes, target.place(bytes));
+    best = std::min(best, Clock::now() - begin);
+  }
+  return std::max(best, Clock::duration(1));
+}
+
 }  // namespace
 
 std::optional<ReadTimes> time_reads(const DirectFile& file, std::uint64_t file_size) {
   const std::uint64_t small = std::max(kPage, file.alignment());
   const std::uint64_t large = 16 * small;
   const DirectMemory memory(kDepth * large, file.alignment());
-  const auto opened = Clock::now();
   // Not the places of the last time: something on the way may have kept them.
-  Target target = {file, file_size, memory.data(), 1,
-                   Rng(static_cast<std::uint64_t>(opened.time_since_epoch().count()), {})};
+  const auto seed = static_cast<std::uint64_t>(Clock::now().time_since_epoch().count());
+  Target target = {file, file_size, memory.data(), 1, Rng(seed, {})};
   try {
-    file.read_at({memory.data(), small}, small, target.place(small));
-    const auto latency = std::max<Clock::duration>(Clock::now() - opened, Clock::duration(1));
-    target.depth = std::clamp<std::size_t>(static_cast<std::size_t>(kForRest / latency), 1, kDepth);
+    const auto fits = static_cast<std::size_t>(kForRest / latency(target, small));
+    target.depth = std::clamp<std::size_t>(fits, 1, kDepth);
     try {
       IoRing ring(static_cast<unsigned>(target.depth));
+      ring.register_memory({memory.data(), target.depth * large});
       ring.register_file(file.descriptor());
       return best_of_rounds(small, large, target.depth,
                             [&](std::uint64_t bytes, std::size_t reads) {
                               return time_by_ring(ring, target, bytes, reads);
                             });
     } catch (const IoError&) {
+      target.depth = std::min(target.depth, kThreads);
       return best_of_rounds(small, large, target.depth,
                             [&](std::uint64_t bytes, std::size_t reads) {
                               return time_by_threads(target, bytes, reads);

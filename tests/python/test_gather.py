@@ -4,10 +4,12 @@ import errno
 import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -454,15 +456,83 @@ def test_statistics_count_what_the_device_was_asked_for(big_gd):
         "read_amplification": None,
         "reader": None,
         "reason": None,
+        "read_gap": None,
     }
-    fs.gather([0, 1, 7, 7, 16, 100], reader="direct")  # eight rows to a block: blocks 0, 2 and 12
+    fs.gather([0, 1, 7, 7, 40, 100], reader="direct")  # eight rows to a block: blocks 0, 5 and 12
+    assert fs.gather_stats()["read_gap"] == 8192
     fs.gather([0, 8], reader="pread")  # blocks 0 and 1, side by side
     fs.gather([5], reader="mmap")
     stats = fs.gather_stats()
     assert (stats["rows"], stats["direct_rows"], stats["unique_rows"]) == (9, 8, 7)
     assert (stats["device_reads"], stats["device_bytes"]) == (4, 5 * 4096)
     assert stats["read_amplification"] == 5 * 4096 / (7 * 512)
-    assert (stats["reader"], stats["reason"]) == ("mmap", "big.gd: mmap: asked for")
+    assert (stats["reader"], stats["reason"], stats["read_gap"]) == ("mmap", "big.gd: mmap: asked for", None)
+
+
+@pytest.mark.parametrize("reader", ["direct", "pread"])
+def test_a_gap_is_read_where_that_costs_less_than_another_read(big_gd, monkeypatch, reader):
+    ids = [0, 16, 40, 100]  # blocks 0, 2, 5 and 12
+    for gap, reads, blocks in [("0", 4, 4), ("4kB", 3, 5), ("8192", 2, 7), ("24KiB", 1, 13)]:
+        monkeypatch.setenv("GRAPHZERO_READ_GAP", gap)
+        fs = gz.FeatureStore(big_gd)
+        assert np.array_equal(fs.gather(ids, reader=reader), fs.get_tensor()[ids])
+        stats = fs.gather_stats()
+        assert (stats["device_reads"], stats["device_bytes"]) == (reads, blocks * 4096)
+
+
+def test_a_gap_that_is_no_size_is_told(big_gd, monkeypatch):
+    monkeypatch.setenv("GRAPHZERO_READ_GAP", "wide")
+    message = "environment variable GRAPHZERO_READ_GAP: expected 0 to 256kB, such as 8192 or 16kB, found 'wide'"
+    with pytest.raises(ValueError, match=message):
+        gz.FeatureStore(big_gd).gather([0], reader="direct")
+
+
+READ_GAP = """
+import json, graphzero as gz
+fs = gz.FeatureStore("large.gd")
+fs.gather([0], reader="direct")
+print(json.dumps(fs.gather_stats()["read_gap"]))
+"""
+
+
+@pytest.fixture
+def cost_file(tmp_path):
+    """Where the next process looks for what reads cost, beside a file that is worth measuring."""
+    gz.write_features("large.gd", random_rows(40_000, 512))
+    (tmp_path / "cache" / "graphzero").mkdir(parents=True)
+    return tmp_path / "cache" / "graphzero" / "read_cost"
+
+
+def cost_line(seconds_ago):
+    return f"{os.stat('large.gd').st_dev} 1e-5 {1e-5 / 100_000} {int(time.time()) - seconds_ago}\n"
+
+
+def test_the_cost_of_reads_is_taken_from_the_cache_folder(cost_file):
+    cost_file.write_text("noise\n" + cost_line(seconds_ago=6 * 24 * 3600))
+    before = cost_file.read_text()
+    assert run(READ_GAP) == 24 * 4096
+    assert cost_file.read_text() == before
+
+
+@pytest.mark.parametrize("old", ["", "noise\n", b"\xff\x00".decode("latin1"), "a week ago"])
+def test_a_cost_that_is_missing_broken_or_old_is_measured_again(cost_file, old):
+    cost_file.write_text(cost_line(seconds_ago=7 * 24 * 3600 + 1) if old == "a week ago" else old)
+    gap = run(READ_GAP)
+    device, per_read, per_byte, measured = cost_file.read_text().split()
+    assert int(device) == os.stat("large.gd").st_dev
+    assert abs(int(measured) - time.time()) < 600
+    assert gap == min(float(per_read) / float(per_byte), 2**18) // 4096 * 4096
+    assert os.listdir(cost_file.parent) == ["read_cost"]
+
+
+def test_a_cost_that_cannot_be_kept_is_no_error(cost_file):
+    cost_file.mkdir()
+    assert run(READ_GAP) % 4096 == 0
+
+
+def test_without_leave_to_set_up_a_ring_the_cost_is_measured_by_threads(cost_file):
+    assert run(DENY_RING.format(first=425, last=427) + READ_GAP) % 4096 == 0
+    assert len(cost_file.read_text().split()) == 4
 
 
 def test_auto_maps_a_small_file_and_says_why(big_gd):
@@ -609,7 +679,8 @@ def test_a_process_out_of_descriptors_does_without_rings(big_gd):
 
 
 # Stands between us and the C library. FAULT=pread:OFFSET fails reads at that byte with EIO, FAULT=short gives less
-# than asked for and interrupts every third call, FAULT=enter:ERRNO:EVERY fails every so manieth io_uring_enter.
+# than asked for and interrupts every third call, FAULT=enter:ERRNO:EVERY fails every so manieth io_uring_enter,
+# FAULT=slow makes either take 200 ms.
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -628,6 +699,7 @@ ssize_t pread(int file, void* into, size_t size, off_t offset) {
   const char* fault = getenv("FAULT");
   long long at;
   if (fault && sscanf(fault, "pread:%lld", &at) == 1 && offset == at) return errno = EIO, -1;
+  if (fault && strcmp(fault, "slow") == 0) usleep(200000);
   if (fault && strcmp(fault, "short") == 0 && size > 512) {
     if (__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED) % 3 == 2) return errno = EINTR, -1;
     size = size / 1024 * 512;
@@ -645,6 +717,7 @@ long syscall(long number, ...) {
   va_end(list);
   const char* fault = getenv("FAULT");
   int code, every;
+  if (number == 426 && fault && strcmp(fault, "slow") == 0) usleep(200000);
   if (number == 426 && fault && sscanf(fault, "enter:%d:%d", &code, &every) == 2 &&
       __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED) % every == every - 1)
     return errno = code, -1;
@@ -703,3 +776,46 @@ def test_a_ring_that_is_refused_now_and_then_brings_the_same_rows(big_gd, shim, 
 @pytest.mark.no_tsan
 def test_an_interrupted_wait_goes_on(big_gd, shim):
     assert run(COMPARE, env=shim(f"enter:{errno.EINTR}:2"))["direct"]["reader"] == "direct"
+
+
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
+@pytest.mark.parametrize("threads", [1, 8])
+@pytest.mark.parametrize("reader", ["direct", "pread"])
+def test_ctrl_c_ends_a_gather_and_leaves_nothing_behind(big_gd, shim, reader, threads):
+    # 1,250 reads that nothing joins: left alone they take several seconds.
+    code = f"""
+import os, time, numpy as np, graphzero as gz
+gz.set_num_threads({threads})
+fs = gz.FeatureStore("big.gd")
+ids = np.arange(0, 20_000, 16)
+out = np.zeros((len(ids), 512), np.uint8)
+files = lambda: sorted(os.listdir("/proc/self/fd"))
+fs.gather([0], reader={reader!r})
+before = files()
+print("ready", flush=True)
+try:
+    fs.gather(ids, out=out, reader={reader!r})
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+right = np.all(out == fs.get_tensor()[ids], axis=1)
+print(bool(right.all()), files() == before, flush=True)
+time.sleep(0.5)
+print(int(np.all(out == fs.get_tensor()[ids], axis=1).sum()) - int(right.sum()), flush=True)
+print(np.array_equal(fs.gather([5, 9_999], reader={reader!r}), fs.get_tensor()[[5, 9_999]]), flush=True)
+"""
+    env = {**os.environ, **shim("slow"), "GRAPHZERO_READ_GAP": "0"}
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=env)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        begin = time.perf_counter()
+        assert process.stdout.readline() == "interrupted\n"
+        assert time.perf_counter() - begin < 1.0
+        assert process.stdout.readline() == "False True\n"  # cut short, no descriptor left
+        assert process.stdout.readline() == "0\n"  # nobody went on writing
+        assert process.communicate(timeout=30)[0] == "True\n"
+        assert process.returncode == 0
+    finally:
+        process.kill()
