@@ -5,6 +5,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "core/base/buffer.h"
 #include "core/base/checked.h"
 #include "core/base/direct_file.h"
 #include "core/base/error.h"
@@ -46,7 +47,8 @@ ReaderKind reader_for(std::uint64_t size, std::optional<std::uint64_t> resident,
   return fits || is_there ? ReaderKind::kMmap : ReaderKind::kDirect;
 }
 
-Gatherer::Gatherer(const Features& features) : mapping_(features.mapping()) {
+Gatherer::Gatherer(const Features& features)
+    : mapping_(features.mapping()), row_map_(features.row_map()) {
   layout_ = {features.layout().data_offset, features.row_bytes(),
              static_cast<std::uint64_t>(features.num_rows())};
 }
@@ -128,8 +130,14 @@ void Gatherer::gather(std::span<const std::int64_t> ids, std::span<std::byte> ou
       sum.rows = ids.size();
       return sum;
     }
+    Buffer<std::int64_t> rows;
+    if (row_map_) rows.extend(std::min(kRowsAtOnce, ids.size()));
     for (std::size_t begin = 0; begin < ids.size(); begin += kRowsAtOnce) {
-      const auto part = ids.subspan(begin, std::min(kRowsAtOnce, ids.size() - begin));
+      auto part = ids.subspan(begin, std::min(kRowsAtOnce, ids.size() - begin));
+      if (row_map_) {
+        row_map_->translate(part, {rows.data(), part.size()});
+        part = rows.span().first(part.size());
+      }
       sum += made.reader->gather(part, out.data() + begin * layout_.row_bytes);
     }
     return sum;

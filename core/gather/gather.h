@@ -13,6 +13,7 @@
 #include "core/base/file.h"
 #include "core/gather/row_reader.h"
 #include "core/store/features.h"
+#include "core/store/row_map.h"
 
 namespace gz {
 
@@ -39,7 +40,7 @@ class Gatherer {
   // Copies row ids[i] to out + i * row_bytes(). kAuto is decided by its first call. A reader that
   // this system does not have is replaced by the next best; choice() tells. Throws
   // std::out_of_range for an id that is no row, std::invalid_argument if `out` has not the size of
-  // the result, IoError.
+  // the result, FormatError for a corrupt row map, IoError.
   void gather(std::span<const std::int64_t> ids, std::span<std::byte> out, ReaderKind wanted);
 
   // Of the last call.
@@ -61,6 +62,7 @@ class Gatherer {
   void check(std::span<const std::int64_t> ids) const;
 
   std::shared_ptr<const MappedFile> mapping_;
+  std::shared_ptr<const RowMap> row_map_;  // null: rows are stored in order of their ids
   RowLayout layout_;
   mutable std::mutex mutex_;
   std::array<Made, 4> made_;  // by what was wanted
