@@ -35,7 +35,8 @@ void bind_format(nb::module_& m) {
           "in_order",
           [](const NodeIdArray& order, std::uint64_t num_rows) {
             const auto ids = as_span(order);
-            return without_gil([&] { return RowPlaces::in_order(ids, num_rows); });
+            return without_gil(
+                [&] { return RowPlaces::in_order(ids, num_rows, id_width_for(num_rows)); });
           },
           "order"_a.noconvert(), "num_rows"_a)
       .def("__len__", &RowPlaces::size)

@@ -43,8 +43,10 @@ FeatureReorderer::FeatureReorderer(std::string path)
 }
 
 std::uint64_t FeatureReorderer::least_memory() const {
-  const std::uint64_t bucket = divide_up(num_rows(), kMostBuckets) * (row_bytes_ + scale_bytes_);
-  return std::max(kLeastMemory, divide_up(bucket, 3) * 4 + 4);
+  const std::uint64_t bytes = row_bytes_ + scale_bytes_;
+  const std::uint64_t bucket = divide_up(num_rows(), kMostBuckets) * bytes;
+  // A row of megabytes is a block, too, and must fit the last quarter.
+  return std::max(kLeastMemory + 4 * bytes, divide_up(bucket, 3) * 4 + 4);
 }
 
 std::uint64_t FeatureReorderer::rows_per_bucket(std::uint64_t memory) const {

@@ -69,8 +69,7 @@ class GdWriter {
     num_scales_ += scales.size();
   }
 
-  // The place of the row of each id, all at once or in parts. `Id` is the type id_width_for()
-  // names.
+  // The place of the row of each id, all at once or in parts of one type.
   template <class Id>
   void append_row_map(std::span<const Id> places) {
     if (!has_row_map_) {

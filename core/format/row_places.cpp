@@ -70,13 +70,13 @@ RowPlaces RowPlaces::hottest_first(std::span<const std::uint32_t> appearances) {
   });
 }
 
-RowPlaces RowPlaces::in_order(std::span<const std::int64_t> order, std::uint64_t num_rows) {
+RowPlaces RowPlaces::in_order(std::span<const std::int64_t> order, std::uint64_t num_rows,
+                              IdWidth width) {
   if (order.size() != num_rows) {
     throw std::invalid_argument(
         concat("order: expected ", num_rows, " ids, one per row, found ", order.size()));
   }
-  return with_id_type(id_width_for(num_rows),
-                      [&]<class Id>() { return RowPlaces(places_in_order<Id>(order)); });
+  return with_id_type(width, [&]<class Id>() { return RowPlaces(places_in_order<Id>(order)); });
 }
 
 std::size_t RowPlaces::size() const {

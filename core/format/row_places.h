@@ -16,9 +16,11 @@ class RowPlaces {
  public:
   // Rows by falling `appearances`, those with equally many by rising id. Linear in time.
   static RowPlaces hottest_first(std::span<const std::uint32_t> appearances);
-  // Row order[i] has place i. Throws std::invalid_argument if that is no permutation of `num_rows`
+  // Row order[i] has place i. A `width` of 8 bytes is always right, 4 are only where
+  // id_width_for() says so. Throws std::invalid_argument if that is no permutation of `num_rows`
   // ids, and where it is not.
-  static RowPlaces in_order(std::span<const std::int64_t> order, std::uint64_t num_rows);
+  static RowPlaces in_order(std::span<const std::int64_t> order, std::uint64_t num_rows,
+                            IdWidth width);
 
   std::size_t size() const;
   // The ids by their place: what in_order() takes.

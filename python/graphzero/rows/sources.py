@@ -68,12 +68,13 @@ class StoreFeatures(_Numbered):
         self.row_shape = _row_shape(store.shape, self._columns)
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
-        """Gather rows, and multiply them by their scales."""
+        """Slice the array or gather from it, and multiply rows by their scales."""
         store = self._store
+        stored = None if store.reordered else store.get_tensor(writable=False, access="sequential")
         at_once = _rows_at_once(block_bytes, self.dtype, store.shape)
         for start in range(0, store.num_rows, at_once):
             ids = np.arange(start, min(start + at_once, store.num_rows))
-            rows = store.gather(ids)
+            rows = store.gather(ids) if stored is None else stored[start : start + at_once]
             if store.quantised:
                 rows = rows.astype(np.float32) * store.scales_of(ids).reshape(-1, *(1,) * (rows.ndim - 1))
             yield Block(_chosen(rows, self._columns), (start + len(rows)) * store.row_bytes)
