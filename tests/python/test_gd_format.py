@@ -12,6 +12,7 @@ from files import GD_FIELDS, HEADER, Broken, entry_field, patched, reseal
 
 DATA = Path(__file__).parent.parent / "data"
 GD = (DATA / "tiny.gd").read_bytes()
+REORDERED = (DATA / "tiny_hot.gd").read_bytes()
 TINY = np.arange(12, dtype=np.float32).reshape(4, 3)
 
 SHAPES = [(4, 3), (1,), (5,), (0,), (0, 7), (7, 0), (2, 3, 4), (1024, 1), (1025,), (1,) * 16]
@@ -80,9 +81,6 @@ def with_scales(array, scales, dtype="float32"):
     container = files.gd(array, scales=scales)
     container.sections[1].dtype = dtype
     return files.build(container)
-
-
-REORDERED = files.build(files.gd(TINY[[2, 0, 3, 1]], row_map=np.array([1, 3, 0, 2], np.int32)))
 
 
 def with_row_map(*places, dtype="int32"):
@@ -309,12 +307,17 @@ def test_a_reader_that_does_not_know_row_maps_must_refuse():
     assert files.gd(TINY, row_map=np.arange(4)).section(files.ROW_MAP).flags == files.REQUIRED
 
 
-def test_reordered_files_are_written_byte_for_byte(tmp_path):
+def test_the_golden_reordered_file_is_written_byte_for_byte(tmp_path):
+    assert files.build(files.gd(TINY[[2, 0, 3, 1]], row_map=np.array([1, 3, 0, 2], np.int32))) == REORDERED
     gz.write_features("fast.gd", TINY, order=[2, 0, 3, 1])
     assert Path("fast.gd").read_bytes() == REORDERED
     gz.write_features("plain.gd", TINY)
     gz.reorder("plain.gd", "again.gd", order=[2, 0, 3, 1])
     assert Path("again.gd").read_bytes() == REORDERED
+
+
+def test_the_golden_reordered_file_holds_the_tiny_features_by_id():
+    np.testing.assert_array_equal(gz.FeatureStore(DATA / "tiny_hot.gd", verify="full").gather(range(4)), TINY)
 
 
 def test_scales_lie_beside_the_rows_they_belong_to(tmp_path):
