@@ -7,6 +7,7 @@
 #include "bindings/bind.h"
 #include "core/convert/feature_text.h"
 #include "core/convert/narrowing.h"
+#include "core/convert/reorder_features.h"
 
 namespace gz {
 
@@ -53,6 +54,29 @@ void bind_narrowing(nb::module_& m) {
                               first_bad);
       },
       "numbers"_a.noconvert(), "num_rows"_a, "width"_a);
+}
+
+void bind_reordering(nb::module_& m) {
+  nb::class_<FeatureReorderer>(m, "FeatureReorderer")
+      .def(
+          "__init__",
+          [](FeatureReorderer* self, const nb::bytes& path) {
+            new (self) FeatureReorderer(path_of(path));
+          },
+          "path"_a)
+      .def_prop_ro("num_rows", &FeatureReorderer::num_rows)
+      .def_prop_ro("least_memory", &FeatureReorderer::least_memory)
+      .def(
+          "write",
+          [](FeatureReorderer& self, const nb::bytes& path, const RowPlaces& places,
+             std::uint64_t memory, const nb::bytes& temporary_folder) {
+            const std::string name = path_of(path);
+            const ReorderOptions options = {memory, path_of(temporary_folder)};
+            without_gil([&] { self.write(name, places, options); });
+          },
+          "path"_a, "places"_a, "memory"_a, "temporary_folder"_a)
+      .def("done", &FeatureReorderer::done)
+      .def("total", &FeatureReorderer::total, "memory"_a);
 }
 
 }  // namespace
@@ -104,6 +128,7 @@ void bind_convert_features(nb::module_& m) {
       .def_ro("maximum", &NarrowingLoss::maximum);
   bind_narrowing<float>(m);
   bind_narrowing<double>(m);
+  bind_reordering(m);
 
   m.def(
       "parse_features",

@@ -5,6 +5,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
 #include "core/format/gd_writer.h"
+#include "core/format/row_places.h"
 
 namespace gz {
 
@@ -22,6 +23,26 @@ void bind_format(nb::module_& m) {
       .value("INT16", Dtype::kInt16)
       .value("UINT8", Dtype::kUint8)
       .value("BOOL", Dtype::kBool);
+  nb::class_<RowPlaces>(m, "RowPlaces")
+      .def_static(
+          "hottest_first",
+          [](const InputArray<std::uint32_t>& appearances) {
+            const auto counts = as_span(appearances);
+            return without_gil([&] { return RowPlaces::hottest_first(counts); });
+          },
+          "appearances"_a.noconvert())
+      .def_static(
+          "in_order",
+          [](const NodeIdArray& order, std::uint64_t num_rows) {
+            const auto ids = as_span(order);
+            return without_gil(
+                [&] { return RowPlaces::in_order(ids, num_rows, id_width_for(num_rows)); });
+          },
+          "order"_a.noconvert(), "num_rows"_a)
+      .def("__len__", &RowPlaces::size)
+      .def("order", [](const RowPlaces& places) {
+        return owned_array(without_gil([&] { return places.order(); }));
+      });
   nb::class_<GdWriter>(m, "GdWriter")
       .def(
           "__init__",
@@ -62,6 +83,13 @@ void bind_format(nb::module_& m) {
             without_gil([&] { self.append_scales(items); });
           },
           "scales"_a.noconvert())
+      .def(
+          "append_row_map",
+          [](GdWriter& self, const RowPlaces& places) {
+            without_gil(
+                [&] { places.visit([&](const auto& by_id) { self.append_row_map(by_id); }); });
+          },
+          "places"_a)
       .def("set_num_rows", &GdWriter::set_num_rows, "num_rows"_a)
       .def("finish", [](GdWriter& self) { without_gil([&] { self.finish(); }); });
 }

@@ -8,6 +8,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
 #include "core/store/adjacency.h"
+#include "core/store/appearances.h"
 #include "core/store/features.h"
 #include "core/store/topology.h"
 #include "core/store/verify.h"
@@ -154,6 +155,26 @@ void bind_features(nb::module_& m) {
       .def_prop_ro("row_bytes", &Features::row_bytes)
       .def_prop_ro("quantised",
                    [](const Features& f) { return f.layout().scale_offset.has_value(); })
+      .def_prop_ro("reordered", &Features::is_reordered)
+      .def("row_map",
+           [](const Features& f) -> std::optional<ReadOnlyArray> {
+             const auto& map = f.layout().row_map;
+             if (!map) return std::nullopt;
+             f.mapping()->check_intact();
+             return mapped_array<ReadOnlyArray>(f.mapping(), f.mapping()->data() + map->offset,
+                                                id_dtype(map->width),
+                                                {static_cast<std::size_t>(f.num_rows())});
+           })
+      .def(
+          "scales_of",
+          [](const Features& f, const NodeIdArray& ids) {
+            return owned_array(without_gil([&] {
+              std::vector<float> scales(ids.size());
+              f.scales_of(as_span(ids), scales);
+              return scales;
+            }));
+          },
+          "ids"_a.noconvert())
       .def("scales",
            [](const Features& f) {
              f.mapping()->check_intact();
@@ -181,10 +202,10 @@ void bind_features(nb::module_& m) {
           "advice"_a)
       .def(
           "row",
-          [](const Features& f, std::int64_t row) {
-            return owned_array(without_gil([&] { return f.read_row(row); }));
+          [](const Features& f, std::int64_t id) {
+            return owned_array(without_gil([&] { return f.read_row(id); }));
           },
-          "row"_a);
+          "id"_a);
 }
 
 }  // namespace
@@ -192,6 +213,12 @@ void bind_features(nb::module_& m) {
 void bind_store(nb::module_& m) {
   bind_topology(m);
   bind_features(m);
+  m.def(
+      "appearances",
+      [](const Topology& graph, Direction direction) {
+        return owned_array(without_gil([&] { return appearances(graph, direction); }));
+      },
+      "graph"_a, "direction"_a);
   nb::class_<Check>(m, "Check").def_ro("name", &Check::name).def_ro("problem", &Check::problem);
   m.def(
       "verify_graph",

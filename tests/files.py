@@ -16,7 +16,7 @@ BYTE_ORDER = 0x01020304
 FIELDS, TABLE, ENTRY = 64, 256, 40
 DIRECTED, BIPARTITE = 1, 2
 REQUIRED = 1
-DATA, SCALE = 1, 2
+DATA, SCALE, ROW_MAP = GD_KINDS = 1, 2, 3
 
 DTYPES = ("int32", "int64", "float32", "float64", "float16", "bfloat16", "int8", "int16", "uint8", "bool")
 STORED = {name: np.dtype("uint16" if name == "bfloat16" else name) for name in DTYPES}
@@ -172,13 +172,18 @@ def gl(arrays, *, num_nodes, num_input_edges, flags=DIRECTED, num_edges=None):
     return Container(MAGIC["gl"], flags, struct.pack("<QQQQ", num_src, num_dst, num_edges, num_input_edges), sections)
 
 
-def gd(array, dtype=None, scales=None):
-    """A .gd as a container. bfloat16 comes as uint16 with ``dtype="bfloat16"``; ``scales`` make it quantised."""
+def gd(array, dtype=None, scales=None, row_map=None):
+    """A .gd as a container. bfloat16 comes as uint16 with ``dtype="bfloat16"``; ``scales`` make it quantised.
+
+    ``array`` and ``scales`` are as they are stored; ``row_map``, an array, tells where the row of each id is.
+    """
     name = dtype or array.dtype.name
     fields = struct.pack(f"<II{array.ndim}Q", DTYPES.index(name), array.ndim, *array.shape)
     sections = [Section(DATA, name, array.tobytes())]
     if scales is not None:
         sections.append(Section(SCALE, "float32", np.asarray(scales, np.float32).tobytes()))
+    if row_map is not None:
+        sections.append(Section(ROW_MAP, row_map.dtype.name, row_map.tobytes()))
     return Container(MAGIC["gd"], 0, fields, sections)
 
 
@@ -264,8 +269,8 @@ def read_gl(data):
 
 
 def read_gd(data):
-    """Read the bytes of a .gd, checking the O(1) invariants of docs/formats/gd.md: (dtype name, array)."""
-    container = parse(data, MAGIC["gd"], {DATA, SCALE})
+    """Read the bytes of a .gd, checking the O(1) invariants of docs/formats/gd.md: (dtype name, stored array)."""
+    container = parse(data, MAGIC["gd"], GD_KINDS)
     code, num_dimensions = struct.unpack_from("<II", container.fields)
     expect(container.flags == 0, "GD1")
     expect(code < len(DTYPES), "GD2")
@@ -286,13 +291,23 @@ def read_gd(data):
         expect(dtype == "int8", "GD10")
         expect(scale.dtype == "float32", "GD11")
         expect(scale.length == 4 * shape[0], "GD12")
+    row_map = container.section(ROW_MAP)
+    if row_map is not None:
+        expect(row_map.dtype == "int64" or (row_map.dtype == "int32" and shape[0] <= 2**31), "GD14")
+        expect(row_map.length == STORED[row_map.dtype].itemsize * shape[0], "GD15")
     return dtype, np.frombuffer(section.data, STORED[dtype]).reshape(shape)
 
 
 def read_scales(data):
-    """The scales of a .gd that ``read_gd`` has read; None if it is not quantised."""
-    section = parse(data, MAGIC["gd"], {DATA, SCALE}).section(SCALE)
+    """The stored scales of a .gd that ``read_gd`` has read; None if it is not quantised."""
+    section = parse(data, MAGIC["gd"], GD_KINDS).section(SCALE)
     return None if section is None else np.frombuffer(section.data, np.float32)
+
+
+def read_row_map(data):
+    """The row map of a .gd that ``read_gd`` has read; None if it has none."""
+    section = parse(data, MAGIC["gd"], GD_KINDS).section(ROW_MAP)
+    return None if section is None else np.frombuffer(section.data, STORED[section.dtype])
 
 
 def read_graphzero02_gl(data):

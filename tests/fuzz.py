@@ -51,6 +51,11 @@ def originals(kind, folder):
         for shape in ((6, 5), (4,), (3, 0)):
             gz.convert_features(rng.normal(size=shape), path, dtype="int8-quantised")
             contents.append(path.read_bytes())
+            gz.reorder(path, path, order=rng.permutation(shape[0]))
+            contents.append(path.read_bytes())
+        for count in (0, 1, 7):
+            gz.write_features(path, np.ones((count, 2)), order=rng.permutation(count))
+            contents.append(path.read_bytes())
     return contents
 
 
@@ -149,11 +154,12 @@ def exercise_graph(graph, expected):
             assert refused(graph.neighbors, node, side)
 
 
-def same_row(store, row, stored):
+def same_row(store, row, stored, place):
+    assert store.gather([row]).tobytes() == stored.tobytes()
     if not store.quantised:
         return store.get_data(row).tobytes() == stored.tobytes()
     with np.errstate(all="ignore"):
-        values = stored.astype(np.float32) * files.read_scales(Path(store.path).read_bytes())[row]
+        values = stored.astype(np.float32) * files.read_scales(Path(store.path).read_bytes())[place]
         return np.array_equal(store.get_data(row), np.atleast_1d(values), equal_nan=True)
 
 
@@ -161,13 +167,21 @@ def exercise_features(store, expected):
     dtype, array = expected
     assert (store.dtype, store.shape) == (dtype, array.shape)
     assert repr(store)
-    for tensor in (store.get_tensor(), store.get_tensor(writable=False)):
+    row_map = None if store.is_graphzero02 else files.read_row_map(Path(store.path).read_bytes())
+    assert same(store.row_map, row_map)
+    assert refused(store.get_tensor) == store.reordered == (row_map is not None)
+    for tensor in (store.get_tensor(order="stored"), store.get_tensor(writable=False, order="stored")):
         assert same(tensor, array)
         with np.errstate(all="ignore"):
             tensor.sum()
     for row in {0, 1, store.num_rows // 2, store.num_rows - 1}:
         if 0 <= row < store.num_rows:
-            assert same_row(store, row, array[row])
+            place = row if row_map is None else int(row_map[row])
+            if 0 <= place < store.num_rows:
+                assert same_row(store, row, array[place], place)
+            else:
+                assert refused(store.get_data, row)
+                assert refused(store.gather, [row]) == (store.row_bytes > 0)  # rows of nothing are not looked for
     for row in (-1, store.num_rows, 2**62):
         assert refused(store.get_data, row)
 

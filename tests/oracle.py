@@ -223,3 +223,18 @@ def successive_law(weights, count):
             left = sum(weights[i] for i in positive if i not in order[: order.index(position) + 1])
         law[frozenset(order)] = law.get(frozenset(order), 0.0) + chance
     return law
+
+
+def appearances(src, dst, num_nodes, *, directed=True, direction="in"):
+    """How often each node is named by the lists of one direction: sources by the in lists."""
+    counts = [0] * num_nodes
+    for u, v in zip(src, dst, strict=True):
+        counts[u if direction == "in" else v] += 1
+        if not directed:
+            counts[v if direction == "in" else u] += 1
+    return counts
+
+
+def hottest_first(counts):
+    """Ids by falling count, equal ones by id."""
+    return sorted(range(len(counts)), key=lambda node: (-counts[node], node))

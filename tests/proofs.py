@@ -67,10 +67,12 @@ def prove(data):
         prove_graph(graph)
     elif magic == files.MAGIC["gd"]:
         dtype, array = files.read_gd(data)
-        prove_sections(data, magic, {files.DATA, files.SCALE})
+        prove_sections(data, magic, files.GD_KINDS)
         expect(dtype != "bool" or array.view(np.uint8).max(initial=0) <= 1, "GD9")
         scales = files.read_scales(data)
         expect(scales is None or bool(np.isfinite(scales).all() and (scales >= 0).all()), "GD13")
+        row_map = files.read_row_map(data)
+        expect(row_map is None or sorted(row_map.tolist()) == list(range(len(array))), "GD16")
     elif magic == b"graphlit":
         prove_graph(files.read_graphzero02_gl(data), sorted_lists=False)
     elif magic == b"GZDATA26":

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 62;
 
-bool is_known(std::uint32_t kind) { return kind == kGdData || kind == kGdScale; }
+bool is_known(std::uint32_t kind) { return kind >= kGdData && kind <= kGdRowMap; }
 
 std::string shape_text(const std::vector<std::uint64_t>& shape) {
   std::string text = "(";
@@ -43,10 +43,28 @@ std::uint64_t proven_scale_offset(const std::string& path, const Section& scale,
   return scale.offset;
 }
 
+GdRowMap proven_row_map(const std::string& path, const Section& map, std::uint64_t num_rows) {
+  const bool narrow = map.dtype == Dtype::kInt32 && id_width_for(num_rows) == IdWidth::k4;
+  if (!narrow && map.dtype != Dtype::kInt64) {
+    refuse_field(path, "dtype of section row_map", map.entry + offsetof(SectionEntry, dtype),
+                 concat(id_width_for(num_rows) == IdWidth::k4 ? "int32 or int64" : "int64", " for ",
+                        num_rows, " rows"),
+                 std::string(dtype_name(map.dtype)));
+  }
+  const auto length = checked_mul(num_rows, item_size(map.dtype));
+  if (!length || map.length != *length) {
+    refuse_field(path, "length of section row_map", map.entry + offsetof(SectionEntry, length),
+                 concat(item_size(map.dtype), " bytes for each of ", num_rows, " rows"),
+                 concat(map.length, " bytes"));
+  }
+  return {map.offset, narrow ? IdWidth::k4 : IdWidth::k8};
+}
+
 }  // namespace
 
 std::string gd_section_name(std::uint32_t kind) {
   if (kind == kGdScale) return "scale";
+  if (kind == kGdRowMap) return "row_map";
   return kind == kGdData ? "data" : concat("kind ", kind);
 }
 
@@ -122,6 +140,9 @@ GdLayout read_gd(const File& file) {
   layout.data_offset = data->offset;
   if (const Section* const scale = container.find(kGdScale)) {
     layout.scale_offset = proven_scale_offset(path, *scale, layout);
+  }
+  if (const Section* const map = container.find(kGdRowMap)) {
+    layout.row_map = proven_row_map(path, *map, layout.shape[0]);
   }
   layout.fingerprint = container.fingerprint;
   layout.sections = container.sections;

@@ -30,18 +30,27 @@ static_assert(offsetof(GdFields, shape) == 8);
 // The kinds of section version 1 knows.
 inline constexpr std::uint32_t kGdData = 1;
 inline constexpr std::uint32_t kGdScale =
-    2;  // float32 per row: a value is its int8 times the scale
+    2;  // float32 per stored row: a value is its int8 times the scale
+inline constexpr std::uint32_t kGdRowMap = 3;  // where the row of each id is stored
 
 std::string gd_section_name(std::uint32_t kind);
 
-// A header that has been proven: data and scales lie inside the file and have the length the shape
-// asks for.
+// Item `id` is the place of row `id` among the stored rows. Unproven like all data: whoever follows
+// a place compares it with the number of rows first.
+struct GdRowMap {
+  std::uint64_t offset = 0;
+  IdWidth width = IdWidth::k4;
+};
+
+// A header that has been proven: data, scales and row map lie inside the file and have the length
+// the shape asks for.
 struct GdLayout {
   Dtype dtype = Dtype::kFloat32;
   std::vector<std::uint64_t> shape;
   std::uint64_t data_offset = 0;
   std::uint64_t data_length = 0;
   std::optional<std::uint64_t> scale_offset;  // set if the array is quantised
+  std::optional<GdRowMap> row_map;            // set if rows are not stored in order of their ids
   std::uint64_t fingerprint = 0;
   std::vector<Section> sections;  // empty for a file of GraphZero 0.2: it has no checksums
 };

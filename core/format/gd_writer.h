@@ -14,8 +14,9 @@
 
 namespace gz {
 
-// append() the rows in order, then append_scales() if the array is quantised, then finish(), which
-// throws if they are not as many as the shape says.
+// append() the rows in order, then append_scales() if the array is quantised, then append_row_map()
+// if that order is not the one of their ids, then finish(), which throws if they are not as many as
+// the shape says.
 class GdWriter {
  public:
   GdWriter(std::string path, Dtype dtype, const std::vector<std::uint64_t>& shape)
@@ -68,6 +69,18 @@ class GdWriter {
     num_scales_ += scales.size();
   }
 
+  // The place of the row of each id, all at once or in parts of one type.
+  template <class Id>
+  void append_row_map(std::span<const Id> places) {
+    if (!has_row_map_) {
+      container_.end();
+      container_.begin(kGdRowMap, id_dtype(static_cast<IdWidth>(sizeof(Id))), kSectionRequired);
+      has_row_map_ = true;
+    }
+    container_.append(std::as_bytes(places));
+    num_places_ += places.size();
+  }
+
   // Where the number of rows is known only at the end: it replaces the one of the shape.
   void set_num_rows(std::uint64_t num_rows) { shape_[0] = num_rows; }
 
@@ -78,6 +91,9 @@ class GdWriter {
     }
     if (has_scales_ && num_scales_ != shape_[0]) {
       throw std::length_error(concat("expected ", shape_[0], " scales, found ", num_scales_));
+    }
+    if (has_row_map_ && num_places_ != shape_[0]) {
+      throw std::length_error(concat("expected ", shape_[0], " places, found ", num_places_));
     }
     GdFields fields{};
     fields.dtype = static_cast<std::uint32_t>(dtype_);
@@ -93,7 +109,9 @@ class GdWriter {
   std::vector<std::uint64_t> shape_;
   std::uint64_t written_ = 0;
   std::uint64_t num_scales_ = 0;
+  std::uint64_t num_places_ = 0;
   bool has_scales_ = false;
+  bool has_row_map_ = false;
 };
 
 }  // namespace gz

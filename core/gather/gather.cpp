@@ -20,7 +20,9 @@ constexpr std::size_t kRowsAtOnce = std::size_t{1} << 20;
 }  // namespace
 
 Gatherer::Gatherer(const Features& features)
-    : mapping_(features.mapping()), stored_(features.layout().dtype) {
+    : mapping_(features.mapping()),
+      row_map_(features.row_map()),
+      stored_(features.layout().dtype) {
   layout_ = {features.layout().data_offset, features.row_bytes(),
              static_cast<std::uint64_t>(features.num_rows())};
   if (const auto offset = features.layout().scale_offset)
@@ -74,8 +76,14 @@ void Gatherer::gather(std::span<const std::int64_t> ids, std::span<std::byte> ou
       return sum;
     }
     Buffer<float> scales;
+    Buffer<std::int64_t> rows;
+    if (row_map_) rows.extend(std::min(kRowsAtOnce, ids.size()));
     for (std::size_t begin = 0; begin < ids.size(); begin += kRowsAtOnce) {
-      const auto part = ids.subspan(begin, std::min(kRowsAtOnce, ids.size() - begin));
+      auto part = ids.subspan(begin, std::min(kRowsAtOnce, ids.size() - begin));
+      if (row_map_) {
+        row_map_->translate(part, {rows.data(), part.size()});
+        part = rows.span().first(part.size());
+      }
       std::byte* const place = out.data() + begin * copy.out_bytes();
       if (!copy.converts()) {
         sum += made.reader->gather(part, place);

@@ -16,6 +16,7 @@
 #include "core/gather/row_copy.h"
 #include "core/gather/row_reader.h"
 #include "core/store/features.h"
+#include "core/store/row_map.h"
 
 namespace gz {
 
@@ -30,7 +31,8 @@ class Gatherer {
   // Copies row ids[i] to the i-th place of `out`, as `dtype` or as it is stored. kAuto is decided
   // by its first call. A reader that this system does not have is replaced by the next best;
   // choice() tells. Throws std::out_of_range for an id that is no row, std::invalid_argument if
-  // `out` has not the size of the result or rows are not converted to `dtype`, IoError.
+  // `out` has not the size of the result or rows are not converted to `dtype`, FormatError
+  // for a corrupt row map, IoError.
   void gather(std::span<const std::int64_t> ids, std::span<std::byte> out, ReaderKind wanted,
               std::optional<Dtype> dtype = {});
 
@@ -49,6 +51,7 @@ class Gatherer {
   void check(std::span<const std::int64_t> ids) const;
 
   std::shared_ptr<const MappedFile> mapping_;
+  std::shared_ptr<const RowMap> row_map_;  // null: rows are stored in order of their ids
   RowLayout layout_;
   Dtype stored_;
   std::optional<MmapReader> scales_;  // rows of one float; none if the file is not quantised

@@ -15,6 +15,7 @@
 #include "core/base/dispatch.h"
 #include "core/base/error.h"
 #include "core/base/hash.h"
+#include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/base/random.h"
 #include "core/store/features.h"
@@ -253,6 +254,26 @@ void check_edge_ids(const GlLayout& layout, const EdgeSums& sums) {
   }
 }
 
+// One bit per row.
+template <class Id>
+void check_permutation(std::span<const Id> places) {
+  const std::size_t count = places.size();
+  require_memory(count / 8, "proving a row map");
+  std::vector<bool> taken(count);
+  for (std::size_t id = 0; id < count; ++id) {
+    const auto place = static_cast<std::uint64_t>(places[id]);
+    if (place >= count) {
+      throw Violation("row ", id, ": expected a place below ", count, ", found ", places[id]);
+    }
+    if (taken[place]) {
+      throw Violation("row ", id, ": expected a place of its own, found ", place,
+                      ", where another row is");
+    }
+    taken[place] = true;
+    if (id % (1 << 20) == 0) check_interrupt();
+  }
+}
+
 class IdScan {
  public:
   explicit IdScan(const IdDictionary& d) : d_(d) {}
@@ -437,6 +458,14 @@ std::vector<Check> verify_features(const std::string& path) {
                             scales[row]);
           }
         }
+      });
+    });
+  }
+  if (layout.row_map) {
+    verifier.check("the row map is a permutation", [&] {
+      with_id_type(layout.row_map->width, [&]<class Id>() {
+        const std::byte* const places = features.mapping()->data() + layout.row_map->offset;
+        check_permutation<Id>({reinterpret_cast<const Id*>(places), layout.shape[0]});
       });
     });
   }

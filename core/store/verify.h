@@ -13,8 +13,8 @@ struct Check {
 };
 
 // All checks that apply, in a fixed order; those that rest on one that failed are left out. Reads
-// the file twice in order, in O(1) memory. Throws IoError, or FormatError if not even the header is
-// right.
+// the file twice in order, in O(1) memory, but for a row map: a bit per row. Throws IoError, or
+// FormatError if not even the header is right.
 std::vector<Check> verify_graph(const std::string& path);
 std::vector<Check> verify_features(const std::string& path);
 std::vector<Check> verify_ids(const std::string& path);

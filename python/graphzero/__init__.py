@@ -18,6 +18,7 @@ from graphzero.ids import IdDictionary, write_ids
 from graphzero.memory import MemoryReport, memory_report
 from graphzero.negatives import sample_negative_pairs, sample_negatives
 from graphzero.pipeline import Batch, Pipeline
+from graphzero.reorder import reorder
 from graphzero.sampling import HeteroNeighborhood, Neighborhood, sample_neighbors
 from graphzero.threads import num_threads, set_num_threads
 from graphzero.verify import Check, verify
@@ -58,6 +59,7 @@ __all__ = [
     "num_threads",
     "open",
     "random_walk",
+    "reorder",
     "sample_negative_pairs",
     "sample_negatives",
     "sample_neighbors",

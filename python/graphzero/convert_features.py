@@ -6,6 +6,7 @@ import errno
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -15,8 +16,10 @@ from graphzero import _core
 from graphzero._core import FormatError
 from graphzero.arrays import integer
 from graphzero.dtypes import DataType, as_data_type, name_of, numpy_dtype
+from graphzero.graph import Graph
 from graphzero.memory import byte_count, byte_text
 from graphzero.progress import watching
+from graphzero.reorder import check_order, reorder
 from graphzero.rows.blocks import BadLine, Block, Columns, FeatureSource
 from graphzero.rows.placing import RowPlacer, RowWriter
 from graphzero.rows.sources import FileFeatures, feature_source
@@ -110,6 +113,8 @@ def convert_features(
     header: bool | None = None,
     delimiter: str | None = None,
     on_bad_line: Literal["error", "skip"] = "error",
+    order: Any = None,
+    graph: Graph | None = None,
     memory: str | int | None = None,
     threads: int | None = None,
     progress: bool | Report = False,
@@ -143,8 +148,13 @@ def convert_features(
         Of text, where the guess is wrong. A delimiter of ``" "`` stands for any run of blanks.
     on_bad_line
         ``"error"`` names file, line and text of the first one; ``"skip"`` counts them in the report.
+    order, graph
+        Store the rows hottest first, under ids that stay what they are: ``"hot"`` with a graph, or all
+        ids, hottest first. The converted rows then go through :func:`graphzero.reorder`, which takes the
+        disk space of the file twice more while it runs.
     memory
-        Bytes to use, such as ``"1GB"``; 256 MB if ``None``.
+        Bytes to use, such as ``"1GB"``; 256 MB if ``None``, and what :func:`graphzero.reorder` uses for
+        ``order``.
     threads
         How many parse text; see :func:`num_threads`.
     progress
@@ -161,6 +171,7 @@ def convert_features(
     if on_bad_line not in ("error", "skip"):
         raise ValueError(f"on_bad_line: expected 'error' or 'skip', found {on_bad_line!r}")
     budget = _budget(memory)
+    check_order(order, graph)
     quantised = isinstance(dtype, str) and dtype.lower().replace("_", "-") == QUANTISED
     wanted = DataType.INT8 if quantised else None if dtype is None else as_data_type(dtype)
     if num_rows is not None and integer(num_rows, "num_rows") < 0:
@@ -187,13 +198,18 @@ def convert_features(
         )
     job = _Job(found, target, _stored_type(found, wanted), quantised, num_rows, id_column is not None, shape, budget)
     job.skip_bad_lines = on_bad_line == "skip"
+    job.ordered = order is not None
     if dry_run:
         return job.estimate(begin)
-    if callable(progress):
-        job.run(progress)
-    else:
-        with watching(progress, os.path.basename(target), found.nbytes, "bytes", lambda: job.done):
-            job.run(lambda done, total: None)
+    with _rows_by_id(target) if job.ordered else nullcontext(target) as first:
+        if callable(progress):
+            job.run(first, progress)
+        else:
+            with watching(progress, os.path.basename(target), found.nbytes, "bytes", lambda: job.done):
+                job.run(first, lambda done, total: None)
+        if job.ordered:
+            given = None if isinstance(order, str) else order
+            reorder(first, target, graph, order=given, memory=memory, progress=progress is True)
     return job.report(begin)
 
 
@@ -233,6 +249,7 @@ class _Job:
     shape: tuple[int, ...] | None
     memory: int
     skip_bad_lines: bool = False
+    ordered: bool = False
     bad: list[BadLine] = field(default_factory=list)
     num_bad: int = 0
     absent: int = 0
@@ -270,9 +287,9 @@ class _Job:
         if self.num_rows is not None and found is not None and found != self.num_rows:
             raise FormatError(f"{self.source.name}: expected {self.num_rows} rows, found {found}")
 
-    def run(self, report: Report) -> None:
+    def run(self, path: str, report: Report) -> None:
         known = self.source.num_rows or 0
-        with RowWriter(self.path, self.stored, self.row_shape, quantised=self.quantised, num_rows=known) as out:
+        with RowWriter(path, self.stored, self.row_shape, quantised=self.quantised, num_rows=known) as out:
             place = self.source.bytes_at if isinstance(self.source, FileFeatures) else None
             if place is not None and self.values.is_copy:
                 self._copy(out, place, report)
@@ -361,6 +378,8 @@ class _Job:
         count = rows or 0
         row_bytes = numpy_dtype(self.stored).itemsize * int(np.prod(self.row_shape, dtype=np.int64))
         size = _whole_pages(4096 + count * row_bytes) + (_whole_pages(4 * count) if self.quantised else 0)
+        if self.ordered:
+            size += _whole_pages((4 if count <= 2**31 else 8) * count)
         return self._report(count, size, time.perf_counter() - begin, dry_run=True)
 
     def _estimated_rows(self) -> int:
@@ -402,6 +421,18 @@ class _Job:
             peak_memory=self.peak,
             dry_run=dry_run,
         )
+
+
+@contextmanager
+def _rows_by_id(target: str) -> Iterator[str]:
+    """Yield where the file waits for its order: one name, so that the next run replaces what a killed one left."""
+    folder, name = os.path.split(target)
+    waiting = os.path.join(folder, f".{name}.by-id")
+    try:
+        yield waiting
+    finally:
+        with suppress(FileNotFoundError):
+            os.remove(waiting)
 
 
 def _whole_pages(size: int) -> int:

@@ -14,11 +14,15 @@ from graphzero.arrays import as_numpy, int64_vector, integer, plain
 from graphzero.dtypes import BFLOAT16_BITS, DataType, as_data_type, name_of, numpy_dtype
 from graphzero.memory import MemoryReport, byte_text, memory_report
 from graphzero.mounted import Mounted, one_path, path_bytes, verify_if_asked
+from graphzero.reorder import check_order, row_places
 
 if TYPE_CHECKING:
     import torch
 
+    from graphzero.graph import Graph
+
 Access = Literal["random", "sequential", "normal"]
+Order = Literal["id", "stored"]
 Reader = Literal["auto", "mmap", "direct", "pread"]
 Out = TypeVar("Out")
 
@@ -83,8 +87,33 @@ class FeatureStore(Mounted[_core.Features]):
 
     @property
     def scales(self) -> NDArray[np.float32] | None:
-        """One per row, as a view of the file: a value is its int8 times the scale. ``None`` if not quantised."""
-        return self._core.scales() if self.quantised else None
+        """One per row, as a view of the file: a value is its int8 times the scale. ``None`` if not quantised.
+
+        Of a reordered file the view would not go by id, so it raises; :meth:`scales_of` goes by id for
+        every file.
+        """
+        if not self.quantised:
+            return None
+        if self.reordered:
+            raise ValueError(
+                f"{self._path}: its rows are stored hottest first, and so are their scales: use scales_of(ids)"
+            )
+        return self._core.scales()
+
+    def scales_of(self, ids: Any) -> NDArray[np.float32]:
+        """Copy the scales of the rows ``ids`` of a quantised array, in that order."""
+        return self._core.scales_of(int64_vector(ids, "ids"))
+
+    @property
+    def reordered(self) -> bool:
+        """Whether rows are stored in another order than that of their ids; see :func:`graphzero.reorder`."""
+        return self._core.reordered
+
+    @property
+    def row_map(self) -> NDArray[np.int32] | NDArray[np.int64] | None:
+        """The stored row of each id, as a read-only view of the file; ``None`` if not reordered."""
+        places = self._core.row_map()
+        return None if places is None else plain(places)
 
     @property
     def num_rows(self) -> int:
@@ -109,7 +138,7 @@ class FeatureStore(Mounted[_core.Features]):
     def __len__(self) -> int:
         return self.num_rows
 
-    def get_tensor(self, *, writable: bool = True, access: Access = "random") -> NDArray[Any]:
+    def get_tensor(self, *, writable: bool = True, access: Access = "random", order: Order = "id") -> NDArray[Any]:
         """Return the whole array without reading it: a view of the mapped file.
 
         It behaves like an array that was loaded. Writes are private to this process, cost memory for
@@ -122,10 +151,20 @@ class FeatureStore(Mounted[_core.Features]):
         which then reads ahead. bfloat16 comes as the uint16 of its bits, since NumPy has none; use
         :meth:`as_torch`. A quantised array comes as the int8 that are stored; multiply a row by its
         :attr:`scales`, or use :meth:`get_data`.
+
+        Of a reordered file no view goes by id, so this raises. ``order="stored"`` gives the rows as they
+        are stored: row ``id`` is at :attr:`row_map` ``[id]``. Other files have but one order.
         """
         if access not in _ADVICE:
             raise ValueError(f"access: expected 'random', 'sequential' or 'normal', found {access!r}")
+        if order not in ("id", "stored"):
+            raise ValueError(f"order: expected 'id' or 'stored', found {order!r}")
         core = self._core
+        if core.reordered and order == "id":
+            raise ValueError(
+                f"{self._path}: its rows are stored hottest first, so no view of it goes by id: use gather(ids), or "
+                'get_tensor(order="stored") with row_map'
+            )
         if writable:
             try:
                 return plain(core.writable_tensor(_ADVICE[access]))
@@ -134,19 +173,18 @@ class FeatureStore(Mounted[_core.Features]):
                     raise
         return plain(core.read_only_tensor(_ADVICE[access]))
 
-    def as_torch(self, *, access: Access = "random") -> torch.Tensor:
+    def as_torch(self, *, access: Access = "random", order: Order = "id") -> torch.Tensor:
         """Return :meth:`get_tensor` as a torch tensor, bfloat16 included. Needs torch."""
         import torch
 
-        tensor = torch.from_numpy(self.get_tensor(access=access))
+        tensor = torch.from_numpy(self.get_tensor(access=access, order=order))
         return tensor.view(torch.bfloat16) if self.data_type is DataType.BFLOAT16 else tensor
 
     def get_data(self, node_id: int) -> NDArray[Any]:
         """Return a copy of one row; of a quantised array, its float32 values."""
         place = integer(node_id, "node_id")
         row = self._core.row(place).view(numpy_dtype(self.data_type)).reshape(self.shape[1:] or (1,))
-        scales = self.scales
-        return row if scales is None else row.astype(np.float32) * scales[place]
+        return row.astype(np.float32) * self.scales_of([place]) if self.quantised else row
 
     @overload
     def gather(self, ids: Any, out: None = None, *, reader: Reader = "auto", dtype: Any = None) -> NDArray[Any]: ...
@@ -242,16 +280,27 @@ class FeatureStore(Mounted[_core.Features]):
         row = " × ".join(f"{extent:,}" for extent in self.shape[1:])
         items = f"quantised {self.dtype}" if self.quantised else self.dtype
         kind = f"{row} {items}" if row else items
-        return f"FeatureStore({self._path!r}: {self.num_rows:,} rows of {kind}, {byte_text(self.nbytes)})"
+        order = ", hottest first" if self.reordered else ""
+        return f"FeatureStore({self._path!r}: {self.num_rows:,} rows of {kind}{order}, {byte_text(self.nbytes)})"
 
 
-def write_features(path: str | os.PathLike[str], array: ArrayLike, *, dtype: Any = None) -> None:
+def write_features(
+    path: str | os.PathLike[str],
+    array: ArrayLike,
+    *,
+    dtype: Any = None,
+    order: Any = None,
+    graph: Graph | None = None,
+) -> None:
     """Write an array, rows first, to a ``.gd`` file.
 
     Takes NumPy arrays (memory-mapped ones too: blocks of rows are copied, never the whole), torch
     tensors and lists. ``dtype`` stores another type of the same kind: float64 as float16 or bfloat16,
     int64 as int32; an integer that does not fit is an error. A uint16 array with
     ``dtype="bfloat16"`` is taken as bits. The file appears whole or not at all.
+
+    ``order`` stores the rows in another order than that of their ids, which stay what they are: all ids,
+    hottest first, or ``"hot"`` with a ``graph``, as in :func:`graphzero.reorder`.
 
     >>> write_features("x.gd", np.eye(3), dtype="float32")
     >>> FeatureStore("x.gd").get_data(1)
@@ -264,11 +313,17 @@ def write_features(path: str | os.PathLike[str], array: ArrayLike, *, dtype: Any
     if source.ndim == 0:
         raise ValueError("array: expected at least one dimension, found a scalar")
     stored = as_data_type(source.dtype if dtype is None else dtype)
+    check_order(order, graph)
+    places = None if order is None else row_places(order, graph, len(source), "array")
+    ids = range(len(source)) if places is None else places.order()
     writer = _core.GdWriter(path_bytes(path), stored, list(source.shape))
     rows_per_block = max(1, _BLOCK_BYTES // max(1, source.itemsize * int(np.prod(source.shape[1:], dtype=np.int64))))
     for start in range(0, len(source), rows_per_block):
-        block = np.ascontiguousarray(_converted(source[start : start + rows_per_block], stored, start))
-        writer.append(block.reshape(-1).view(np.uint8))
+        rows = ids[start : start + rows_per_block]
+        block = source[rows.start : rows.stop] if isinstance(rows, range) else source[rows]
+        writer.append(np.ascontiguousarray(_converted(block, stored, rows)).reshape(-1).view(np.uint8))
+    if places is not None:
+        writer.append_row_map(places)
     writer.finish()
 
 
@@ -315,8 +370,8 @@ def _bits_of_bfloat16(tensor: Any) -> NDArray[np.uint16]:
     return bits
 
 
-def _converted(block: NDArray[Any], stored: DataType, start: int) -> NDArray[Any]:
-    """Return the block in its stored type; refuse what would change the kind of number or not fit."""
+def _converted(block: NDArray[Any], stored: DataType, rows: range | NDArray[np.int64]) -> NDArray[Any]:
+    """Return the block, these rows, in its stored type; refuse what would change the kind of number or not fit."""
     target = numpy_dtype(stored)
     if stored is DataType.BFLOAT16:
         return block if block.dtype == BFLOAT16_BITS else rounded_to_bfloat16(block)
@@ -327,7 +382,7 @@ def _converted(block: NDArray[Any], stored: DataType, start: int) -> NDArray[Any
         wrong = (block < limits.min) | (block > limits.max)
         if wrong.any():
             at = tuple(int(i) for i in np.argwhere(wrong)[0])
-            place = ", ".join(str(i) for i in (at[0] + start, *at[1:]))
+            place = ", ".join(str(i) for i in (rows[at[0]], *at[1:]))
             raise ValueError(f"array[{place}]: {block[at]} does not fit {name_of(stored)}")
     with np.errstate(over="ignore"):
         return block.astype(target, copy=False)

@@ -226,6 +226,16 @@ def test_degrees_of_a_large_graph_are_scanned_only_if_asked_for(json_of):
     assert facts["degrees"] == {"out": {"min": 0, "mean": 3 / num_nodes, "max": 2}}
 
 
+def test_features_can_be_converted_to_the_order_of_a_graph(tiny_gd, tiny_gl, json_of, capsys):
+    assert run(["convert", tiny_gd, "hot.gd", "--hot-order", tiny_gl]) == 0
+    assert gz.FeatureStore("hot.gd").row_map.tolist() == [0, 1, 3, 2]
+    assert gz.FeatureStore("hot.gd").gather([2]).tolist() == [[6, 7, 8]]
+    capsys.readouterr()
+    assert run(["info", "hot.gd"]) == 0
+    assert "4, hottest first" in capsys.readouterr().out
+    assert [json_of("info", path)[1]["reordered"] for path in ("hot.gd", tiny_gd)] == [True, False]
+
+
 def test_degrees_of_features_are_a_usage_error(tiny_gd, capsys):
     assert run(["info", tiny_gd, "--degrees"]) == 2
     assert f"--degrees is about graphs, and {tiny_gd} holds features" in capsys.readouterr().err

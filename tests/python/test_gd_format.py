@@ -12,6 +12,7 @@ from files import GD_FIELDS, HEADER, Broken, entry_field, patched, reseal
 
 DATA = Path(__file__).parent.parent / "data"
 GD = (DATA / "tiny.gd").read_bytes()
+REORDERED = (DATA / "tiny_hot.gd").read_bytes()
 TINY = np.arange(12, dtype=np.float32).reshape(4, 3)
 
 SHAPES = [(4, 3), (1,), (5,), (0,), (0, 7), (7, 0), (2, 3, 4), (1024, 1), (1025,), (1,) * 16]
@@ -80,6 +81,17 @@ def with_scales(array, scales, dtype="float32"):
     container = files.gd(array, scales=scales)
     container.sections[1].dtype = dtype
     return files.build(container)
+
+
+def with_row_map(*places, dtype="int32"):
+    return files.build(files.gd(TINY, row_map=np.array(places, dtype)))
+
+
+def row_map_of_many(num_rows, dtype):
+    """A header that claims so many rows of no items, over an empty map."""
+    return patched(
+        files.build(files.gd(np.zeros((0, 0), np.int8), row_map=np.zeros(0, dtype))), {GD_FIELDS["shape0"]: num_rows}
+    )
 
 
 LENGTH = "bad length of section data at byte 280: expected"
@@ -153,6 +165,38 @@ BROKEN = [
         patched(with_scales(np.zeros((0, 0), np.int8), []), {GD_FIELDS["shape0"]: 2**62}),
         "bad length of section scale .* each of 4611686018427387904 rows, found 0 bytes",
     ),
+    Broken(
+        "GD14",
+        "a map of float32",
+        with_row_map(0, 1, 2, 3, dtype="float32"),
+        "bad dtype of section row_map at byte 300: expected int32 or int64 for 4 rows, found float32",
+    ),
+    Broken("GD14", "a map of int16", with_row_map(0, 1, 2, 3, dtype="int16"), "bad dtype .* row_map .* found int16"),
+    Broken(
+        "GD14",
+        "4 bytes for places beyond 2^31",
+        row_map_of_many(2**31 + 1, "int32"),
+        "bad dtype of section row_map at byte 300: expected int64 for 2147483649 rows, found int32",
+    ),
+    Broken(
+        "GD15",
+        "a place too few",
+        with_row_map(0, 1, 2),
+        "bad length of section row_map at byte 320: expected 4 bytes for each of 4 rows, found 12 bytes",
+    ),
+    Broken("GD15", "a place too many", with_row_map(0, 1, 2, 3, 4), "bad length of section row_map .* found 20 bytes"),
+    Broken(
+        "GD15",
+        "wide places that are narrow",
+        patched(with_row_map(0, 1, 2, 3), {entry_field(1, "dtype"): 1}),
+        "bad length of section row_map at byte 320: expected 8 bytes for each of 4 rows, found 16 bytes",
+    ),
+    Broken(
+        "GD15",
+        "more rows than places can be",
+        row_map_of_many(2**62, "int64"),
+        "bad length of section row_map .* each of 4611686018427387904 rows, found 0 bytes",
+    ),
 ]
 
 FLAGS = files.build(files.gd(np.array([True, False, True])))
@@ -186,6 +230,24 @@ DAMAGED = [
         "a negative scale",
         with_scales(QUANTISED, [1, -0.5]),
         "scales are finite and not negative: row 1: expected a finite number that is not negative, found -0.5",
+    ),
+    Broken(
+        "GD16",
+        "a place that is taken",
+        with_row_map(1, 3, 1, 2),
+        "the row map is a permutation: row 2: expected a place of its own, found 1, where another row is",
+    ),
+    Broken(
+        "GD16",
+        "a place behind the last",
+        with_row_map(1, 3, 4, 2),
+        "the row map is a permutation: row 2: expected a place below 4, found 4",
+    ),
+    Broken(
+        "GD16",
+        "a negative place",
+        with_row_map(0, 1, 2, -1, dtype="int64"),
+        "the row map is a permutation: row 3: expected a place below 4, found -1",
     ),
 ]
 
@@ -236,9 +298,42 @@ def test_an_array_without_scales_is_not_quantised(tiny_gd):
 
 def test_a_reader_that_does_not_know_scales_must_refuse(tmp_path):
     assert all(section.flags == files.REQUIRED for section in files.gd(QUANTISED, scales=[1, 1]).sections)
-    path = files.write(tmp_path / "q.gd", patched(SCALED, {entry_field(1, "kind"): 3}))
-    with pytest.raises(gz.FormatError, match="section kind 3 at byte 296 is required but not known"):
+    path = files.write(tmp_path / "q.gd", patched(SCALED, {entry_field(1, "kind"): 4}))
+    with pytest.raises(gz.FormatError, match="section kind 4 at byte 296 is required but not known"):
         gz.FeatureStore(path)
+
+
+def test_a_reader_that_does_not_know_row_maps_must_refuse():
+    assert files.gd(TINY, row_map=np.arange(4)).section(files.ROW_MAP).flags == files.REQUIRED
+
+
+def test_the_golden_reordered_file_is_written_byte_for_byte(tmp_path):
+    assert files.build(files.gd(TINY[[2, 0, 3, 1]], row_map=np.array([1, 3, 0, 2], np.int32))) == REORDERED
+    gz.write_features("fast.gd", TINY, order=[2, 0, 3, 1])
+    assert Path("fast.gd").read_bytes() == REORDERED
+    gz.write_features("plain.gd", TINY)
+    gz.reorder("plain.gd", "again.gd", order=[2, 0, 3, 1])
+    assert Path("again.gd").read_bytes() == REORDERED
+
+
+def test_the_golden_reordered_file_holds_the_tiny_features_by_id():
+    np.testing.assert_array_equal(gz.FeatureStore(DATA / "tiny_hot.gd", verify="full").gather(range(4)), TINY)
+
+
+def test_scales_lie_beside_the_rows_they_belong_to(tmp_path):
+    files.write("plain.gd", SCALED)
+    gz.reorder("plain.gd", "hot.gd", order=[1, 0])
+    container = files.gd(QUANTISED[[1, 0]], scales=[2.0, 0.5], row_map=np.array([1, 0], np.int32))
+    assert Path("hot.gd").read_bytes() == files.build(container)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_a_row_map_may_have_either_width(dtype, tmp_path):
+    container = files.gd(TINY[[2, 0, 3, 1]], row_map=np.array([1, 3, 0, 2], dtype))
+    store = gz.FeatureStore(files.write(tmp_path / "x.gd", files.build(container)), verify="full")
+    assert store.row_map.dtype == dtype
+    np.testing.assert_array_equal(store.gather([0, 1, 2, 3, 1]), TINY[[0, 1, 2, 3, 1]])
+    assert [store.get_data(i).tolist() for i in range(4)] == TINY.tolist()
 
 
 def test_a_file_without_rows_takes_no_memory_for_one(tmp_path):

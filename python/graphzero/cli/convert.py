@@ -32,6 +32,9 @@ def convert(
     no_edge_ids: Annotated[bool, typer.Option("--no-edge-ids", help="Save their space, with one index.")] = False,
     skip_bad_lines: Annotated[bool, typer.Option("--skip-bad-lines", help="Report them instead of failing.")] = False,
     dtype: Annotated[str | None, typer.Option(help="Features: the type to store.")] = None,
+    hot_order: Annotated[
+        Path | None, typer.Option(help="Features: store rows hottest first, by the edges of this .gl file.")
+    ] = None,
     memory: Annotated[str | None, typer.Option(help="Memory to stay within, such as 2GB.")] = None,
     tmp_dir: Annotated[Path | None, typer.Option(help="Where to put what does not fit in memory.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads to use.")] = None,
@@ -56,9 +59,11 @@ def convert(
             on_bad_line="skip" if skip_bad_lines else "error", threads=threads, progress=progress,
         )  # fmt: skip
     elif target.suffix == ".gd":
+        graph = None if hot_order is None else gz.Graph(hot_order)
         report = gz.convert_features(
             given, target, dtype=dtype, delimiter=delimiter, header=header, memory=memory, threads=threads,
             on_bad_line="skip" if skip_bad_lines else "error", progress=progress, dry_run=dry_run,
+            order=None if graph is None else "hot", graph=graph,
         )  # fmt: skip
     elif os.path.isdir(source[0]) and len(source) == 1:
         report = gz.convert_dataset(

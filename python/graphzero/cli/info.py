@@ -72,6 +72,7 @@ def features_facts(store: gz.FeatureStore) -> dict[str, Any]:
         "shape": list(store.shape),
         "dtype": store.dtype,
         "row_bytes": store.row_bytes,
+        "reordered": store.reordered,
     }
 
 
@@ -171,7 +172,7 @@ def _array_text(facts: dict[str, Any]) -> str:
 def _features_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("holds", f"features, format {facts['format']}"),
-        ("rows", f"{facts['shape'][0]:,}"),
+        ("rows", f"{facts['shape'][0]:,}" + (", hottest first" if facts["reordered"] else "")),
         ("a row", f"{_array_text(facts)}, {byte_text(facts['row_bytes'])}"),
         *_file_rows(facts),
     ]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphzero._core import FormatError
 from graphzero.arrays import as_numpy
-from graphzero.dtypes import DataType
+from graphzero.dtypes import DataType, numpy_dtype
 from graphzero.features import FeatureStore
 from graphzero.rows.blocks import Block, Columns, FeatureSource, column_positions
 from graphzero.sources.array_file import NPY_MAGIC, ArrayFile, npy_file, npz_file, npz_members, read_items
@@ -54,29 +54,30 @@ class ArrayFeatures(_Numbered):
             yield Block(_chosen(rows, self._columns), min(start + at_once, len(self._array)) * _row_bytes(self._array))
 
 
-class QuantisedFeatures(_Numbered):
-    """A quantised ``.gd`` file, as the float32 values it stands for."""
+class StoreFeatures(_Numbered):
+    """A mounted ``.gd`` file by id: reordered rows in order, quantised ones as the float32 they stand for."""
 
     def __init__(self, store: FeatureStore, *, columns: Columns = None) -> None:
         self.name = store.path
         self._store = store
         self._columns = _array_columns(columns, store.shape, self.name)
-        self.dtype = np.dtype(np.float32)
-        self.bfloat16 = False
+        self.dtype = np.dtype(np.float32) if store.quantised else numpy_dtype(store.data_type)
+        self.bfloat16 = store.data_type is DataType.BFLOAT16
         self.num_rows: int | None = store.num_rows
         self.nbytes: int | None = store.nbytes
         self.row_shape = _row_shape(store.shape, self._columns)
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
-        """Multiply rows by their scales."""
-        items, scales = self._store.get_tensor(writable=False, access="sequential"), self._store.scales
-        assert scales is not None
-        at_once = _rows_at_once(block_bytes, self.dtype, items.shape)
-        for start in range(0, len(items), at_once):
-            part = scales[start : start + at_once].reshape(-1, *(1,) * (items.ndim - 1))
-            rows = items[start : start + at_once].astype(np.float32) * part
-            done = (start + len(rows)) * self._store.row_bytes
-            yield Block(_chosen(rows, self._columns), done)
+        """Slice the array or gather from it, and multiply rows by their scales."""
+        store = self._store
+        stored = None if store.reordered else store.get_tensor(writable=False, access="sequential")
+        at_once = _rows_at_once(block_bytes, self.dtype, store.shape)
+        for start in range(0, store.num_rows, at_once):
+            ids = np.arange(start, min(start + at_once, store.num_rows))
+            rows = store.gather(ids) if stored is None else stored[start : start + at_once]
+            if store.quantised:
+                rows = rows.astype(np.float32) * store.scales_of(ids).reshape(-1, *(1,) * (rows.ndim - 1))
+            yield Block(_chosen(rows, self._columns), (start + len(rows)) * store.row_bytes)
 
 
 class FileFeatures(_Numbered):
@@ -272,8 +273,8 @@ def _refuse_ids(id_column: Any, name: str) -> None:
 
 
 def _store_source(store: FeatureStore, columns: Columns) -> FeatureSource:
-    if store.quantised:
-        return QuantisedFeatures(store, columns=columns)
+    if store.quantised or store.reordered:
+        return StoreFeatures(store, columns=columns)
     array = store.get_tensor(writable=False, access="sequential")
     return ArrayFeatures(store.path, array, bfloat16=store.data_type is DataType.BFLOAT16, columns=columns)
 
