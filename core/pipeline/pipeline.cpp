@@ -17,8 +17,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Batches that are sampled to see what an epoch is like.
-constexpr std::uint64_t kLooks = 8;
+// Batches that are sampled to see what an epoch is like: all tell how large one is. The first ones
+// help to choose the rows that stay, the others tell how many are missing then.
+constexpr std::uint64_t kLooks = 10;
+constexpr std::uint64_t kLooksToChoose = 8;
 // More batches ahead than this make reads no larger.
 constexpr std::size_t kMostAhead = 256;
 // Batches ahead that cost nothing but the memory of their samples.
@@ -117,11 +119,12 @@ void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes,
     for (std::size_t i = 0; i < std::min(more.size(), counts.size()); ++i) counts[i] += more[i];
   }
   std::vector<std::int64_t> visits;
-  for (const SampledBatch& sample : samples) {
-    const auto ids = ids_of(sample.hood, attribute);
+  const std::size_t looks = std::min<std::size_t>(samples.size(), kLooksToChoose);
+  for (std::size_t i = 0; i < looks; ++i) {
+    const auto ids = ids_of(samples[i].hood, attribute);
     visits.insert(visits.end(), ids.begin(), ids.end());
   }
-  const auto scores = expected_visits(std::move(counts), std::move(visits), samples.size());
+  const auto scores = expected_visits(std::move(counts), std::move(visits), looks);
   const std::uint64_t marks = layout.num_rows / 4;  // what ChosenRows takes
   const std::uint64_t count = bytes > marks ? (bytes - marks) / layout.row_bytes : 0;
   source.set_cache(std::make_unique<RowCache>(layout, hottest(scores, count)));
@@ -183,9 +186,10 @@ void Pipeline::prepare() {
   double of_batch = static_cast<double>(needs.sample_bytes) / 2;
   for (const std::size_t a : swept) {
     std::size_t most = 0;
-    for (const SampledBatch& sample : samples) {
+    const std::size_t first = samples.size() > kLooksToChoose ? kLooksToChoose : 0;
+    for (std::size_t i = first; i < samples.size(); ++i) {
       Misses misses;
-      const auto ids = ids_of(sample.hood, options_.attributes[a]);
+      const auto ids = ids_of(samples[i].hood, options_.attributes[a]);
       most = std::max(most, sources_[a].find_misses(ids, misses).size());
     }
     run_options_.misses_per_batch[a] = static_cast<double>(most) * kLarger;

@@ -142,6 +142,10 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock) {
     entry.bytes = entry.packed.bytes();
     window_bytes_ += entry.bytes;
     sample_bytes_ = std::max(sample_bytes_, entry.bytes);
+    for (std::size_t a = 0; a < entry.misses.size(); ++a) {
+      double& most = options_.misses_per_batch[a];
+      most = std::max(most, static_cast<double>(entry.misses[a].slots.size()));
+    }
     entry.state = State::kWaiting;
     if (entry.error) finish(entry);
     set_hurry();
