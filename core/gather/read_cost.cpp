@@ -22,6 +22,7 @@ namespace {
 
 constexpr std::uint64_t kWidestGap = 256 << 10;
 constexpr std::uint64_t kSmallFile = 16 << 20;
+constexpr double kSlowRead = 1e-4;  // no queue of an SSD takes so long from one to the next
 constexpr std::int64_t kWeek = 7 * 24 * 3600;
 constexpr const char* kCacheFile = "read_cost";
 constexpr const char* kVariable = "GRAPHZERO_READ_GAP";
@@ -108,10 +109,12 @@ std::uint64_t ReadCost::gap() const {
   return static_cast<std::uint64_t>(bytes) / kPage * kPage;
 }
 
-ReadCost cost_of(const ReadTimes& times) {
+std::optional<ReadCost> cost_of(const ReadTimes& times) {
+  if (times.large_seconds <= times.small_seconds && times.small_seconds < kSlowRead)
+    return std::nullopt;
   const auto difference = static_cast<double>(times.large_bytes - times.small_bytes);
   ReadCost cost;
-  // Large reads that take no longer than small ones would make bytes free: an upper bound is kept.
+  // A disk that turns may take no longer for 64 kB; its bytes are cheap but not free.
   cost.per_byte = std::max(times.large_seconds - times.small_seconds, 1e-9) / difference;
   cost.per_read =
       std::max(times.small_seconds - cost.per_byte * static_cast<double>(times.small_bytes), 0.0);
@@ -144,10 +147,10 @@ ReadCost read_cost(const DirectFile& file, std::uint64_t file_size) {
   const std::int64_t now = seconds_since_1970();
   if (const auto remembered = remembered_cost(device, now)) return keep(device, *remembered);
   const auto times = time_reads(file, file_size);
-  if (!times) return {};
-  const ReadCost cost = keep(device, cost_of(*times));
-  remember_cost(device, cost, now);
-  return cost;
+  const auto cost = times ? cost_of(*times) : std::nullopt;
+  if (!cost) return {};  // and the next file is measured
+  remember_cost(device, *cost, now);
+  return keep(device, *cost);
 }
 
 std::uint64_t read_gap(const DirectFile& file, std::uint64_t file_size) {

@@ -18,8 +18,9 @@ struct ReadCost {
   std::uint64_t gap() const;
 };
 
-// The line through both.
-ReadCost cost_of(const ReadTimes& times);
+// The line through both. Empty if large reads took no longer than small ones on a device that is
+// fast: then the machine was too busy to tell.
+std::optional<ReadCost> cost_of(const ReadTimes& times);
 
 // Measured once for a device and process (time_reads), and left for other processes in the user's
 // cache folder for a week. Files below 16 MB and those with holes tell nothing about their device

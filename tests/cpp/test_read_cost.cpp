@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
+#include <ctime>
 #include <filesystem>
-#include <fstream>
 
 #include "core/base/cache_file.h"
 #include "core/base/direct_file.h"
@@ -43,15 +43,16 @@ TEST(a_gap_is_as_wide_as_a_read_is_dear) {
 }
 
 TEST(a_cost_is_the_line_through_two_times) {
-  const ReadCost cost = cost_of({4096, 65536, 4e-6, 21e-6});
+  const ReadCost cost = *cost_of({4096, 65536, 4e-6, 21e-6});
   EXPECT(near(cost.per_byte, 17e-6 / 61440));
   EXPECT(near(cost.per_read + 4096 * cost.per_byte, 4e-6));
   EXPECT(near(cost.per_read + 65536 * cost.per_byte, 21e-6));
 }
 
-TEST(times_that_no_line_explains_give_the_narrowest_and_the_widest_gap) {
-  EXPECT(cost_of({4096, 65536, 1e-6, 50e-6}).gap() == 0);         // dearer than its bytes
-  EXPECT(cost_of({4096, 65536, 9e-6, 8e-6}).gap() == 256 << 10);  // large ones are faster
+TEST(times_that_no_line_explains_give_the_narrowest_gap_the_widest_or_none) {
+  EXPECT(cost_of({4096, 65536, 1e-6, 50e-6})->gap() == 0);         // dearer than its bytes
+  EXPECT(cost_of({4096, 65536, 9e-3, 8e-3})->gap() == 256 << 10);  // a disk that turns
+  EXPECT(!cost_of({4096, 65536, 9e-6, 8e-6}));                     // a busy machine
 }
 
 TEST(a_small_file_has_the_common_cost) {
@@ -74,7 +75,7 @@ TEST(a_file_with_holes_has_the_common_cost) {
   EXPECT(!read_cache_file("read_cost"));
 }
 
-TEST(reads_of_a_device_take_time_and_large_ones_more) {
+TEST(reads_of_a_device_take_time) {
   const ScratchFile scratch(32 << 20);
   const File file(scratch.path());
   const DirectFile direct(file);
@@ -83,7 +84,8 @@ TEST(reads_of_a_device_take_time_and_large_ones_more) {
   EXPECT(times.has_value());
   if (!times) return;
   EXPECT(times->small_bytes >= 4096 && times->large_bytes == 16 * times->small_bytes);
-  EXPECT(times->small_seconds > 0 && times->small_seconds < times->large_seconds);
+  EXPECT(times->small_seconds > 0 && times->small_seconds < 0.1);
+  EXPECT(times->large_seconds > 0 && times->large_seconds < 0.1);
 }
 
 // The process keeps what it measured, so the file is written once, whatever happens to it.
@@ -92,7 +94,10 @@ TEST(a_measured_cost_is_left_for_the_next_process) {
   const ScratchFile scratch(17 << 20);
   const File file(scratch.path());
   const DirectFile direct(file);
-  const ReadCost measured = read_cost(direct, file.size());
+  ReadCost measured;
+  // A machine that is too busy to measure anything is asked again.
+  for (int i = 0; i < 20 && !read_cache_file("read_cost"); ++i)
+    measured = read_cost(direct, file.size());
   const auto now = static_cast<std::int64_t>(::time(nullptr));
   const auto remembered = remembered_cost(direct.device(), now);
   EXPECT(remembered && near(remembered->per_read + 1e-9, measured.per_read + 1e-9));
