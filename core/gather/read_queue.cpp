@@ -16,7 +16,11 @@ namespace {
 
 class RingQueue final : public ReadQueue {
  public:
-  explicit RingQueue(std::size_t depth) : ring_(static_cast<unsigned>(depth)) {}
+  RingQueue(std::size_t depth, std::span<std::byte> memory, const DirectFile& often)
+      : ring_(static_cast<unsigned>(depth)) {
+    ring_.register_memory(memory);
+    ring_.register_file(often.descriptor());
+  }
 
   void read(const DirectFile& file, std::byte* into, unsigned length, std::uint64_t offset,
             std::uint64_t tag) override {
@@ -115,8 +119,9 @@ class ThreadQueue final : public ReadQueue {
 
 }  // namespace
 
-std::unique_ptr<ReadQueue> ring_queue(std::size_t depth) {
-  return std::make_unique<RingQueue>(depth);
+std::unique_ptr<ReadQueue> ring_queue(std::size_t depth, std::span<std::byte> memory,
+                                      const DirectFile& often) {
+  return std::make_unique<RingQueue>(depth, memory, often);
 }
 
 std::unique_ptr<ReadQueue> thread_queue(std::size_t depth) {

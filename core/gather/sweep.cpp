@@ -142,10 +142,14 @@ void Sweep::run() {
   }
 }
 
-std::unique_ptr<ReadQueue> Sweep::queue() const {
+std::unique_ptr<ReadQueue> Sweep::queue(std::span<std::byte> memory) const {
   if (use_ring_) {
     try {
-      return ring_queue(depth_);
+      const auto longest =
+          std::max_element(sources_.begin(), sources_.end(), [](const Held& a, const Held& b) {
+            return a.source.file_size < b.source.file_size;
+          });
+      return ring_queue(depth_, memory, *longest->source.file);
     } catch (const IoError&) {  // no memory or descriptors for it
     }
   }
@@ -164,7 +168,8 @@ void Sweep::sweep() {
   std::vector<Started> started(depth_);
   std::vector<std::size_t> idle(depth_);
   for (std::size_t i = 0; i < depth_; ++i) idle[i] = i;
-  const std::unique_ptr<ReadQueue> queue = this->queue();  // goes before the memory
+  // Goes before the memory.
+  const std::unique_ptr<ReadQueue> queue = this->queue({memory.data(), depth_ * room_});
   std::array<IoRing::Done, kDepth> done;
 
   while (true) {

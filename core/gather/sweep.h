@@ -112,7 +112,7 @@ class Sweep {
 
   void run();
   void sweep();
-  std::unique_ptr<ReadQueue> queue() const;
+  std::unique_ptr<ReadQueue> queue(std::span<std::byte> memory) const;
   bool visit_next(bool may_wait);
   void plan(Visit& visit) const;
   void finish(Visit& visit, const Read& read, std::byte* bytes, int result);

@@ -26,7 +26,7 @@ constexpr std::size_t kMostAhead = 256;
 // Batches ahead that cost nothing but the memory of their samples.
 constexpr std::size_t kMappedAhead = 8;
 // The next batch may be larger than all that were looked at.
-constexpr double kLarger = 1.15;
+constexpr double kLarger = 1.1;
 
 std::uint64_t bytes_of(const Neighborhood& hood) {
   std::uint64_t ids = 0;

@@ -209,7 +209,7 @@ class Pipeline:
         self._position = 0  # batches of it that have been handed out
         self._begun = False
         self._turn = 0  # counts iterations: only the latest may go on
-        self._begin = (0.0, 0)
+        self._begin = (0.0, 0, 0.0)  # of this iteration: time, position, seconds waited before
 
     def _node_seeds(self, graph: Any, seeds: Any, seed_time: Any) -> tuple[int, IntArray, IntArray | None]:
         names = self._relations.node_types
@@ -309,7 +309,7 @@ class Pipeline:
         self._turn += 1
         turn = self._turn
         core.start(self._epoch, self._position)
-        self._begin = (time.perf_counter(), self._position)
+        self._begin = (time.perf_counter(), self._position, core.stats()["seconds_waited"])
         shown = 0.0
         try:
             while True:
@@ -391,13 +391,13 @@ class Pipeline:
     def status(self) -> str:
         """Return the most important of :meth:`stats` in one line."""
         stats = self.stats()
-        begin, first = self._begin
+        begin, first, waited = self._begin
         seconds = max(time.perf_counter() - begin, 1e-9)
         held = sum(size for purpose, size in stats["memory"].items() if purpose != "budget")
         parts = [
             f"epoch {self._epoch} batch {self._position}/{len(self)}",
             f"{(self._position - first) / seconds:.1f} batches/s",
-            f"waited {stats['seconds_waited'] / seconds:.0%}" if self._position > first else "waited 0%",
+            f"waited {(stats['seconds_waited'] - waited) / seconds:.0%}",
             "hits -" if stats["hit_rate"] is None else f"hits {stats['hit_rate']:.1%}",
             f"{stats['device_reads']:,} reads, {byte_text(stats['device_bytes'])}",
             f"{stats['batches_ahead']} ahead",
