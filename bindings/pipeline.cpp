@@ -53,9 +53,8 @@ class KeptPipeline {
       sampler.seeds = NodeSeeds{type, as_span(ids), span_or_empty(times)};
     } else {
       const auto& [relation, src, dst, times, negatives, amount, negative, exclude] = *links_;
-      sampler.seeds =
-          LinkSeeds{relation, as_span(src), as_span(dst), span_or_empty(times), negatives,
-                    amount,   negative,     exclude};
+      sampler.seeds = LinkSeeds{relation,  as_span(src), as_span(dst), span_or_empty(times),
+                                negatives, amount,       negative,     exclude};
     }
     for (const auto& [num_nodes, times] : types_) {
       sampler.num_nodes.push_back(num_nodes);
@@ -143,10 +142,10 @@ nb::dict as_dict(const PipelineStats& stats) {
   result["memory"] = memory_of(stats);
   nb::list sources;
   for (const PipelineStats::Source& source : stats.sources) {
-    sources.append(nb::make_tuple(
-        nb::cast(source.choice.kind),
-        nb::bytes(source.choice.reason.data(), source.choice.reason.size()), source.cached_rows,
-        source.num_rows));
+    sources.append(
+        nb::make_tuple(nb::cast(source.choice.kind),
+                       nb::bytes(source.choice.reason.data(), source.choice.reason.size()),
+                       source.cached_rows, source.num_rows));
   }
   result["sources"] = sources;
   return result;

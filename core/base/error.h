@@ -1,20 +1,34 @@
 // What can go wrong with a file, as two types the bindings map to FormatError and OSError.
 #pragma once
 
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
-#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 namespace gz {
+
+// What a message is built of. Streams would ask the locale, which may write numbers its own way,
+// and which a module that brings its own copy of the C++ library cannot rely on.
+inline void append_part(std::string& text, std::string_view part) { text += part; }
+inline void append_part(std::string& text, char part) { text += part; }
+template <class Number>
+  requires std::is_arithmetic_v<Number>
+void append_part(std::string& text, Number number) {
+  std::array<char, 64> digits;  // the shortest that mean this very number
+  text.append(digits.data(), std::to_chars(digits.begin(), digits.end(), number).ptr);
+}
 
 // GCC 12 has no <format>; messages are built by joining their parts.
 template <class... Parts>
 std::string concat(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
+  std::string text;
+  (append_part(text, parts), ...);
+  return text;
 }
 
 // The bytes are not what the format says. The message opens with the path.

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <sstream>
+#include <cstdio>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -24,17 +24,44 @@ std::optional<std::uint64_t> to_number(std::string_view text) {
   return value;
 }
 
-std::optional<std::string> first_line(const std::string& path) {
-  std::ifstream file(path);
+// Of a small file such as those in /proc; none if it cannot be read.
+std::vector<std::string> lines_of(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
+                                                             &std::fclose);
+  std::vector<std::string> lines;
+  if (!file) return lines;
   std::string line;
-  if (!std::getline(file, line)) return std::nullopt;
-  return line;
+  for (int c = std::fgetc(file.get()); c != EOF; c = std::fgetc(file.get())) {
+    if (c != '\n') {
+      line += static_cast<char>(c);
+    } else {
+      lines.push_back(std::move(line));
+      line.clear();
+    }
+  }
+  if (!line.empty()) lines.push_back(std::move(line));
+  return lines;
+}
+
+std::optional<std::string> first_line(const std::string& path) {
+  auto lines = lines_of(path);
+  if (lines.empty()) return std::nullopt;
+  return std::move(lines.front());
+}
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (std::size_t begin = 0; (begin = line.find_first_not_of(' ', begin)) != line.npos;) {
+    const std::size_t end = std::min(line.find(' ', begin), line.size());
+    words.push_back(line.substr(begin, end - begin));
+    begin = end;
+  }
+  return words;
 }
 
 // The value of a line like "RssAnon:   1234 kB" or "file 1234", in its own unit.
 std::optional<std::uint64_t> field_of(const std::string& path, std::string_view name) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
+  for (const std::string& line : lines_of(path)) {
     if (!line.starts_with(name) || line.size() <= name.size()) continue;
     if (line[name.size()] != ':' && line[name.size()] != ' ') continue;
     const std::size_t digit = line.find_first_of("0123456789", name.size());
@@ -49,11 +76,12 @@ std::uint64_t kilobytes_of(const std::string& path, std::string_view name) {
 }
 
 bool has_word(std::string_view list, std::string_view word) {
-  std::stringstream words{std::string(list)};
-  for (std::string one; std::getline(words, one, ',');) {
-    if (one == word) return true;
+  while (true) {
+    const std::size_t comma = list.find(',');
+    if (list.substr(0, comma) == word) return true;
+    if (comma == list.npos) return false;
+    list.remove_prefix(comma + 1);
   }
-  return false;
 }
 
 struct Mount {
@@ -63,19 +91,14 @@ struct Mount {
 
 // `controller` empty: the version-2 hierarchy.
 std::optional<Mount> find_mount(const std::string& root, std::string_view controller) {
-  std::ifstream mounts(root + "/proc/self/mountinfo");
-  for (std::string line; std::getline(mounts, line);) {
-    std::istringstream fields(line);
-    std::string skip;
-    Mount mount;
-    fields >> skip >> skip >> skip >> mount.root >> mount.point;
-    while (fields >> skip && skip != "-") {
-    }
-    std::string type, source, options;
-    fields >> type >> source >> options;
-    const bool wanted =
-        controller.empty() ? type == "cgroup2" : type == "cgroup" && has_word(options, controller);
-    if (wanted) return mount;
+  for (const std::string& line : lines_of(root + "/proc/self/mountinfo")) {
+    // Root and mount point are the fourth and fifth word; type, source and options follow a dash.
+    const auto words = words_of(line);
+    const auto dash = std::find(words.begin(), words.end(), "-");
+    if (words.size() < 5 || words.end() - dash < 4) continue;
+    const bool wanted = controller.empty() ? dash[1] == "cgroup2"
+                                           : dash[1] == "cgroup" && has_word(dash[3], controller);
+    if (wanted) return Mount{std::string(words[3]), std::string(words[4])};
   }
   return std::nullopt;
 }
@@ -84,8 +107,7 @@ std::optional<Mount> find_mount(const std::string& root, std::string_view contro
 std::vector<std::string> group_folders(const std::string& root, std::string_view controller) {
   const auto mount = find_mount(root, controller);
   if (!mount) return {};
-  std::ifstream groups(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
+  for (const std::string& line : lines_of(root + "/proc/self/cgroup")) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);
     if (second == std::string::npos) continue;

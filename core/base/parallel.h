@@ -51,8 +51,9 @@ struct Stopped : std::exception {
 };
 
 // A thread for an engine that runs beside its caller for long: signals go elsewhere, parallel calls
-// made on it run on it alone, and check_interrupt() throws Stopped once `stop` is set. `body` throws
-// nothing; `stop` outlives the thread. Throws std::system_error if there are no threads left.
+// made on it run on it alone, and check_interrupt() throws Stopped once `stop` is set. `body`
+// throws nothing; `stop` outlives the thread. Throws std::system_error if there are no threads
+// left.
 std::thread engine_thread(const std::atomic<bool>& stop, std::function<void()> body);
 
 }  // namespace gz

@@ -33,7 +33,13 @@ constexpr Product128 multiply_wide(std::uint64_t a, std::uint64_t b) {
 
 // What draws are for: the first word of every key, so that a walk and a neighbourhood under the
 // same seed have nothing in common. The numbers are part of what a seed means.
-enum class Purpose : std::uint64_t { kNeighbors = 1, kWalks = 2, kNegatives = 3, kFanout = 4, kEpochOrder = 5 };
+enum class Purpose : std::uint64_t {
+  kNeighbors = 1,
+  kWalks = 2,
+  kNegatives = 3,
+  kFanout = 4,
+  kEpochOrder = 5
+};
 
 // Names a stream of draws: (seed, words...), for instance (seed, epoch, batch, hop, node). Keys of
 // equal length that differ in one word never get the same stream; others do with odds 2^-64.

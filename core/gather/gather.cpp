@@ -20,9 +20,7 @@ constexpr std::size_t kRowsAtOnce = std::size_t{1} << 20;
 }  // namespace
 
 Gatherer::Gatherer(const Features& features)
-    : mapping_(features.mapping()),
-      row_map_(features.row_map()),
-      stored_(features.layout().dtype) {
+    : mapping_(features.mapping()), row_map_(features.row_map()), stored_(features.layout().dtype) {
   layout_ = {features.layout().data_offset, features.row_bytes(),
              static_cast<std::uint64_t>(features.num_rows())};
   if (const auto offset = features.layout().scale_offset)

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -132,12 +131,12 @@ void remember_cost(std::uint64_t device, const ReadCost& cost, std::int64_t now)
   std::vector<Entry> entries = fresh_entries(now);
   std::erase_if(entries, [&](const Entry& entry) { return entry.device == device; });
   entries.push_back({device, cost, now});
-  std::ostringstream text;
+  std::string text;
   for (const Entry& entry : entries) {
-    text << entry.device << ' ' << entry.cost.per_read << ' ' << entry.cost.per_byte << ' '
-         << entry.measured << '\n';
+    text += concat(entry.device, ' ', entry.cost.per_read, ' ', entry.cost.per_byte, ' ',
+                   entry.measured, '\n');
   }
-  write_cache_file(kCacheFile, text.str());
+  write_cache_file(kCacheFile, text);
 }
 
 ReadCost read_cost(const DirectFile& file, std::uint64_t file_size) {

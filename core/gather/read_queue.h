@@ -28,8 +28,8 @@ class ReadQueue {
   virtual std::size_t in_flight() const = 0;
 };
 
-// Room for `depth` reads at once, all of them into `memory`, which outlives the queue; `often` is the
-// file most of them are of. Throws IoError where the kernel has or allows no io_uring.
+// Room for `depth` reads at once, all of them into `memory`, which outlives the queue; `often` is
+// the file most of them are of. Throws IoError where the kernel has or allows no io_uring.
 std::unique_ptr<ReadQueue> ring_queue(std::size_t depth, std::span<std::byte> memory,
                                       const DirectFile& often);
 

@@ -1,8 +1,5 @@
 #include "core/gather/reader_choice.h"
 
-#include <iomanip>
-#include <sstream>
-
 #include "core/base/error.h"
 #include "core/base/machine.h"
 #include "core/gather/direct_reader.h"
@@ -16,15 +13,12 @@ constexpr const char* kNames[] = {"auto", "mmap", "direct", "pread"};
 
 const char* name_of(ReaderKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
 
+// One digit behind the point.
 std::string size_text(std::uint64_t bytes) {
-  std::ostringstream text;
-  text << std::fixed << std::setprecision(1);
-  if (bytes >= 1'000'000'000) {
-    text << static_cast<double>(bytes) / 1e9 << " GB";
-  } else {
-    text << static_cast<double>(bytes) / 1e6 << " MB";
-  }
-  return text.str();
+  const bool large = bytes >= 1'000'000'000;
+  const std::uint64_t tenths =
+      (bytes + (large ? 50'000'000 : 50'000)) / (large ? 100'000'000 : 100'000);
+  return concat(tenths / 10, ".", tenths % 10, large ? " GB" : " MB");
 }
 
 }  // namespace

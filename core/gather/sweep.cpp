@@ -145,10 +145,9 @@ void Sweep::run() {
 std::unique_ptr<ReadQueue> Sweep::queue(std::span<std::byte> memory) const {
   if (use_ring_) {
     try {
-      const auto longest =
-          std::max_element(sources_.begin(), sources_.end(), [](const Held& a, const Held& b) {
-            return a.source.file_size < b.source.file_size;
-          });
+      const auto longest = std::max_element(
+          sources_.begin(), sources_.end(),
+          [](const Held& a, const Held& b) { return a.source.file_size < b.source.file_size; });
       return ring_queue(depth_, memory, *longest->source.file);
     } catch (const IoError&) {  // no memory or descriptors for it
     }
@@ -158,8 +157,7 @@ std::unique_ptr<ReadQueue> Sweep::queue(std::span<std::byte> memory) const {
 
 void Sweep::sweep() {
   std::uint64_t alignment = kBlock;
-  for (const Held& held : sources_)
-    alignment = std::max(alignment, held.source.file->alignment());
+  for (const Held& held : sources_) alignment = std::max(alignment, held.source.file->alignment());
   const DirectMemory memory(depth_ * room_, alignment);
   struct Started {
     Visit* visit;

@@ -133,7 +133,7 @@ class Sweep {
   std::exception_ptr error_;
   Counts counts_;
 
-  std::deque<Visit> visits_;  // of the sweeping thread alone
+  std::deque<Visit> visits_;                // of the sweeping thread alone
   std::atomic<std::uint64_t> complete_{0};  // visits below are done
   std::atomic<bool> failed_{false};
   std::atomic<bool> stop_{false};

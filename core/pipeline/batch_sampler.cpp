@@ -112,8 +112,8 @@ void BatchSampler::plant(const LinkSeeds& seeds, std::uint64_t epoch, std::uint6
   NegativeOptions negative = seeds.negative;
   negative.seed = Key(options_.sampling.seed, Purpose::kNegatives).with(epoch).with(number).state();
   if (seeds.negatives == Negatives::kBinary) {
-    const auto wanted = static_cast<std::uint64_t>(
-        std::ceil(static_cast<double>(count) * seeds.amount));
+    const auto wanted =
+        static_cast<std::uint64_t>(std::ceil(static_cast<double>(count) * seeds.amount));
     const NodePairs pairs = sample_negative_pairs(*relation.graph, wanted, negative);
     src.insert(src.end(), pairs.src.begin(), pairs.src.end());
     dst.insert(dst.end(), pairs.dst.begin(), pairs.dst.end());

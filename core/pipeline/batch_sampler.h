@@ -40,10 +40,10 @@ struct LinkSeeds {
 
 struct SamplerOptions {
   std::variant<NodeSeeds, LinkSeeds> seeds;
-  std::vector<NodeId> num_nodes;                           // by type
+  std::vector<NodeId> num_nodes;                          // by type
   std::vector<std::span<const std::int64_t>> node_times;  // by type; empty: edges have the times
-  std::vector<Relation> relations;                         // nothing is excluded in them
-  NeighborOptions sampling;                                // epoch and batch in it are not used
+  std::vector<Relation> relations;                        // nothing is excluded in them
+  NeighborOptions sampling;                               // epoch and batch in it are not used
   std::uint64_t batch_size = 1;
   bool shuffle = false;
   bool drop_last = false;

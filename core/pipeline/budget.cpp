@@ -25,10 +25,10 @@ Budget split_memory(const Needs& needs) {
   const std::uint64_t least_window = 2 * needs.sample_bytes + kReads;
   const std::uint64_t least = working + 2 * output + least_window + needs.cache.value_or(0);
   if (needs.memory < least) {
-    throw std::invalid_argument(concat(
-        "memory: expected at least ", (least + kMegabyte - 1) / kMegabyte,
-        " MB for batches of this size, found ", needs.memory / kMegabyte,
-        " MB; give more, or use smaller batches, smaller fanouts or fewer attributes"));
+    throw std::invalid_argument(
+        concat("memory: expected at least ", (least + kMegabyte - 1) / kMegabyte,
+               " MB for batches of this size, found ", needs.memory / kMegabyte,
+               " MB; give more, or use smaller batches, smaller fanouts or fewer attributes"));
   }
   Budget budget;
   budget.working = working;

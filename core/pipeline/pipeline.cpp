@@ -61,10 +61,10 @@ void add(RunCounts& sum, const RunCounts& more) {
 
 void check_rows(const Attribute& attribute, const SamplerOptions& options) {
   const auto rows = attribute.features->num_rows();
-  const std::int64_t wanted = attribute.of_edges
-                                  ? static_cast<std::int64_t>(
-                                        options.relations[attribute.of].graph->layout().num_input_edges)
-                                  : options.num_nodes[attribute.of];
+  const std::int64_t wanted =
+      attribute.of_edges ? static_cast<std::int64_t>(
+                               options.relations[attribute.of].graph->layout().num_input_edges)
+                         : options.num_nodes[attribute.of];
   if (rows >= wanted) return;
   throw std::invalid_argument(concat(attribute.features->path(), ": expected a row for each of ",
                                      wanted, attribute.of_edges ? " edges" : " nodes", ", found ",
@@ -172,10 +172,10 @@ void Pipeline::prepare() {
   for (const std::size_t a : swept) {
     const std::uint64_t data = sources_[a].data_bytes();
     const bool whole = data <= left / 4 || left >= left_data;
-    const auto share = whole ? data
-                             : static_cast<std::uint64_t>(static_cast<double>(left) *
-                                                          static_cast<double>(data) /
-                                                          static_cast<double>(left_data));
+    const auto share =
+        whole ? data
+              : static_cast<std::uint64_t>(static_cast<double>(left) * static_cast<double>(data) /
+                                           static_cast<double>(left_data));
     left_data -= data;
     choose_rows(a, share, samples);
     const RowCache* const cache = sources_[a].cache();
@@ -194,8 +194,8 @@ void Pipeline::prepare() {
     }
     run_options_.misses_per_batch[a] = static_cast<double>(most) * kLarger;
     // 40 bytes go with a slot, 8 with a miss.
-    of_batch += run_options_.misses_per_batch[a] *
-                static_cast<double>(sources_[a].layout().row_bytes + 48);
+    of_batch +=
+        run_options_.misses_per_batch[a] * static_cast<double>(sources_[a].layout().row_bytes + 48);
   }
   const std::size_t fit =
       of_batch > 0 ? static_cast<std::size_t>(static_cast<double>(budget_.window) / of_batch) : 1;
@@ -262,8 +262,8 @@ PipelineStats Pipeline::stats() const {
   if (memory_) stats.output_bytes = memory_->bytes();
   for (const RowSource& source : sources_) {
     const RowCache* const cache = source.cache();
-    stats.sources.push_back({source.choice(), cache != nullptr ? cache->count() : 0,
-                             source.layout().num_rows});
+    stats.sources.push_back(
+        {source.choice(), cache != nullptr ? cache->count() : 0, source.layout().num_rows});
     if (cache == nullptr) continue;
     stats.cache_bytes += cache->bytes();
     stats.filling += cache->counts();

@@ -44,7 +44,9 @@ Run::Run(RunOptions options)
       next_number_(options_.first),
       sample_bytes_(options_.sample_bytes) {
   const auto ring = [bell = bell_] {
-    { const std::lock_guard lock(bell->mutex); }
+    {
+      const std::lock_guard lock(bell->mutex);
+    }
     bell->changed.notify_all();
   };
   std::vector<Sweep::Source> swept;
@@ -213,14 +215,13 @@ void Run::sample(Entry& entry) {
     sweep_->reserve(sweep_source_[a], rows, misses.slots, entry.due);
   }
   for (SampledNodes& type : sampled.hood.types) {
-    entry.packed.types.push_back({PackedIds(type.nodes.span()), PackedIds(type.trees.span()),
-                                  std::move(type.per_hop)});
+    entry.packed.types.push_back(
+        {PackedIds(type.nodes.span()), PackedIds(type.trees.span()), std::move(type.per_hop)});
   }
   for (SampledEdges& relation : sampled.hood.relations) {
-    entry.packed.relations.push_back({PackedIds(relation.near.span()),
-                                      PackedIds(relation.far.span()),
-                                      PackedIds(relation.edges.span()),
-                                      std::move(relation.per_hop)});
+    entry.packed.relations.push_back(
+        {PackedIds(relation.near.span()), PackedIds(relation.far.span()),
+         PackedIds(relation.edges.span()), std::move(relation.per_hop)});
   }
   sampled.hood = {};
   entry.batch.sampled = std::move(sampled);

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <iomanip>
 #include <limits>
 #include <optional>
 #include <stdexcept>
@@ -194,7 +193,7 @@ class IndexScan {
     const std::size_t item = e / kWeightStride;
     const double stored = index_.weight_sums[item];
     if (stored != sum) {
-      throw Violation(name_, "_weight_sums[", item, "]: expected ", std::setprecision(17), sum,
+      throw Violation(name_, "_weight_sums[", item, "]: expected ", sum,
                       ", the weights before entry ", e, " of its list, found ", stored);
     }
   }
@@ -379,7 +378,7 @@ class IdScan {
       used += part.size() - static_cast<std::size_t>(std::count(part.begin(), part.end(), 0u));
     });
     if (used != d_.num_labels())
-      throw Violation("expected ", d_.num_labels(), " slots in use, found ", used);
+      throw Violation("expected ", d_.num_labels(), " slots in use, found ", used.load());
   }
 
  private:
