@@ -33,20 +33,31 @@ struct Entry {
   std::int64_t measured = 0;
 };
 
-std::optional<Entry> parse(const std::string& line) {
+std::optional<Entry> parse(std::string_view line) {
   Entry entry;
-  std::istringstream fields(line);
-  fields >> entry.device >> entry.cost.per_read >> entry.cost.per_byte >> entry.measured;
-  const bool sound = !fields.fail() && fields.peek() == EOF && std::isfinite(entry.cost.per_read) &&
-                     std::isfinite(entry.cost.per_byte) && entry.cost.per_read >= 0 &&
-                     entry.cost.per_byte > 0;
+  const auto take = [&](auto& number) {
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+    line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+    return error == std::errc{};
+  };
+  const auto space = [&] {
+    const bool found = line.starts_with(' ');
+    line.remove_prefix(found ? 1 : 0);
+    return found;
+  };
+  const bool sound = take(entry.device) && space() && take(entry.cost.per_read) && space() &&
+                     take(entry.cost.per_byte) && space() && take(entry.measured) && line.empty() &&
+                     std::isfinite(entry.cost.per_read) && std::isfinite(entry.cost.per_byte) &&
+                     entry.cost.per_read >= 0 && entry.cost.per_byte > 0;
   return sound ? std::optional(entry) : std::nullopt;
 }
 
 std::vector<Entry> fresh_entries(std::int64_t now) {
   std::vector<Entry> entries;
-  std::istringstream lines(read_cache_file(kCacheFile).value_or(""));
-  for (std::string line; std::getline(lines, line);) {
+  const std::string text = read_cache_file(kCacheFile).value_or("");
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     const auto entry = parse(line);
     if (entry && entry->measured <= now && now - entry->measured < kWeek) entries.push_back(*entry);
   }

@@ -52,6 +52,16 @@ def test_core_folders_use_only_folders_to_their_left():
     assert not wrong, "\n".join(wrong)
 
 
+def test_the_core_writes_and_reads_numbers_without_streams():
+    """Streams ask the locale, and crash in a module that brings its own copy of the C++ library."""
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in [*sources("core", ".h", ".cpp"), *sources("bindings", ".h", ".cpp")]
+        if re.search(r"std::\w*stream\b|#include <(sstream|fstream|iostream|iomanip)>", path.read_text())
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_the_core_knows_neither_python_nor_torch():
     wrong = [
         str(path.relative_to(ROOT))
