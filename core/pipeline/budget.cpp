@@ -13,7 +13,7 @@ constexpr std::uint64_t kReads = std::uint64_t{8} << 20;
 constexpr std::size_t kMostOutputs = 4;
 // Of what batches in flight leave over. More rows that stay mean fewer reads, more batches ahead
 // mean larger ones: measured in docs/design/pipeline.md.
-constexpr double kWindowShare = 0.4;
+constexpr double kWindowShare = 0.45;
 
 }  // namespace
 
