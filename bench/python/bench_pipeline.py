@@ -10,6 +10,7 @@ run in a memory control group of 512 MB more than the pipeline may hold, page ca
 the last table. --quick only shows that everything works.
 """
 
+import functools
 import itertools
 import json
 import os
@@ -234,6 +235,12 @@ class Bench:
         hot = feature_path(folder, "float32", "hot")
         self.cost = read_cost(hot, scratch, 4 if self.is_full else 0.5)
         self.in_ram = {}  # batches/s and CPU seconds per batch, by stored type
+        self.at_fifth = None  # batches/s of float32, hottest first, with 20 % of the memory in all
+
+    @functools.cache  # noqa: B019, there is one bench
+    def least_misses(self, cached_rows):
+        """The fewest rows of a batch that a cache of so many can miss, by degree or by knowing what comes."""
+        return min(of(self.looked_at, self.rank, cached_rows) for of in (misses_by_degree, misses_by_next_use))
 
     def given(self, stored, order, **more):
         defaults = {"memory": None, "cache": None, "dtype": None, "reader": "auto", "batch": self.batch}
@@ -329,6 +336,8 @@ def out_of_core(bench):
                 continue
             measured[-1] |= read_columns(found)
             rate = rates(found)[1]
+            if (reading, stored, order, percent) == ("memory", "float32", "hot", 20):
+                bench.at_fifth = rate
             if "float32" in bench.in_ram:
                 measured[-1]["of in RAM"] = f"{rate / bench.in_ram['float32'][0]:.2f}"
                 measured[-1]["goal"] = f">= {GOALS[stored, percent]}" if (stored, percent) in GOALS else ""
@@ -370,7 +379,7 @@ def roofline(bench, found, stored, cached_rows):
     reads, size = epoch["device_reads"] / batches, epoch["device_bytes"] / batches
     busy = reads * cost.per_read + size * cost.per_byte
     device = 1 / busy if busy else float("inf")
-    misses = min(of(bench.looked_at, bench.rank, cached_rows) for of in (misses_by_degree, misses_by_next_use))
+    misses = bench.least_misses(cached_rows)
     columns = {
         "device bound": f"{device:.1f}",
         "least misses": f"{misses:.0f}",
@@ -395,10 +404,7 @@ def rivals(bench):
         json.dump({"batch": bench.batch, "rows": 1 << bench.scale}, file)
     topology = sum(os.path.getsize(os.path.join(bench.scratch, f"{name}.npy")) for name in ("colptr", "row"))
     share = bench.float32_bytes // 5
-    ours = {"RAM": bench.in_ram.get("float32", (None,))[0]}
-    found = bench.limited("--epochs", bench.given("float32", "hot", memory=share))
-    if isinstance(found, dict) and not found["wrong"]:
-        ours["memmap"] = rates(found)[1]
+    ours = {"RAM": bench.in_ram.get("float32", (None,))[0], "memmap": bench.at_fifth}
     rows = []
     for features, limit, goal in (("RAM", None, ">= 5"), ("memmap", share + OVER + topology, ">= 20")):
         for workers in (0, 2):
@@ -415,7 +421,7 @@ def rivals(bench):
                 continue
             rate = found["batches"] / found["seconds"]
             row |= {"batches": found["batches"], "batches/s": f"{rate:.2f}"}
-            if ours.get(features):
+            if ours[features]:
                 row |= {"ours": f"{ours[features]:.1f}", "x": f"{ours[features] / rate:.1f}", "goal": goal}
             rows.append(row)
     more = {
