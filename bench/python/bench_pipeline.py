@@ -304,7 +304,7 @@ def in_ram(bench):
             if "float32" in bench.in_ram and "epoch 2" in row:
                 row["of float32"] = f"{rates(found)[1] / bench.in_ram['float32'][0]:.2f}"
             rows.append(row)
-    report("pipeline, in RAM", conditions(bench, cache="warm"), rows)
+    report("pipeline, in RAM", conditions(bench, **{"page cache": "warm"}), rows)
 
 
 def shares():
@@ -317,40 +317,38 @@ def shares():
             yield stored, "hot", percent
 
 
-def out_of_core(bench):
-    """A table of what was measured and one of what could have been."""
+def out_of_core(bench, reading):
+    """A table of what was measured and one of what could have been; ``reading`` tells what a share is a share of."""
     measured, bounds = [], []
-    for reading in ("cache", "memory"):
-        for stored, order, percent in shares():
-            share = bench.float32_bytes * percent // 100
+    for stored, order, percent in shares():
+        share = bench.float32_bytes * percent // 100
+        sizes = {"memory": share}
+        if reading == "cache":
             own = bench.float32_bytes * np.dtype(stored).itemsize // 4
-            if reading == "cache":
-                sizes = {"cache": min(share, own), "memory": share + BESIDE_CACHE}
-            else:
-                sizes = {"memory": share}
-            found = bench.limited("--epochs", bench.given(stored, order, **sizes))
-            what = {"features": stored, "order": order, "share": f"{reading} {percent} %"}
-            columns = epoch_columns(found)
-            measured.append(what | columns)
-            if "epoch 2" not in columns:
-                continue
-            measured[-1] |= read_columns(found)
-            rate = rates(found)[1]
-            if (reading, stored, order, percent) == ("memory", "float32", "hot", 20):
-                bench.at_fifth = rate
-            if "float32" in bench.in_ram:
-                measured[-1]["of in RAM"] = f"{rate / bench.in_ram['float32'][0]:.2f}"
-                measured[-1]["goal"] = f">= {GOALS[stored, percent]}" if (stored, percent) in GOALS else ""
-            row_bytes = COLUMNS * np.dtype(stored).itemsize
-            bounds.append(what | {"batches/s": f"{rate:.1f}"} | roofline(bench, found, stored, share // row_bytes))
+            sizes = {"cache": min(share, own), "memory": share + BESIDE_CACHE}
+        found = bench.limited("--epochs", bench.given(stored, order, **sizes))
+        what = {"features": stored, "order": order, reading: f"{percent} %"}
+        columns = epoch_columns(found)
+        measured.append(what | columns)
+        if "epoch 2" not in columns:
+            continue
+        measured[-1] |= read_columns(found)
+        rate = rates(found)[1]
+        if (reading, stored, order, percent) == ("memory", "float32", "hot", 20):
+            bench.at_fifth = rate
+        if "float32" in bench.in_ram:
+            measured[-1]["of in RAM"] = f"{rate / bench.in_ram['float32'][0]:.2f}"
+            measured[-1]["goal"] = f">= {GOALS[stored, percent]}" if (stored, percent) in GOALS else ""
+        row_bytes = COLUMNS * np.dtype(stored).itemsize
+        bounds.append(what | {"batches/s": f"{rate:.1f}"} | roofline(bench, found, stored, share // row_bytes))
+    beside = f", and {BESIDE_CACHE >> 20} MB beside it" if reading == "cache" else ", in all"
     more = {
-        "cache": "dropped before each",
+        "page cache": "dropped before each",
         "memory group": "memory + 512 MB",
-        "cache n %": f"of the float32 bytes, memory that + {BESIDE_CACHE >> 20} MB",
-        "memory n %": "of the float32 bytes, in all",
+        reading: f"of the float32 bytes{beside}",
         "goal of 1 / 2": ">= 0.9",
     }
-    report("pipeline, out of core", conditions(bench, **more), measured)
+    report(f"pipeline, out of core, by {reading}", conditions(bench, **more), measured)
     cost = bench.cost
     costs = {
         "4 kB reads": f"{cost.small_reads / 1e3:.0f} k/s",
@@ -358,7 +356,7 @@ def out_of_core(bench):
         "CPU": f"{cost.cpu_per_read * 1e6:.2f} us per read + {cost.cpu_per_byte * 4096e6:.2f} us per 4 kB",
         "goal of distance": ">= 0.85",
     }
-    report("pipeline, roofline", costs, bounds)
+    report(f"pipeline, roofline, by {reading}", costs, bounds)
 
 
 def read_columns(found):
@@ -490,7 +488,8 @@ def main(folder, scratch, scale):
     os.environ["XDG_CACHE_HOME"] = scratch  # what reads cost is measured anew
     bench = Bench(folder, scratch, scale)
     in_ram(bench)
-    out_of_core(bench)
+    for reading in ("cache", "memory"):
+        out_of_core(bench, reading)
     budgets(bench)
     rivals(bench)
     training(bench)
