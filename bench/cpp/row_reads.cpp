@@ -1,9 +1,10 @@
 // What a machine allows a gather of rows, without graphzero. Prints JSON.
 //   row_reads copy FILE OFFSET ROW_BYTES IDS THREADS   rows of a MADV_RANDOM mapping, copied by a
 //     loop that prefetches; IDS holds int64. The first and the best of 7 rounds.
-//   row_reads ring FILE THREADS DEPTH SECONDS          4 kB at random places, past the page cache,
-//     DEPTH reads in flight per thread (io_uring), with what spares the kernel work: registered
-//     memory and file, completions left to the thread that waits, 32 of them at a time
+//   row_reads ring FILE THREADS DEPTH SECONDS [BYTES]  so many, 4 kB if not told, at random places,
+//     past the page cache, DEPTH reads in flight per thread (io_uring), with what spares the kernel
+//     work: registered memory and file, completions left to the thread that waits, 32 of them at a
+//     time
 #include <fcntl.h>
 #include <linux/io_uring.h>
 #include <sys/mman.h>
@@ -125,14 +126,14 @@ struct Ring {
       fail("io_uring_register");
   }
 
-  void read(char* into, std::uint64_t offset, unsigned slot) {
+  void read(char* into, unsigned bytes, std::uint64_t offset, unsigned slot) {
     const unsigned tail = *sq_tail;
     io_uring_sqe& entry = entries[tail & sq_mask];
     entry = {};
     entry.opcode = IORING_OP_READ_FIXED;
     entry.flags = IOSQE_FIXED_FILE;
     entry.addr = reinterpret_cast<std::uint64_t>(into);
-    entry.len = 4096;
+    entry.len = bytes;
     entry.off = offset;
     entry.user_data = slot;
     sq_array[tail & sq_mask] = tail & sq_mask;
@@ -148,15 +149,15 @@ struct Ring {
   io_uring_cqe* done;
 };
 
-std::uint64_t read_blocks(int file, std::uint64_t blocks, unsigned depth, double seconds,
-                          unsigned seed) {
+std::uint64_t read_blocks(int file, std::uint64_t size, unsigned bytes, unsigned depth,
+                          double seconds, unsigned seed) {
   Ring ring(depth);
-  char* const memory = static_cast<char*>(std::aligned_alloc(4096, std::size_t{depth} * 4096));
-  std::memset(memory, 0, std::size_t{depth} * 4096);
-  ring.know(file, memory, std::size_t{depth} * 4096);
+  char* const memory = static_cast<char*>(std::aligned_alloc(4096, std::size_t{depth} * bytes));
+  std::memset(memory, 0, std::size_t{depth} * bytes);
+  ring.know(file, memory, std::size_t{depth} * bytes);
   std::mt19937_64 random(seed);
   const auto start = [&](unsigned slot) {
-    ring.read(memory + std::size_t{slot} * 4096, random() % blocks * 4096, slot);
+    ring.read(memory + std::size_t{slot} * bytes, bytes, random() % (size / bytes) * bytes, slot);
   };
   for (unsigned slot = 0; slot < depth; ++slot) start(slot);
   std::uint64_t count = 0;
@@ -170,7 +171,7 @@ std::uint64_t read_blocks(int file, std::uint64_t blocks, unsigned depth, double
     unsigned head = *ring.cq_head;
     for (; head != tail; ++head, ++count) {
       const io_uring_cqe& one = ring.done[head & ring.cq_mask];
-      if (one.res != 4096) std::exit(3);
+      if (one.res != static_cast<int>(bytes)) std::exit(3);
       start(static_cast<unsigned>(one.user_data));
     }
     std::atomic_ref(*ring.cq_head).store(head, std::memory_order_release);
@@ -178,7 +179,7 @@ std::uint64_t read_blocks(int file, std::uint64_t blocks, unsigned depth, double
   return count;  // reads in flight end with the process; their memory is never freed
 }
 
-int ring(char** argv) {
+int ring(char** argv, unsigned bytes) {
   const int file = open(argv[0], O_RDONLY | O_DIRECT);
   struct stat status;
   if (file < 0 || fstat(file, &status) != 0) fail(argv[0]);
@@ -189,7 +190,7 @@ int ring(char** argv) {
   std::vector<std::jthread> workers;
   for (unsigned t = 0; t < threads; ++t) {
     workers.emplace_back([&, t] {
-      counts[t] = read_blocks(file, static_cast<std::uint64_t>(status.st_size) / 4096, depth,
+      counts[t] = read_blocks(file, static_cast<std::uint64_t>(status.st_size), bytes, depth,
                               seconds, t + 1);
     });
   }
@@ -206,9 +207,11 @@ int ring(char** argv) {
 
 int main(int argc, char** argv) {
   if (argc == 7 && std::string(argv[1]) == "copy") return copy(argv + 2);
-  if (argc == 6 && std::string(argv[1]) == "ring") return ring(argv + 2);
+  if (argc == 6 && std::string(argv[1]) == "ring") return ring(argv + 2, 4096);
+  if (argc == 7 && std::string(argv[1]) == "ring")
+    return ring(argv + 2, static_cast<unsigned>(std::strtoul(argv[6], nullptr, 10)));
   std::fprintf(stderr,
                "row_reads copy FILE OFFSET ROW_BYTES IDS THREADS\n"
-               "row_reads ring FILE THREADS DEPTH SECONDS\n");
+               "row_reads ring FILE THREADS DEPTH SECONDS [BYTES]\n");
   return 2;
 }

@@ -12,15 +12,13 @@ Each figure that has a goal stands beside it. --quick only shows that everything
 import argparse
 import json
 import os
-import pathlib
-import subprocess
 import sys
 import tempfile
 import time
 
 import numpy as np
 from clock import best_seconds
-from common import device_bytes, drop_from_page_cache, report
+from common import answer, compiled, device_bytes, drop_from_page_cache, report
 
 import files
 import graphzero as gz
@@ -61,20 +59,6 @@ def right(rows, ids):
     """Whether each row is the one that was asked for, from end to end."""
     expected = (ids % 2**24).astype(np.float32)
     return bool((np.asarray(rows) == expected[:, None]).all())
-
-
-def compiled(folder):
-    """Compile the program without graphzero and return its path."""
-    source = pathlib.Path(__file__).parents[1] / "cpp" / "row_reads.cpp"
-    program = os.path.join(folder, "row_reads")
-    subprocess.run(["c++", "-O3", "-std=c++20", "-pthread", os.fspath(source), "-o", program], check=True)
-    return program
-
-
-def answer(command):
-    """Return the JSON of a command's last line."""
-    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 def warm(program, threads):
@@ -287,7 +271,7 @@ def main(gigabytes, seconds):
     with tempfile.TemporaryDirectory(dir=".") as folder:
         os.chdir(folder)
         os.environ["XDG_CACHE_HOME"] = os.getcwd()  # what reads cost is measured anew
-        program = compiled(os.getcwd())
+        program = compiled("row_reads", os.getcwd())
         for threads in (1, 2):
             warm(program, threads)
         conversions()

@@ -20,6 +20,7 @@ import numpy as np
 import graphzero as gz
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests"))  # sparse files and control groups
+from cgroups import limited_to
 
 
 def _first(path: str, default: str = "unknown") -> str:
@@ -78,29 +79,40 @@ def device_bytes() -> int:
     return gz.memory_report().device_bytes_read or 0
 
 
+def compiled(name: str, folder: str) -> str:
+    """Compile the program ``name`` of bench/cpp, which knows nothing of graphzero, and return its path."""
+    source = pathlib.Path(__file__).parents[1] / "cpp" / f"{name}.cpp"
+    program = os.path.join(folder, name)
+    subprocess.run(["c++", "-O3", "-std=c++20", "-pthread", os.fspath(source), "-o", program], check=True)
+    return program
+
+
+def answer(command: list[Any]) -> Any:
+    """Return the JSON of a command's last line."""
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 def read_limits(num_bytes: int) -> dict[int, float]:
     """Return by number of threads, 1 and 2, how many random reads per second an array of ``num_bytes`` allows."""
-    source = pathlib.Path(__file__).parents[1] / "cpp" / "random_reads.cpp"
     with tempfile.TemporaryDirectory() as folder:
-        program = os.path.join(folder, "random_reads")
-        subprocess.run(["c++", "-O3", "-std=c++20", "-pthread", os.fspath(source), "-o", program], check=True)
-        found = {}
-        for threads in (1, 2):
-            done = subprocess.run([program, str(num_bytes), str(threads)], check=True, stdout=subprocess.PIPE)
-            found[threads] = float(json.loads(done.stdout)["reads_per_second"])
-        return found
+        program = compiled("random_reads", folder)
+        return {threads: float(answer([program, num_bytes, threads])["reads_per_second"]) for threads in (1, 2)}
 
 
-def run_rival(variable: str, script: str, *arguments: object, threads: int) -> dict[str, Any] | str:
-    """Run a script of this folder with the Python that ``variable`` names.
+def run_rival(
+    variable: str, script: str, *arguments: object, threads: int, limit: int | None = None
+) -> dict[str, Any] | str:
+    """Run a script of this folder with the Python that ``variable`` names, in a memory control group of ``limit``.
 
     Returns the JSON of its last line, or the reason why there is none: a module that is not there, or its error.
     """
     python = os.environ.get(variable)
     if not python:
         return f"not run: {variable} is not set"
+    command = [python, os.fspath(pathlib.Path(__file__).with_name(script)), *map(str, arguments), str(threads)]
     done = subprocess.run(
-        [python, os.fspath(pathlib.Path(__file__).with_name(script)), *map(str, arguments), str(threads)],
+        command if limit is None else limited_to(limit, command),
         capture_output=True,
         text=True,
         check=False,
@@ -121,12 +133,12 @@ def limit_conditions(limits: dict[int, float]) -> dict[str, str]:
     }
 
 
-def run_on_rmat(main: Callable[[str, str, int], None], description: str | None) -> None:
+def run_on_rmat(main: Callable[[str, str, int], None], description: str | None, quick_scale: int = 16) -> None:
     """Call ``main(folder of graphs, scratch folder, scale)`` as the command line says."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?")
     parser.add_argument("--scale", type=int, default=22)
-    parser.add_argument("--quick", action="store_const", dest="scale", const=16)
+    parser.add_argument("--quick", action="store_const", dest="scale", const=quick_scale)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=".") as scratch:
         main(given.folder or scratch, scratch, given.scale)
