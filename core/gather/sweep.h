@@ -123,6 +123,7 @@ class Sweep {
   std::function<void()> on_progress_;
   std::size_t depth_;
   std::size_t room_;  // of one read
+  std::uint64_t alignment_ = 1;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -133,7 +134,7 @@ class Sweep {
   std::exception_ptr error_;
   Counts counts_;
 
-  std::deque<Visit> visits_;  // of the sweeping thread alone
+  std::deque<Visit> visits_;                // of the sweeping thread alone
   std::atomic<std::uint64_t> complete_{0};  // visits below are done
   std::atomic<bool> failed_{false};
   std::atomic<bool> stop_{false};

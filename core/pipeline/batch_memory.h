@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/base/machine.h"
 #include "core/base/recycled_memory.h"
 
 namespace gz {
@@ -33,6 +34,7 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
  private:
   void give_back(MemoryBlock block) noexcept;
 
+  const long process_ = process_id();
   mutable std::mutex mutex_;
   std::vector<MemoryBlock> idle_;
   std::size_t keep_ = 2;

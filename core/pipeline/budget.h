@@ -18,11 +18,11 @@ struct Needs {
 };
 
 struct Budget {
-  std::uint64_t working = 0;     // of threads that sample, and of reads in flight
-  std::size_t num_outputs = 2;   // finished batches, and those being filled
-  std::uint64_t outputs = 0;     // bytes of these
-  std::uint64_t cache = 0;       // rows that stay
-  std::uint64_t window = 0;      // batches ahead: their samples and the rows read for them
+  std::uint64_t working = 0;    // of threads that sample, and of reads in flight
+  std::size_t num_outputs = 2;  // finished batches, and those being filled
+  std::uint64_t outputs = 0;    // bytes of these
+  std::uint64_t cache = 0;      // rows that stay
+  std::uint64_t window = 0;     // batches ahead: their samples and the rows read for them
 };
 
 // Throws std::invalid_argument that names the least memory that would do.

@@ -27,6 +27,8 @@ constexpr std::size_t kMostAhead = 256;
 constexpr std::size_t kMappedAhead = 8;
 // The next batch may be larger than all that were looked at.
 constexpr double kLarger = 1.15;
+constexpr double kMoreSlots = 1.1;
+constexpr double kFewestSlots = 64;
 
 std::uint64_t bytes_of(const Neighborhood& hood) {
   std::uint64_t ids = 0;
@@ -61,10 +63,10 @@ void add(RunCounts& sum, const RunCounts& more) {
 
 void check_rows(const Attribute& attribute, const SamplerOptions& options) {
   const auto rows = attribute.features->num_rows();
-  const std::int64_t wanted = attribute.of_edges
-                                  ? static_cast<std::int64_t>(
-                                        options.relations[attribute.of].graph->layout().num_input_edges)
-                                  : options.num_nodes[attribute.of];
+  const std::int64_t wanted =
+      attribute.of_edges ? static_cast<std::int64_t>(
+                               options.relations[attribute.of].graph->layout().num_input_edges)
+                         : options.num_nodes[attribute.of];
   if (rows >= wanted) return;
   throw std::invalid_argument(concat(attribute.features->path(), ": expected a row for each of ",
                                      wanted, attribute.of_edges ? " edges" : " nodes", ", found ",
@@ -132,6 +134,8 @@ void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes,
 
 void Pipeline::prepare() {
   const auto begin = Clock::now();
+  // Those of a call that was interrupted make room for new ones.
+  for (RowSource& source : sources_) source.set_cache(nullptr);
   std::vector<SampledBatch> samples;
   const EpochOrder order = sampler_.order(0);
   const std::uint64_t looks = std::min(kLooks, num_batches());
@@ -172,10 +176,10 @@ void Pipeline::prepare() {
   for (const std::size_t a : swept) {
     const std::uint64_t data = sources_[a].data_bytes();
     const bool whole = data <= left / 4 || left >= left_data;
-    const auto share = whole ? data
-                             : static_cast<std::uint64_t>(static_cast<double>(left) *
-                                                          static_cast<double>(data) /
-                                                          static_cast<double>(left_data));
+    const auto share =
+        whole ? data
+              : static_cast<std::uint64_t>(static_cast<double>(left) * static_cast<double>(data) /
+                                           static_cast<double>(left_data));
     left_data -= data;
     choose_rows(a, share, samples);
     const RowCache* const cache = sources_[a].cache();
@@ -183,7 +187,8 @@ void Pipeline::prepare() {
   }
 
   run_options_.misses_per_batch.assign(sources_.size(), 0);
-  double of_batch = static_cast<double>(needs.sample_bytes) / 2;
+  const double of_sample = static_cast<double>(needs.sample_bytes) / 2;
+  double of_rows = 0;
   for (const std::size_t a : swept) {
     std::size_t most = 0;
     const std::size_t first = samples.size() > kLooksToChoose ? kLooksToChoose : 0;
@@ -193,15 +198,28 @@ void Pipeline::prepare() {
       most = std::max(most, sources_[a].find_misses(ids, misses).size());
     }
     run_options_.misses_per_batch[a] = static_cast<double>(most) * kLarger;
-    // 40 bytes go with a slot, 8 with a miss.
-    of_batch += run_options_.misses_per_batch[a] *
-                static_cast<double>(sources_[a].layout().row_bytes + 48);
+    // 64 bytes go with a slot and the wish for its row, 8 with a miss.
+    of_rows +=
+        run_options_.misses_per_batch[a] * static_cast<double>(sources_[a].layout().row_bytes + 72);
   }
-  const std::size_t fit =
-      of_batch > 0 ? static_cast<std::size_t>(static_cast<double>(budget_.window) / of_batch) : 1;
+  const auto window = static_cast<double>(budget_.window);
+  const double of_batch = of_sample + of_rows;
+  const std::size_t fit = of_batch > 0 ? static_cast<std::size_t>(window / of_batch) : 1;
   run_options_.most_ahead = std::clamp<std::size_t>(
       std::min(fit, options_.ahead.value_or(swept.empty() ? kMappedAhead : kMostAhead)), 1,
       kMostAhead);
+  // Some to spare where the window has room for them. A batch that alone has more misses than fit
+  // there reads the rest when it is assembled.
+  const auto ahead = static_cast<double>(run_options_.most_ahead);
+  const double share =
+      of_rows > 0 ? std::min(kMoreSlots, (window / ahead - of_sample) / of_rows) : 0;
+  run_options_.slots.assign(sources_.size(), 0);
+  for (const std::size_t a : swept) {
+    const double wanted = run_options_.misses_per_batch[a] * ahead * share + kFewestSlots;
+    run_options_.slots[a] = static_cast<std::size_t>(
+        std::min({wanted, static_cast<double>(sources_[a].layout().num_rows),
+                  static_cast<double>(RowSlots::kNone)}));
+  }
   samples.clear();
   for (RowSource& source : sources_) source.prepare();
 
@@ -259,11 +277,11 @@ PipelineStats Pipeline::stats() const {
     stats.sweep_bytes = run_->sweep_bytes();
     stats.batches_ahead = run_->batches_ahead();
   }
-  if (memory_) stats.output_bytes = memory_->bytes();
+  if (memory_ && process_ == process_id()) stats.output_bytes = memory_->bytes();
   for (const RowSource& source : sources_) {
     const RowCache* const cache = source.cache();
-    stats.sources.push_back({source.choice(), cache != nullptr ? cache->count() : 0,
-                             source.layout().num_rows});
+    stats.sources.push_back(
+        {source.choice(), cache != nullptr ? cache->count() : 0, source.layout().num_rows});
     if (cache == nullptr) continue;
     stats.cache_bytes += cache->bytes();
     stats.filling += cache->counts();

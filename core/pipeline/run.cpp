@@ -44,7 +44,9 @@ Run::Run(RunOptions options)
       next_number_(options_.first),
       sample_bytes_(options_.sample_bytes) {
   const auto ring = [bell = bell_] {
-    { const std::lock_guard lock(bell->mutex); }
+    {
+      const std::lock_guard lock(bell->mutex);
+    }
     bell->changed.notify_all();
   };
   std::vector<Sweep::Source> swept;
@@ -55,9 +57,7 @@ Run::Run(RunOptions options)
     if (source.is_mapped()) continue;
     use_ring = use_ring && source.choice().kind == ReaderKind::kDirect;
     swept.push_back(source.for_sweep());
-    const double wanted = options_.misses_per_batch[a] * static_cast<double>(options_.most_ahead);
-    swept.back().slots = static_cast<std::size_t>(
-        std::min(wanted * 1.1 + 64, static_cast<double>(source.layout().num_rows)));
+    swept.back().slots = options_.slots[a];
   }
   if (!swept.empty()) sweep_ = std::make_unique<Sweep>(std::move(swept), use_ring, ring);
   options_.memory->set_on_return(ring);
@@ -213,14 +213,13 @@ void Run::sample(Entry& entry) {
     sweep_->reserve(sweep_source_[a], rows, misses.slots, entry.due);
   }
   for (SampledNodes& type : sampled.hood.types) {
-    entry.packed.types.push_back({PackedIds(type.nodes.span()), PackedIds(type.trees.span()),
-                                  std::move(type.per_hop)});
+    entry.packed.types.push_back(
+        {PackedIds(type.nodes.span()), PackedIds(type.trees.span()), std::move(type.per_hop)});
   }
   for (SampledEdges& relation : sampled.hood.relations) {
-    entry.packed.relations.push_back({PackedIds(relation.near.span()),
-                                      PackedIds(relation.far.span()),
-                                      PackedIds(relation.edges.span()),
-                                      std::move(relation.per_hop)});
+    entry.packed.relations.push_back(
+        {PackedIds(relation.near.span()), PackedIds(relation.far.span()),
+         PackedIds(relation.edges.span()), std::move(relation.per_hop)});
   }
   sampled.hood = {};
   entry.batch.sampled = std::move(sampled);
@@ -319,11 +318,12 @@ void Run::set_hurry() {
 
 std::optional<Batch> Run::next() {
   const auto begin = Clock::now();
+  std::unique_ptr<Entry> entry;  // goes behind the lock: what comes back rings the bell
   std::unique_lock lock(bell_->mutex);
+  if (over_) return std::nullopt;
   taker_waits_ = true;
   bell_->changed.notify_all();
-  while (window_.empty() ? !over_ && next_number_ < num_batches_
-                         : window_.front()->state != State::kDone) {
+  while (window_.empty() ? next_number_ < num_batches_ : window_.front()->state != State::kDone) {
     if (bell_->ready.wait_for(lock, kPollEvery) == std::cv_status::timeout) {
       lock.unlock();
       try {
@@ -338,8 +338,8 @@ std::optional<Batch> Run::next() {
   }
   taker_waits_ = false;
   counts_.waited += seconds_since(begin);
-  if (over_ || window_.empty()) return std::nullopt;
-  const std::unique_ptr<Entry> entry = std::move(window_.front());
+  if (window_.empty()) return std::nullopt;
+  entry = std::move(window_.front());
   window_.pop_front();
   set_hurry();
   bell_->changed.notify_all();

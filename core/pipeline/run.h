@@ -1,4 +1,5 @@
-// One pass over an epoch: threads that sample, read and assemble ahead of whoever takes the batches.
+// One pass over an epoch: threads that sample, read and assemble ahead of whoever takes the
+// batches.
 #pragma once
 
 #include <atomic>
@@ -39,8 +40,9 @@ struct RunOptions {
   const BatchSampler* sampler = nullptr;
   std::vector<Attribute> attributes;
   std::deque<RowSource>* sources = nullptr;  // by attribute
-  std::vector<double> misses_per_batch;       // by attribute: what to expect
-  std::uint64_t sample_bytes = 0;             // of a batch that waits: what to expect
+  std::vector<double> misses_per_batch;      // by attribute: what to expect
+  std::vector<std::size_t> slots;            // by attribute: rows that are kept or read ahead
+  std::uint64_t sample_bytes = 0;            // of a batch that waits: what to expect
   std::shared_ptr<BatchMemory> memory;
   Budget budget;
   std::size_t most_ahead = 0;  // batches
