@@ -95,8 +95,7 @@ class ThreadQueue final : public ReadQueue {
       const Request request = requests_.front();
       requests_.pop_front();
       lock.unlock();
-      const int result =
-          request.file->read_some({request.into, request.length}, request.offset);
+      const int result = request.file->read_some({request.into, request.length}, request.offset);
       lock.lock();
       answers_.push_back({request.tag, result});
       answered_.notify_one();

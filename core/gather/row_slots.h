@@ -1,4 +1,5 @@
-// Places in memory for rows that somebody needs soon, each kept until the last who needs it is done.
+// Places in memory for rows that somebody needs soon, each kept until the last who needs it is
+// done.
 #pragma once
 
 #include <algorithm>

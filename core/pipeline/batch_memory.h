@@ -34,13 +34,13 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
  private:
   void give_back(MemoryBlock block) noexcept;
 
-  const long process_ = process_id();
   mutable std::mutex mutex_;
   std::vector<MemoryBlock> idle_;
   std::size_t keep_ = 2;
   std::size_t num_out_ = 0;
   std::size_t bytes_ = 0;
   std::function<void()> on_return_;
+  const long process_ = process_id();
 };
 
 }  // namespace gz

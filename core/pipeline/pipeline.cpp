@@ -271,13 +271,14 @@ PipelineStats Pipeline::stats() const {
   stats.threads = threads_;
   stats.preparing = preparing_;
   stats.most_ahead = run_options_.most_ahead;
-  if (run_ && process_ == process_id()) {
+  const bool is_ours = process_ == process_id();
+  if (run_ && is_ours) {
     add(stats.counts, run_->counts());
     stats.window_bytes = run_->window_bytes();
     stats.sweep_bytes = run_->sweep_bytes();
     stats.batches_ahead = run_->batches_ahead();
   }
-  if (memory_ && process_ == process_id()) stats.output_bytes = memory_->bytes();
+  if (memory_ && is_ours) stats.output_bytes = memory_->bytes();
   for (const RowSource& source : sources_) {
     const RowCache* const cache = source.cache();
     stats.sources.push_back(

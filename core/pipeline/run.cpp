@@ -318,12 +318,11 @@ void Run::set_hurry() {
 
 std::optional<Batch> Run::next() {
   const auto begin = Clock::now();
-  std::unique_ptr<Entry> entry;  // goes behind the lock: what comes back rings the bell
   std::unique_lock lock(bell_->mutex);
-  if (over_) return std::nullopt;
   taker_waits_ = true;
   bell_->changed.notify_all();
-  while (window_.empty() ? next_number_ < num_batches_ : window_.front()->state != State::kDone) {
+  while (window_.empty() ? !over_ && next_number_ < num_batches_
+                         : window_.front()->state != State::kDone) {
     if (bell_->ready.wait_for(lock, kPollEvery) == std::cv_status::timeout) {
       lock.unlock();
       try {
@@ -338,13 +337,14 @@ std::optional<Batch> Run::next() {
   }
   taker_waits_ = false;
   counts_.waited += seconds_since(begin);
-  if (window_.empty()) return std::nullopt;
-  entry = std::move(window_.front());
+  if (over_ || window_.empty()) return std::nullopt;
+  const std::unique_ptr<Entry> entry = std::move(window_.front());
   window_.pop_front();
   set_hurry();
   bell_->changed.notify_all();
   if (entry->error) {
     over_ = true;
+    lock.unlock();  // the memory of its rows rings the bell as it goes back
     std::rethrow_exception(entry->error);
   }
   ++counts_.batches;
