@@ -118,7 +118,8 @@ void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes,
   for (const Relation& relation : sampler_.options().relations) {
     if (far_type(relation, direction) != attribute.of) continue;
     const std::vector<std::uint32_t> more = appearances(*relation.graph, direction);
-    for (std::size_t i = 0; i < std::min(more.size(), counts.size()); ++i) counts[i] += more[i];
+    for (std::size_t i = 0; i < std::min(more.size(), counts.size()); ++i)
+      counts[i] += std::min(more[i], kMostAppearances - counts[i]);
   }
   std::vector<std::int64_t> visits;
   const std::size_t looks = std::min<std::size_t>(samples.size(), kLooksToChoose);
