@@ -11,6 +11,7 @@ namespace {
 
 // Read at a time: enough for a deep queue, few enough to be interrupted soon.
 constexpr std::size_t kBytesAtOnce = std::size_t{64} << 20;
+constexpr std::size_t kRowsAtOnce = std::size_t{1} << 20;  // their numbers take memory too
 
 }  // namespace
 
@@ -26,7 +27,7 @@ RowCache::RowCache(const RowLayout& layout, ChosenRows chosen)
 }
 
 void RowCache::fill(RowReader& reader) {
-  const std::size_t at_once = std::max<std::size_t>(kBytesAtOnce / row_bytes_, 1);
+  const std::size_t at_once = std::clamp<std::size_t>(kBytesAtOnce / row_bytes_, 1, kRowsAtOnce);
   std::vector<std::int64_t> rows;
   std::uint64_t rank = 0;
   const auto read = [&] {

@@ -12,8 +12,8 @@
 
 namespace gz {
 
-// Which of many rows are chosen, and the how-manieth of the chosen each is: two bits and a half per
-// row, and one line of memory to look at.
+// Which of many rows are chosen, and the how-manieth of the chosen each is: two bits per row, and
+// one line of memory to look at.
 class ChosenRows {
  public:
   explicit ChosenRows(std::uint64_t num_rows) : words_(num_rows / 64 + 1) {}

@@ -42,7 +42,9 @@ Sweep::Sweep(std::vector<Source> sources, bool use_ring, std::function<void()> o
     total += source.layout.num_rows * source.layout.row_bytes;
     const std::uint64_t block = block_of(*source.file);
     room_ = std::max(room_, (source.layout.row_bytes / block + 2) * block);
+    alignment_ = std::max(alignment_, block);
   }
+  room_ = (room_ + alignment_ - 1) / alignment_ * alignment_;
   depth_ = std::clamp<std::size_t>(kMostMemory / room_, 1, kDepth);
   const std::uint64_t of_floor = std::max(total / kFloors, kLeastOfFloor);
   for (Source& source : sources) {
@@ -52,8 +54,9 @@ Sweep::Sweep(std::vector<Source> sources, bool use_ring, std::function<void()> o
     held.first_floor = floors_.size();
     held.rows_per_floor = std::max<std::uint64_t>(of_floor / layout.row_bytes, 1);
     held.source = std::move(source);
-    for (std::uint64_t row = 0; row < layout.num_rows; row += held.rows_per_floor)
-      floors_.push_back({sources_.size(), {}});
+    // One at least: the head stands somewhere even if there are no rows at all.
+    const std::uint64_t last = std::max<std::uint64_t>(layout.num_rows, 1) - 1;
+    floors_.resize(floors_.size() + last / held.rows_per_floor + 1, {sources_.size(), {}});
     sources_.push_back(std::move(held));
   }
   thread_ = engine_thread(stop_, [this] { run(); });
@@ -80,7 +83,12 @@ void Sweep::reserve(std::size_t source, std::span<const std::int64_t> rows, std:
     if (slot == RowSlots::kNone) continue;
     if (is_first) {
       const std::size_t floor = held.first_floor + row / held.rows_per_floor;
-      floors_[floor].wanted.push_back({row, slot});
+      try {
+        floors_[floor].wanted.push_back({row, slot});
+      } catch (...) {  // else others would share a row that nobody reads
+        held.slots->give_back(slot);
+        throw;
+      }
       held.slots->due(slot) = head_ + (floor + floors_.size() - here) % floors_.size();
       ++num_wanted_;
     } else {
@@ -156,9 +164,7 @@ std::unique_ptr<ReadQueue> Sweep::queue(std::span<std::byte> memory) const {
 }
 
 void Sweep::sweep() {
-  std::uint64_t alignment = kBlock;
-  for (const Held& held : sources_) alignment = std::max(alignment, held.source.file->alignment());
-  const DirectMemory memory(depth_ * room_, alignment);
+  const DirectMemory memory(depth_ * room_, alignment_);
   struct Started {
     Visit* visit;
     std::size_t read;

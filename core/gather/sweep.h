@@ -123,6 +123,7 @@ class Sweep {
   std::function<void()> on_progress_;
   std::size_t depth_;
   std::size_t room_;  // of one read
+  std::uint64_t alignment_ = 1;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

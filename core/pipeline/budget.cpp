@@ -23,7 +23,8 @@ Budget split_memory(const Needs& needs) {
       kReads + needs.threads * (needs.sample_bytes + needs.sample_bytes / 2);
   const std::uint64_t output = needs.sample_bytes + needs.row_bytes;
   const std::uint64_t least_window = 2 * needs.sample_bytes + kReads;
-  const std::uint64_t least = working + 2 * output + least_window + needs.cache.value_or(0);
+  const std::uint64_t asked = std::min(needs.cache.value_or(0), needs.swept_bytes);
+  const std::uint64_t least = working + 2 * output + least_window + asked;
   if (needs.memory < least) {
     throw std::invalid_argument(
         concat("memory: expected at least ", (least + kMegabyte - 1) / kMegabyte,
@@ -39,7 +40,7 @@ Budget split_memory(const Needs& needs) {
   budget.outputs = budget.num_outputs * output;
   const std::uint64_t rest = needs.memory - working - budget.outputs;
   if (needs.cache) {
-    budget.cache = std::min(*needs.cache, needs.swept_bytes);
+    budget.cache = asked;
   } else if (needs.swept_bytes + needs.swept_bytes / 32 + least_window <= rest) {
     budget.cache = needs.swept_bytes + needs.swept_bytes / 32;  // all of it
   } else if (needs.swept_bytes > 0) {

@@ -21,7 +21,7 @@ std::vector<float> expected_visits(std::vector<std::uint32_t> appearances,
   double total = 0;
   for (const std::uint32_t count : appearances) total += count;
   const double rate =
-      total > 0 && num_batches > 0 ? static_cast<double>(visits.size()) / (batches * total) : 1;
+      total > 0 && !visits.empty() ? static_cast<double>(visits.size()) / (batches * total) : 1;
 
   // Calls body(node, expected visits per batch, visits seen), with some of each for every node.
   const auto for_each = [&](auto&& body) {

@@ -13,7 +13,7 @@ namespace gz {
 // beforehand; `visits` are the nodes of `num_batches` batches, each once per batch. They are
 // weighed by how well the former predict the latter: if visits scatter around the appearances no
 // more than chance has it, the graph is believed (a gamma prior for Poisson counts, its shape by
-// the method of moments). The result takes the memory of `appearances`.
+// the method of moments).
 std::vector<float> expected_visits(std::vector<std::uint32_t> appearances,
                                    std::vector<std::int64_t> visits, std::size_t num_batches);
 

@@ -27,6 +27,8 @@ constexpr std::size_t kMostAhead = 256;
 constexpr std::size_t kMappedAhead = 8;
 // The next batch may be larger than all that were looked at.
 constexpr double kLarger = 1.1;
+constexpr double kMoreSlots = 1.1;
+constexpr double kFewestSlots = 64;
 
 std::uint64_t bytes_of(const Neighborhood& hood) {
   std::uint64_t ids = 0;
@@ -116,7 +118,8 @@ void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes,
   for (const Relation& relation : sampler_.options().relations) {
     if (far_type(relation, direction) != attribute.of) continue;
     const std::vector<std::uint32_t> more = appearances(*relation.graph, direction);
-    for (std::size_t i = 0; i < std::min(more.size(), counts.size()); ++i) counts[i] += more[i];
+    for (std::size_t i = 0; i < std::min(more.size(), counts.size()); ++i)
+      counts[i] += std::min(more[i], kMostAppearances - counts[i]);
   }
   std::vector<std::int64_t> visits;
   const std::size_t looks = std::min<std::size_t>(samples.size(), kLooksToChoose);
@@ -132,6 +135,8 @@ void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes,
 
 void Pipeline::prepare() {
   const auto begin = Clock::now();
+  // Those of a call that was interrupted make room for new ones.
+  for (RowSource& source : sources_) source.set_cache(nullptr);
   std::vector<SampledBatch> samples;
   const EpochOrder order = sampler_.order(0);
   const std::uint64_t looks = std::min(kLooks, num_batches());
@@ -183,7 +188,8 @@ void Pipeline::prepare() {
   }
 
   run_options_.misses_per_batch.assign(sources_.size(), 0);
-  double of_batch = static_cast<double>(needs.sample_bytes) / 2;
+  const double of_sample = static_cast<double>(needs.sample_bytes) / 2;
+  double of_rows = 0;
   for (const std::size_t a : swept) {
     std::size_t most = 0;
     const std::size_t first = samples.size() > kLooksToChoose ? kLooksToChoose : 0;
@@ -193,15 +199,28 @@ void Pipeline::prepare() {
       most = std::max(most, sources_[a].find_misses(ids, misses).size());
     }
     run_options_.misses_per_batch[a] = static_cast<double>(most) * kLarger;
-    // 40 bytes go with a slot, 8 with a miss.
-    of_batch +=
-        run_options_.misses_per_batch[a] * static_cast<double>(sources_[a].layout().row_bytes + 48);
+    // 64 bytes go with a slot and the wish for its row, 8 with a miss.
+    of_rows +=
+        run_options_.misses_per_batch[a] * static_cast<double>(sources_[a].layout().row_bytes + 72);
   }
-  const std::size_t fit =
-      of_batch > 0 ? static_cast<std::size_t>(static_cast<double>(budget_.window) / of_batch) : 1;
+  const auto window = static_cast<double>(budget_.window);
+  const double of_batch = of_sample + of_rows;
+  const std::size_t fit = of_batch > 0 ? static_cast<std::size_t>(window / of_batch) : 1;
   run_options_.most_ahead = std::clamp<std::size_t>(
       std::min(fit, options_.ahead.value_or(swept.empty() ? kMappedAhead : kMostAhead)), 1,
       kMostAhead);
+  // Some to spare where the window has room for them. A batch that alone has more misses than fit
+  // there reads the rest when it is assembled.
+  const auto ahead = static_cast<double>(run_options_.most_ahead);
+  const double share =
+      of_rows > 0 ? std::min(kMoreSlots, (window / ahead - of_sample) / of_rows) : 0;
+  run_options_.slots.assign(sources_.size(), 0);
+  for (const std::size_t a : swept) {
+    const double wanted = run_options_.misses_per_batch[a] * ahead * share + kFewestSlots;
+    run_options_.slots[a] = static_cast<std::size_t>(
+        std::min({wanted, static_cast<double>(sources_[a].layout().num_rows),
+                  static_cast<double>(RowSlots::kNone)}));
+  }
   samples.clear();
   for (RowSource& source : sources_) source.prepare();
 
@@ -253,13 +272,14 @@ PipelineStats Pipeline::stats() const {
   stats.threads = threads_;
   stats.preparing = preparing_;
   stats.most_ahead = run_options_.most_ahead;
-  if (run_ && process_ == process_id()) {
+  const bool is_ours = process_ == process_id();
+  if (run_ && is_ours) {
     add(stats.counts, run_->counts());
     stats.window_bytes = run_->window_bytes();
     stats.sweep_bytes = run_->sweep_bytes();
     stats.batches_ahead = run_->batches_ahead();
   }
-  if (memory_) stats.output_bytes = memory_->bytes();
+  if (memory_ && is_ours) stats.output_bytes = memory_->bytes();
   for (const RowSource& source : sources_) {
     const RowCache* const cache = source.cache();
     stats.sources.push_back(

@@ -57,9 +57,7 @@ Run::Run(RunOptions options)
     if (source.is_mapped()) continue;
     use_ring = use_ring && source.choice().kind == ReaderKind::kDirect;
     swept.push_back(source.for_sweep());
-    const double wanted = options_.misses_per_batch[a] * static_cast<double>(options_.most_ahead);
-    swept.back().slots = static_cast<std::size_t>(
-        std::min(wanted * 1.1 + 64, static_cast<double>(source.layout().num_rows)));
+    swept.back().slots = options_.slots[a];
   }
   if (!swept.empty()) sweep_ = std::make_unique<Sweep>(std::move(swept), use_ring, ring);
   options_.memory->set_on_return(ring);
@@ -165,7 +163,9 @@ bool Run::can_sample() {
   // A batch whose rows find no room ahead would read them one batch at a time.
   for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
     if ((*options_.sources)[a].is_mapped()) continue;
-    const double wanted = options_.misses_per_batch[a] * static_cast<double>(num_sampling_ + 1);
+    const double of_batch =
+        std::min(options_.misses_per_batch[a], static_cast<double>(options_.slots[a]));
+    const double wanted = of_batch * static_cast<double>(num_sampling_ + 1);
     if (static_cast<double>(sweep_->num_free(sweep_source_[a])) < wanted) return false;
   }
   return true;
@@ -346,6 +346,7 @@ std::optional<Batch> Run::next() {
   bell_->changed.notify_all();
   if (entry->error) {
     over_ = true;
+    lock.unlock();  // the memory of its rows rings the bell as it goes back
     std::rethrow_exception(entry->error);
   }
   ++counts_.batches;

@@ -237,6 +237,8 @@ def test_a_large_call_finds_the_scales_of_every_part(tmp_path, reader):
     assert np.array_equal(found, array[ids].astype(np.float32) * scales[ids])
 
 
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
 @pytest.mark.parametrize("reader", READERS)
 def test_a_large_conversion_takes_a_bounded_block_besides_the_result(big_gd, reader):
     peak = run(

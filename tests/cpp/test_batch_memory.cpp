@@ -1,0 +1,117 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "core/pipeline/batch_memory.h"
+#include "tests/cpp/check.h"
+
+namespace gz {
+namespace {
+
+constexpr std::size_t kBytes = 100'000;
+
+TEST(a_block_that_came_back_is_handed_out_again) {
+  const auto memory = std::make_shared<BatchMemory>();
+  BatchMemory::Block block = memory->take(kBytes);
+  const std::byte* const place = block.get();
+  std::memset(block.get(), 1, kBytes);
+  EXPECT(memory->num_out() == 1 && memory->bytes() >= kBytes);
+  block.reset();
+  EXPECT(memory->num_out() == 0 && memory->bytes() >= kBytes);
+  block = memory->take(kBytes + kBytes / 32);  // the room to spare is for this
+  EXPECT(block.get() == place);
+  block.reset();
+  block = memory->take(3 * kBytes);
+  std::memset(block.get(), 1, 3 * kBytes);
+  EXPECT(memory->bytes() >= 3 * kBytes && memory->bytes() < 4 * kBytes);  // the small one is gone
+}
+
+TEST(a_block_may_be_empty) {
+  const auto memory = std::make_shared<BatchMemory>();
+  const BatchMemory::Block block = memory->take(0);
+  EXPECT(block != nullptr && memory->num_out() == 1);
+}
+
+TEST(no_more_blocks_wait_than_are_to_be_kept) {
+  const auto memory = std::make_shared<BatchMemory>();
+  for (const std::size_t keep : {0u, 1u, 3u}) {
+    memory->keep(keep);
+    std::vector<BatchMemory::Block> blocks;
+    for (int i = 0; i < 5; ++i) blocks.push_back(memory->take(kBytes));
+    EXPECT(memory->num_out() == 5);
+    const std::size_t of_one = memory->bytes() / 5;
+    blocks.clear();
+    EXPECT(memory->num_out() == 0);
+    EXPECT(memory->bytes() == keep * of_one);
+  }
+}
+
+TEST(who_wants_to_know_is_told_that_a_block_came_back) {
+  const auto memory = std::make_shared<BatchMemory>();
+  int told = 0;
+  std::size_t out = 9;
+  memory->set_on_return([&] {
+    ++told;
+    out = memory->num_out();  // no lock is held
+  });
+  BatchMemory::Block block = memory->take(kBytes);
+  BatchMemory::Block copy = block;
+  block.reset();
+  EXPECT(told == 0);
+  copy.reset();
+  EXPECT(told == 1 && out == 0);
+  block = memory->take(kBytes);
+  memory->set_on_return({});
+  block.reset();
+  EXPECT(told == 1);
+}
+
+TEST(blocks_may_outlive_their_memory) {
+  auto memory = std::make_shared<BatchMemory>();
+  BatchMemory::Block block = memory->take(kBytes);
+  memory.reset();
+  std::memset(block.get(), 1, kBytes);
+  block.reset();
+}
+
+TEST(threads_may_take_and_let_go_at_once) {
+  const auto memory = std::make_shared<BatchMemory>();
+  std::atomic<int> told{0};
+  memory->set_on_return([&] { ++told; });
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([&, t] {
+        for (int i = 0; i < 200; ++i) {
+          const BatchMemory::Block block = memory->take(kBytes + static_cast<std::size_t>(i) * 100);
+          std::memset(block.get(), t, kBytes);
+        }
+      });
+    }
+  }
+  EXPECT(told == 800 && memory->num_out() == 0);
+}
+
+// What it was told to do may wait for a thread that did not come along.
+TEST(a_block_let_go_in_a_forked_child_tells_nobody) {
+  const auto memory = std::make_shared<BatchMemory>();
+  BatchMemory::Block block = memory->take(kBytes);
+  memory->set_on_return([] { ::_exit(3); });
+  const pid_t child = ::fork();
+  if (child == 0) {
+    block.reset();
+    ::_exit(0);
+  }
+  int status = -1;
+  EXPECT(::waitpid(child, &status, 0) == child);
+  EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  memory->set_on_return({});
+}
+
+}  // namespace
+}  // namespace gz

@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "core/base/random.h"
+#include "core/pipeline/budget.h"
+#include "tests/cpp/check.h"
+
+namespace gz {
+namespace {
+
+constexpr std::uint64_t kMegabyte = 1'000'000;
+
+Needs random_needs(Rng& rng) {
+  const auto up_to = [&](int bits) {
+    return rng.next() >> (64 - 1 - rng.below(static_cast<std::uint64_t>(bits)));
+  };
+  Needs needs;
+  needs.sample_bytes = up_to(28);
+  needs.row_bytes = up_to(32);
+  needs.swept_bytes = rng.below(4) == 0 ? 0 : up_to(42);
+  needs.threads = 1 + rng.below(16);
+  if (rng.below(2) == 0) needs.cache = up_to(36);
+  return needs;
+}
+
+// In the words of the error.
+std::uint64_t least_of(Needs needs) {
+  needs.memory = 0;
+  const std::string message = test::message_of([&] { split_memory(needs); });
+  const std::string opening = "memory: expected at least ";
+  EXPECT(message.find(opening) == 0);
+  EXPECT(message.find(" MB for batches of this size, found 0 MB; give more, or use smaller ") !=
+         std::string::npos);
+  return std::stoull(message.substr(opening.size())) * kMegabyte;
+}
+
+void check(const Needs& needs) {
+  const Budget budget = split_memory(needs);
+  // Summed piece by piece, so that nothing wraps.
+  std::uint64_t left = needs.memory;
+  for (const std::uint64_t part : {budget.working, budget.outputs, budget.cache, budget.window}) {
+    EXPECT(part <= left);
+    left -= part;
+  }
+  EXPECT(budget.num_outputs >= 2 && budget.num_outputs <= 4);
+  EXPECT(budget.outputs == budget.num_outputs * (needs.sample_bytes + needs.row_bytes));
+  EXPECT(budget.window >= 2 * needs.sample_bytes);
+  if (needs.cache) {
+    EXPECT(budget.cache == std::min(*needs.cache, needs.swept_bytes));
+  }
+  if (needs.swept_bytes == 0) EXPECT(budget.cache == 0);
+}
+
+TEST(the_parts_of_the_memory_fit_into_it) {
+  Rng rng(9, {1});
+  for (int i = 0; i < 2000; ++i) {
+    Needs needs = random_needs(rng);
+    const std::uint64_t least = least_of(needs);
+    for (const std::uint64_t more : {std::uint64_t{0}, least / 3, least * 20, least * 1000}) {
+      needs.memory = least + more;
+      check(needs);
+    }
+  }
+}
+
+TEST(the_least_memory_that_is_named_is_the_least) {
+  Rng rng(9, {2});
+  for (int i = 0; i < 200; ++i) {
+    Needs needs = random_needs(rng);
+    needs.memory = least_of(needs) - kMegabyte;
+    const std::string message = test::message_of([&] { split_memory(needs); });
+    EXPECT(message.find("memory: expected at least ") == 0);
+    EXPECT(message.find("found " + std::to_string(needs.memory / kMegabyte) + " MB") !=
+           std::string::npos);
+  }
+}
+
+Needs needs_of_megabytes(std::uint64_t memory, std::uint64_t row_bytes, std::uint64_t swept) {
+  Needs needs;
+  needs.memory = memory * kMegabyte;
+  needs.sample_bytes = kMegabyte;
+  needs.row_bytes = row_bytes * kMegabyte;
+  needs.swept_bytes = swept * kMegabyte;
+  return needs;
+}
+
+TEST(all_rows_are_cached_where_they_fit) {
+  Needs needs = needs_of_megabytes(4000, 10, 1000);
+  EXPECT(split_memory(needs).cache >= needs.swept_bytes);
+  needs.swept_bytes *= 100;
+  const Budget budget = split_memory(needs);
+  EXPECT(budget.cache > 0 && budget.window > 0);
+  EXPECT(budget.cache + budget.window + budget.outputs + budget.working == needs.memory);
+}
+
+TEST(a_cache_larger_than_all_rows_is_as_large_as_they_are) {
+  Needs needs = needs_of_megabytes(1000, 1, 100);
+  needs.cache = std::numeric_limits<std::uint64_t>::max();
+  EXPECT(split_memory(needs).cache == needs.swept_bytes);
+}
+
+TEST(more_memory_means_more_batches_at_once) {
+  EXPECT(split_memory(needs_of_megabytes(100, 20, 0)).num_outputs == 2);
+  EXPECT(split_memory(needs_of_megabytes(1000, 20, 0)).num_outputs == 4);
+}
+
+}  // namespace
+}  // namespace gz

@@ -1,0 +1,141 @@
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/gather/row_cache.h"
+#include "tests/cpp/check.h"
+
+namespace gz {
+namespace {
+
+// A row is its own number, over and over.
+class NumberReader : public RowReader {
+ public:
+  explicit NumberReader(std::size_t row_bytes) : row_bytes_(row_bytes) {}
+
+  GatherCounts gather(std::span<const std::int64_t> rows, std::byte* out) override {
+    if (++calls == fail_at) throw std::runtime_error("no more");
+    for (const std::int64_t row : rows) {
+      read.push_back(row);
+      for (std::size_t i = 0; i < row_bytes_; ++i) *out++ = byte_of(row, i);
+    }
+    return {.rows = rows.size()};
+  }
+
+  static std::byte byte_of(std::int64_t row, std::size_t i) {
+    return static_cast<std::byte>(row >> i % 8 * 8);
+  }
+
+  int calls = 0;
+  int fail_at = 0;
+  std::vector<std::int64_t> read;
+
+ private:
+  std::size_t row_bytes_;
+};
+
+bool is_row(const std::byte* found, std::int64_t row, std::size_t row_bytes) {
+  for (std::size_t i = 0; i < row_bytes; ++i)
+    if (found[i] != NumberReader::byte_of(row, i)) return false;
+  return true;
+}
+
+TEST(chosen_rows_are_counted_as_in_a_list) {
+  for (const std::uint64_t num_rows : {1u, 63u, 64u, 65u, 1000u}) {
+    for (const std::uint64_t odds : {0u, 1u, 50u, 99u, 100u}) {
+      ChosenRows chosen(num_rows);
+      Rng rng(2, {num_rows, odds});
+      std::vector<std::uint64_t> list;
+      for (std::uint64_t row = 0; row < num_rows; ++row) {
+        if (rng.below(100) >= odds) continue;
+        chosen.choose(row);
+        list.push_back(row);
+      }
+      EXPECT(chosen.count() == list.size());
+      std::vector<std::uint64_t> listed;
+      chosen.for_each([&](std::uint64_t row) { listed.push_back(row); });
+      EXPECT(listed == list);
+      std::uint64_t rank = 0;
+      bool right = true;
+      for (std::uint64_t row = 0; row < num_rows; ++row) {
+        const bool is_chosen = rank < list.size() && list[rank] == row;
+        right = right && chosen.has(row) == is_chosen && chosen.rank(row) == rank;
+        if (is_chosen) ++rank;
+      }
+      EXPECT(right);
+    }
+  }
+}
+
+TEST(a_prefix_is_found_and_nothing_behind_it) {
+  const RowLayout layout = {0, 12, 1000};
+  RowCache cache(layout, 300);
+  NumberReader reader(12);
+  EXPECT(!cache.is_filled());
+  cache.fill(reader);
+  EXPECT(cache.is_filled() && cache.count() == 300 && cache.counts().rows == 300);
+  bool right = true;
+  for (std::int64_t row = 0; row < 300; ++row)
+    right = right && is_row(cache.find(static_cast<std::uint64_t>(row)), row, 12);
+  EXPECT(right);
+  EXPECT(cache.find(300) == nullptr && cache.find(999) == nullptr);
+}
+
+TEST(chosen_rows_are_found_and_no_others) {
+  const RowLayout layout = {0, 3, 1 << 20};
+  ChosenRows chosen(layout.num_rows);
+  for (std::uint64_t row = 5; row < layout.num_rows; row += 7) chosen.choose(row);
+  RowCache cache(layout, std::move(chosen));
+  NumberReader reader(3);
+  cache.fill(reader);
+  EXPECT(cache.is_filled());
+  bool right = true;
+  for (std::uint64_t row = 0; row < layout.num_rows; row += 3) {
+    const std::byte* const found = cache.find(row);
+    right = right &&
+            (row % 7 == 5 ? found != nullptr && is_row(found, static_cast<std::int64_t>(row), 3)
+                          : found == nullptr);
+  }
+  EXPECT(right);
+}
+
+TEST(an_empty_cache_is_full_and_finds_nothing) {
+  RowCache cache({0, 8, 10}, std::uint64_t{0});
+  NumberReader reader(8);
+  EXPECT(cache.is_filled());
+  cache.fill(reader);
+  EXPECT(reader.calls == 0 && cache.find(0) == nullptr);
+}
+
+// A call reads 2^20 rows; three are needed.
+TEST(a_filling_that_was_interrupted_goes_on_where_it_was) {
+  constexpr std::size_t kAtOnce = 1 << 20, kCount = 2 * kAtOnce + 12345;
+  const RowLayout layout = {0, 3, 2 * kCount};
+  for (const std::uint64_t step : {1, 2}) {
+    std::optional<RowCache> cache;
+    if (step == 1) {
+      cache.emplace(layout, std::uint64_t{kCount});
+    } else {
+      ChosenRows chosen(layout.num_rows);
+      for (std::uint64_t i = 0; i < kCount; ++i) chosen.choose(i * step);
+      cache.emplace(layout, std::move(chosen));
+    }
+    NumberReader reader(3);
+    reader.fail_at = 2;
+    EXPECT(test::message_of([&] { cache->fill(reader); }) == "no more");
+    EXPECT(!cache->is_filled() && reader.read.size() == kAtOnce);
+    cache->fill(reader);
+    EXPECT(cache->is_filled() && reader.calls == 4);
+    EXPECT(cache->counts().rows == kCount && reader.read.size() == kCount);  // none of them twice
+    bool right = true;
+    for (std::uint64_t i = 0; i < kCount; ++i)
+      right = right && is_row(cache->find(i * step), static_cast<std::int64_t>(i * step), 3);
+    EXPECT(right);
+  }
+}
+
+}  // namespace
+}  // namespace gz
