@@ -166,34 +166,47 @@ std::unique_ptr<ReadQueue> Sweep::queue(std::span<std::byte> memory) const {
 void Sweep::sweep() {
   const DirectMemory memory(depth_ * room_, alignment_);
   struct Started {
-    Visit* visit;
-    std::size_t read;
+    Visit* visit = nullptr;  // null: nothing is on its way to this place
+    std::size_t read = 0;
   };
   std::vector<Started> started(depth_);
   std::vector<std::size_t> idle(depth_);
   for (std::size_t i = 0; i < depth_; ++i) idle[i] = i;
   // Goes before the memory.
-  const std::unique_ptr<ReadQueue> queue = this->queue({memory.data(), depth_ * room_});
+  std::unique_ptr<ReadQueue> queue = this->queue({memory.data(), depth_ * room_});
   std::array<IoRing::Done, kDepth> done;
+  const auto start = [&](std::size_t place) {
+    const Visit& visit = *started[place].visit;
+    const Read& read = visit.reads[started[place].read];
+    queue->read(*sources_[visit.source].source.file, memory.data() + place * room_,
+                static_cast<unsigned>(read.length), read.offset, place);
+  };
 
   while (true) {
     while (!idle.empty()) {
       if (visits_.empty() || visits_.back().next == visits_.back().reads.size()) {
         if (!visit_next(/*may_wait=*/queue->in_flight() == 0)) break;
       }
-      Visit& visit = visits_.back();
-      const Read& read = visit.reads[visit.next];
       const std::size_t place = idle.back();
       idle.pop_back();
-      started[place] = {&visit, visit.next++};
-      queue->read(*sources_[visit.source].source.file, memory.data() + place * room_,
-                  static_cast<unsigned>(read.length), read.offset, place);
+      started[place] = {&visits_.back(), visits_.back().next++};
+      start(place);
     }
     const auto begin = Clock::now();
     const std::size_t in_flight = queue->in_flight();
-    const std::size_t count = queue->wait(done, std::min(kAtOnce, (in_flight + 1) / 2));
+    std::size_t count = 0;
+    try {
+      count = queue->wait(done, std::min(kAtOnce, (in_flight + 1) / 2));
+    } catch (const IoError&) {  // the kernel is short of something that plain reads do not need
+      queue.reset();
+      queue = thread_queue(depth_);
+      for (std::size_t place = 0; place < depth_; ++place) {
+        if (started[place].visit != nullptr) start(place);
+      }
+      continue;
+    }
     for (const IoRing::Done& one : std::span(done).first(count)) {
-      const auto [visit, read] = started[one.tag];
+      const auto [visit, read] = std::exchange(started[one.tag], {});
       finish(*visit, visit->reads[read], memory.data() + one.tag * room_, one.result);
       idle.push_back(one.tag);
     }

@@ -1,6 +1,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "core/base/direct_file.h"
@@ -16,8 +17,11 @@ constexpr std::size_t kDepth = 16;
 constexpr unsigned kRoom = 8192;
 constexpr std::uint64_t kBlocks = 256;
 
-using Make = std::unique_ptr<ReadQueue> (*)(std::size_t depth);
-constexpr std::array<Make, 2> kQueues = {&ring_queue, &thread_queue};
+using Make = std::unique_ptr<ReadQueue> (*)(std::size_t depth, std::span<std::byte> memory,
+                                            const DirectFile& file);
+constexpr std::array<Make, 2> kQueues = {
+    &ring_queue,
+    [](std::size_t depth, std::span<std::byte>, const DirectFile&) { return thread_queue(depth); }};
 
 bool is_from(const std::byte* bytes, std::uint64_t offset, std::size_t length) {
   for (std::size_t i = 0; i < length; ++i)
@@ -31,7 +35,7 @@ TEST(both_queues_read_the_same_bytes) {
   const DirectFile direct(file);
   const DirectMemory memory(kDepth * kRoom, 4096);
   for (const Make make : kQueues) {
-    const auto queue = make(kDepth);
+    const auto queue = make(kDepth, {memory.data(), kDepth * kRoom}, direct);
     Rng rng(3, {1});
     std::array<std::uint64_t, kDepth> offsets;
     std::vector<std::size_t> idle;
@@ -69,7 +73,7 @@ TEST(a_wait_ends_with_all_there_are) {
   const DirectFile direct(file);
   const DirectMemory memory(kDepth * kRoom, 4096);
   for (const Make make : kQueues) {
-    const auto queue = make(kDepth);
+    const auto queue = make(kDepth, {memory.data(), kDepth * kRoom}, direct);
     std::array<IoRing::Done, kDepth> done;
     EXPECT(queue->wait(done, 3) == 0);
     for (std::size_t i = 0; i < 5; ++i)
@@ -91,7 +95,7 @@ TEST(a_short_read_and_a_failed_one_complete_with_what_there_is) {
   const DirectFile direct(file);
   const DirectMemory memory(2 * kRoom, 4096);
   for (const Make make : kQueues) {
-    const auto queue = make(2);
+    const auto queue = make(2, {memory.data(), 2 * kRoom}, direct);
     std::array<IoRing::Done, 2> done;
     queue->read(direct, memory.data(), kRoom, 0, 7);
     EXPECT(queue->wait(done, 1) == 1);
@@ -109,7 +113,7 @@ TEST(behind_a_queue_nothing_writes_to_a_buffer) {
   for (const Make make : kQueues) {
     for (int repeat = 0; repeat < 10; ++repeat) {
       const DirectMemory memory(kDepth * kRoom, 4096);
-      auto queue = make(kDepth);
+      auto queue = make(kDepth, {memory.data(), kDepth * kRoom}, direct);
       std::array<IoRing::Done, 1> done;
       for (std::size_t i = 0; i < kDepth; ++i)
         queue->read(direct, memory.data() + i * kRoom, kRoom, i * 4096, i);
