@@ -154,8 +154,7 @@ std::unique_ptr<ReadQueue> Sweep::queue() const {
 
 void Sweep::sweep() {
   std::uint64_t alignment = kBlock;
-  for (const Held& held : sources_)
-    alignment = std::max(alignment, held.source.file->alignment());
+  for (const Held& held : sources_) alignment = std::max(alignment, held.source.file->alignment());
   const DirectMemory memory(depth_ * room_, alignment);
   struct Started {
     Visit* visit;
@@ -164,7 +163,13 @@ void Sweep::sweep() {
   std::vector<Started> started(depth_);
   std::vector<std::size_t> idle(depth_);
   for (std::size_t i = 0; i < depth_; ++i) idle[i] = i;
-  const std::unique_ptr<ReadQueue> queue = this->queue();  // goes before the memory
+  std::unique_ptr<ReadQueue> queue = this->queue();  // goes before the memory
+  const auto start = [&](std::size_t place) {
+    const auto [visit, number] = started[place];
+    const Read& read = visit->reads[number];
+    queue->read(*sources_[visit->source].source.file, memory.data() + place * room_,
+                static_cast<unsigned>(read.length), read.offset, place);
+  };
   std::array<IoRing::Done, kDepth> done;
 
   while (true) {
@@ -173,16 +178,25 @@ void Sweep::sweep() {
         if (!visit_next(/*may_wait=*/queue->in_flight() == 0)) break;
       }
       Visit& visit = visits_.back();
-      const Read& read = visit.reads[visit.next];
       const std::size_t place = idle.back();
       idle.pop_back();
       started[place] = {&visit, visit.next++};
-      queue->read(*sources_[visit.source].source.file, memory.data() + place * room_,
-                  static_cast<unsigned>(read.length), read.offset, place);
+      start(place);
     }
     const auto begin = Clock::now();
     const std::size_t in_flight = queue->in_flight();
-    const std::size_t count = queue->wait(done, std::min(kAtOnce, (in_flight + 1) / 2));
+    std::size_t count = 0;
+    try {
+      count = queue->wait(done, std::min(kAtOnce, (in_flight + 1) / 2));
+    } catch (const IoError&) {
+      // The kernel takes no more from the ring. Threads read what was in flight, and the rest.
+      queue.reset();
+      queue = thread_queue(depth_);
+      for (std::size_t place = 0; place < depth_; ++place) {
+        if (std::find(idle.begin(), idle.end(), place) == idle.end()) start(place);
+      }
+      continue;
+    }
     for (const IoRing::Done& one : std::span(done).first(count)) {
       const auto [visit, read] = started[one.tag];
       finish(*visit, visit->reads[read], memory.data() + one.tag * room_, one.result);

@@ -39,6 +39,11 @@ BatchMemory::Block BatchMemory::take(std::size_t bytes) {
 }
 
 void BatchMemory::give_back(MemoryBlock block) noexcept {
+  // In a forked child, locks that threads of the parent held are taken for ever.
+  if (process_ != process_id()) {
+    take_back(block);
+    return;
+  }
   std::function<void()> on_return;
   {
     const std::lock_guard lock(mutex_);

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/base/machine.h"
 #include "core/base/recycled_memory.h"
 
 namespace gz {
@@ -39,6 +40,7 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   std::size_t num_out_ = 0;
   std::size_t bytes_ = 0;
   std::function<void()> on_return_;
+  const long process_ = process_id();
 };
 
 }  // namespace gz

@@ -61,10 +61,10 @@ void add(RunCounts& sum, const RunCounts& more) {
 
 void check_rows(const Attribute& attribute, const SamplerOptions& options) {
   const auto rows = attribute.features->num_rows();
-  const std::int64_t wanted = attribute.of_edges
-                                  ? static_cast<std::int64_t>(
-                                        options.relations[attribute.of].graph->layout().num_input_edges)
-                                  : options.num_nodes[attribute.of];
+  const std::int64_t wanted =
+      attribute.of_edges ? static_cast<std::int64_t>(
+                               options.relations[attribute.of].graph->layout().num_input_edges)
+                         : options.num_nodes[attribute.of];
   if (rows >= wanted) return;
   throw std::invalid_argument(concat(attribute.features->path(), ": expected a row for each of ",
                                      wanted, attribute.of_edges ? " edges" : " nodes", ", found ",
@@ -109,8 +109,10 @@ void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes,
     source.set_cache(std::make_unique<RowCache>(layout, count));
     return;
   }
+  const std::uint64_t marks = layout.num_rows / 4;  // what ChosenRows takes
+  const std::uint64_t count = bytes > marks ? (bytes - marks) / layout.row_bytes : 0;
   // Which edges are hot the graph does not say.
-  if (attribute.of_edges) return;
+  if (attribute.of_edges || count == 0) return;
   const Direction direction = sampler_.options().sampling.direction;
   std::vector<std::uint32_t> counts(layout.num_rows);
   for (const Relation& relation : sampler_.options().relations) {
@@ -125,8 +127,6 @@ void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes,
     visits.insert(visits.end(), ids.begin(), ids.end());
   }
   const auto scores = expected_visits(std::move(counts), std::move(visits), looks);
-  const std::uint64_t marks = layout.num_rows / 4;  // what ChosenRows takes
-  const std::uint64_t count = bytes > marks ? (bytes - marks) / layout.row_bytes : 0;
   source.set_cache(std::make_unique<RowCache>(layout, hottest(scores, count)));
 }
 
@@ -172,10 +172,10 @@ void Pipeline::prepare() {
   for (const std::size_t a : swept) {
     const std::uint64_t data = sources_[a].data_bytes();
     const bool whole = data <= left / 4 || left >= left_data;
-    const auto share = whole ? data
-                             : static_cast<std::uint64_t>(static_cast<double>(left) *
-                                                          static_cast<double>(data) /
-                                                          static_cast<double>(left_data));
+    const auto share =
+        whole ? data
+              : static_cast<std::uint64_t>(static_cast<double>(left) * static_cast<double>(data) /
+                                           static_cast<double>(left_data));
     left_data -= data;
     choose_rows(a, share, samples);
     const RowCache* const cache = sources_[a].cache();
@@ -194,8 +194,8 @@ void Pipeline::prepare() {
     }
     run_options_.misses_per_batch[a] = static_cast<double>(most) * kLarger;
     // 40 bytes go with a slot, 8 with a miss.
-    of_batch += run_options_.misses_per_batch[a] *
-                static_cast<double>(sources_[a].layout().row_bytes + 48);
+    of_batch +=
+        run_options_.misses_per_batch[a] * static_cast<double>(sources_[a].layout().row_bytes + 48);
   }
   const std::size_t fit =
       of_batch > 0 ? static_cast<std::size_t>(static_cast<double>(budget_.window) / of_batch) : 1;
@@ -253,17 +253,18 @@ PipelineStats Pipeline::stats() const {
   stats.threads = threads_;
   stats.preparing = preparing_;
   stats.most_ahead = run_options_.most_ahead;
-  if (run_ && process_ == process_id()) {
+  const bool is_ours = process_ == process_id();
+  if (run_ && is_ours) {
     add(stats.counts, run_->counts());
     stats.window_bytes = run_->window_bytes();
     stats.sweep_bytes = run_->sweep_bytes();
     stats.batches_ahead = run_->batches_ahead();
   }
-  if (memory_) stats.output_bytes = memory_->bytes();
+  if (memory_ && is_ours) stats.output_bytes = memory_->bytes();
   for (const RowSource& source : sources_) {
     const RowCache* const cache = source.cache();
-    stats.sources.push_back({source.choice(), cache != nullptr ? cache->count() : 0,
-                             source.layout().num_rows});
+    stats.sources.push_back(
+        {source.choice(), cache != nullptr ? cache->count() : 0, source.layout().num_rows});
     if (cache == nullptr) continue;
     stats.cache_bytes += cache->bytes();
     stats.filling += cache->counts();

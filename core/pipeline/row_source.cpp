@@ -24,10 +24,10 @@ RowSource::RowSource(const Features& features, std::optional<Dtype> wanted, Read
               static_cast<std::uint64_t>(features.num_rows())},
       copy_(features.layout().dtype, !features.scales().empty(), items_per_row(features), wanted),
       chosen_(choose_reader(features.mapping(), layout_,
-                            layout_.row_bytes == 0 ? ReaderKind::kMmap : reader)) {
+                            data_bytes() == 0 ? ReaderKind::kMmap : reader)) {
   if (copy_.needs_scales()) {
-    scales_.emplace(features.mapping(), RowLayout{*features.layout().scale_offset, sizeof(float),
-                                                  layout_.num_rows});
+    scales_.emplace(features.mapping(),
+                    RowLayout{*features.layout().scale_offset, sizeof(float), layout_.num_rows});
   }
 }
 
@@ -104,9 +104,9 @@ void RowSource::copy_found(std::span<const std::int64_t> rows, std::span<const f
   std::array<const std::byte*, kGroup> places;
   std::vector<std::size_t> unslotted;
   const auto in_batch = [](std::uint32_t place, std::size_t other) { return place < other; };
-  auto miss = static_cast<std::size_t>(std::lower_bound(misses.places.begin(), misses.places.end(),
-                                                        first, in_batch) -
-                                       misses.places.begin());
+  auto miss = static_cast<std::size_t>(
+      std::lower_bound(misses.places.begin(), misses.places.end(), first, in_batch) -
+      misses.places.begin());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (miss == misses.places.size() || misses.places[miss] != first + i) {
       places[i] = cache_->find(static_cast<std::uint64_t>(rows[i]));
