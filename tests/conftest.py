@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
+from faults import compiled_shim
 
 # The same examples at every run: a test that fails for one of us fails for all.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
@@ -45,6 +46,11 @@ def tiny_dataset(tmp_path):
         w.add_split("train", [0, 2])
         w.add_split("test", [1, 3])
     return path
+
+
+@pytest.fixture
+def shim(tmp_path):
+    return compiled_shim(tmp_path)
 
 
 @pytest.fixture(autouse=True)

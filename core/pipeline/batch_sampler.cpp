@@ -11,6 +11,8 @@
 namespace gz {
 namespace {
 
+constexpr double kMostNegatives = 1e6;  // for each edge
+
 void check_seeds(std::span<const NodeId> seeds, NodeId num_nodes, const char* name) {
   constexpr std::size_t kGrain = 1 << 20;
   parallel_chunks(seeds.size(), kGrain, [&](std::size_t begin, std::size_t end) {
@@ -23,8 +25,8 @@ void check_seeds(std::span<const NodeId> seeds, NodeId num_nodes, const char* na
   });
 }
 
-void check_times(std::size_t times, std::size_t seeds) {
-  if (times == 0 || times == seeds) return;
+void check_times(const NeighborOptions& sampling, std::size_t times, std::size_t seeds) {
+  if (!sampling.temporal || times == seeds) return;
   throw std::invalid_argument(
       concat("seed_time: expected ", seeds, " times, one per seed, found ", times));
 }
@@ -48,24 +50,25 @@ BatchSampler::BatchSampler(SamplerOptions options) : options_(std::move(options)
     throw std::invalid_argument("batch_size: expected at least 1, found 0");
   if (const auto* const seeds = std::get_if<NodeSeeds>(&options_.seeds)) {
     check_seeds(seeds->nodes, options_.num_nodes[seeds->type], "seeds");
-    check_times(seeds->times.size(), seeds->nodes.size());
+    check_times(options_.sampling, seeds->times.size(), seeds->nodes.size());
     return;
   }
   const auto& seeds = std::get<LinkSeeds>(options_.seeds);
   if (seeds.src.size() != seeds.dst.size()) {
-    throw std::invalid_argument(concat("edges: expected as many destinations as sources, found ",
+    throw std::invalid_argument(concat("links: expected as many destinations as sources, found ",
                                        seeds.dst.size(), " for ", seeds.src.size()));
   }
   const Relation& relation = options_.relations[seeds.relation];
-  check_seeds(seeds.src, options_.num_nodes[relation.src_type], "edges[0]");
-  check_seeds(seeds.dst, options_.num_nodes[relation.dst_type], "edges[1]");
-  check_times(seeds.times.size(), seeds.src.size());
+  check_seeds(seeds.src, options_.num_nodes[relation.src_type], "links[0]");
+  check_seeds(seeds.dst, options_.num_nodes[relation.dst_type], "links[1]");
+  check_times(options_.sampling, seeds.times.size(), seeds.src.size());
   const bool whole = seeds.amount == std::floor(seeds.amount);
   if (seeds.negatives != Negatives::kNone &&
-      (!(seeds.amount > 0) || (seeds.negatives == Negatives::kTriplet && !whole))) {
-    throw std::invalid_argument(
-        concat("negatives: expected an amount above 0, and a whole one for triplets, found ",
-               seeds.amount));
+      (!(seeds.amount > 0 && seeds.amount <= kMostNegatives) ||
+       (seeds.negatives == Negatives::kTriplet && !whole))) {
+    throw std::invalid_argument(concat("num_negatives: expected a number above 0 and up to ",
+                                       kMostNegatives, ", a whole one for triplets, found ",
+                                       seeds.amount));
   }
 }
 
@@ -164,6 +167,9 @@ SampledBatch BatchSampler::sample(const EpochOrder& order, std::uint64_t epoch,
   for (std::uint64_t place = begin; place < end; ++place)
     batch.input_ids.push_back(static_cast<std::int64_t>(order[place]));
 
+  NeighborOptions sampling = options_.sampling;
+  sampling.epoch = epoch;
+  sampling.batch = number;
   Planted planted;
   planted.nodes.resize(options_.num_nodes.size());
   planted.times.resize(options_.num_nodes.size());
@@ -173,16 +179,20 @@ SampledBatch BatchSampler::sample(const EpochOrder& order, std::uint64_t epoch,
   } else {
     const auto& links = std::get<LinkSeeds>(options_.seeds);
     plant(links, epoch, number, batch, planted);
-    relations[links.relation].excluded = {planted.excluded_src, planted.excluded_dst, std::nullopt};
+    Relation& relation = relations[links.relation];
+    relation.excluded = {planted.excluded_src, planted.excluded_dst, std::nullopt};
+    // Reverses that another relation holds are its own edges.
+    if (sampling.exclude_reverse && relation.reverse && *relation.reverse != links.relation) {
+      relations[*relation.reverse].excluded = {planted.excluded_dst, planted.excluded_src,
+                                               std::nullopt};
+      sampling.exclude_reverse = false;
+    }
   }
   std::vector<TypeSeeds> seeds;
   for (std::size_t type = 0; type < planted.nodes.size(); ++type) {
     seeds.push_back({planted.nodes[type], planted.times[type], options_.node_times[type],
                      options_.num_nodes[type]});
   }
-  NeighborOptions sampling = options_.sampling;
-  sampling.epoch = epoch;
-  sampling.batch = number;
   batch.hood = sample_neighbors(seeds, relations, sampling);
   return batch;
 }

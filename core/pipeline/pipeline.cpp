@@ -111,8 +111,10 @@ void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes,
     source.set_cache(std::make_unique<RowCache>(layout, count));
     return;
   }
+  const std::uint64_t marks = layout.num_rows / 4;  // what ChosenRows takes
+  const std::uint64_t count = bytes > marks ? (bytes - marks) / layout.row_bytes : 0;
   // Which edges are hot the graph does not say.
-  if (attribute.of_edges) return;
+  if (attribute.of_edges || count == 0) return;
   const Direction direction = sampler_.options().sampling.direction;
   std::vector<std::uint32_t> counts(layout.num_rows);
   for (const Relation& relation : sampler_.options().relations) {
@@ -128,8 +130,6 @@ void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes,
     visits.insert(visits.end(), ids.begin(), ids.end());
   }
   const auto scores = expected_visits(std::move(counts), std::move(visits), looks);
-  const std::uint64_t marks = layout.num_rows / 4;  // what ChosenRows takes
-  const std::uint64_t count = bytes > marks ? (bytes - marks) / layout.row_bytes : 0;
   source.set_cache(std::make_unique<RowCache>(layout, hottest(scores, count)));
 }
 

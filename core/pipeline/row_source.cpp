@@ -24,7 +24,7 @@ RowSource::RowSource(const Features& features, std::optional<Dtype> wanted, Read
               static_cast<std::uint64_t>(features.num_rows())},
       copy_(features.layout().dtype, !features.scales().empty(), items_per_row(features), wanted),
       chosen_(choose_reader(features.mapping(), layout_,
-                            layout_.row_bytes == 0 ? ReaderKind::kMmap : reader)) {
+                            data_bytes() == 0 ? ReaderKind::kMmap : reader)) {
   if (copy_.needs_scales()) {
     scales_.emplace(features.mapping(),
                     RowLayout{*features.layout().scale_offset, sizeof(float), layout_.num_rows});

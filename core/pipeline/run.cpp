@@ -147,7 +147,11 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock) {
       most = std::max(most, static_cast<double>(entry.misses[a].slots.size()));
     }
     entry.state = State::kWaiting;
-    if (entry.error) finish(entry);
+    if (entry.error) {
+      finish(entry);
+    } else {
+      count_rows(entry);
+    }
     set_hurry();
     bell_->changed.notify_all();
     return true;
@@ -276,22 +280,28 @@ void Run::assemble(Entry& entry, const Piece& piece) {
   }
 }
 
+// Where the rows of a batch that has been sampled come from. Holds the lock.
+void Run::count_rows(const Entry& entry) {
+  for (std::size_t a = 0; a < entry.misses.size(); ++a) {
+    const std::uint64_t rows = ids_of(entry, a).size();
+    if ((*options_.sources)[a].is_mapped()) {
+      counts_.mapped_rows += rows;
+      continue;
+    }
+    const auto& slots = entry.misses[a].slots;
+    counts_.cached_rows += rows - slots.size();
+    counts_.unslotted_rows +=
+        static_cast<std::uint64_t>(std::count(slots.begin(), slots.end(), RowSlots::kNone));
+  }
+}
+
 // Gives back what a batch needed on its way. Holds the lock.
 void Run::finish(Entry& entry) {
+  for (const BatchRows& rows : entry.batch.rows) counts_.rows += rows.count;
   for (std::size_t a = 0; a < entry.misses.size(); ++a) {
-    const RowSource& source = (*options_.sources)[a];
-    const auto& slots = entry.misses[a].slots;
-    const std::uint64_t rows = a < entry.batch.rows.size() ? entry.batch.rows[a].count : 0;
-    counts_.rows += rows;
-    if (source.is_mapped()) {
-      counts_.mapped_rows += rows;
-    } else {
-      counts_.cached_rows += rows - std::min<std::uint64_t>(slots.size(), rows);
-      counts_.unslotted_rows +=
-          static_cast<std::uint64_t>(std::count(slots.begin(), slots.end(), RowSlots::kNone));
-      // Rows of a batch that failed may still be on their way.
-      if (!entry.error) sweep_->release(sweep_source_[a], slots);
-    }
+    // Rows of a batch that failed may still be on their way.
+    if ((*options_.sources)[a].is_mapped() || entry.error) continue;
+    sweep_->release(sweep_source_[a], entry.misses[a].slots);
   }
   entry.misses.clear();
   entry.packed = {};

@@ -26,8 +26,9 @@ namespace gz {
 // Sums over runs. Seconds of threads are of all threads together.
 struct RunCounts {
   std::uint64_t batches = 0;  // handed out
-  std::uint64_t rows = 0;
-  std::uint64_t mapped_rows = 0;  // of these, through the page cache
+  std::uint64_t rows = 0;     // of finished batches
+  // Of these and of batches on their way.
+  std::uint64_t mapped_rows = 0;  // through the page cache
   std::uint64_t cached_rows = 0;
   std::uint64_t unslotted_rows = 0;  // that found no room ahead and were read when needed
   double sampling = 0;
@@ -120,6 +121,7 @@ class Run {
   void sample(Entry& entry);
   void begin(Entry& entry);
   void assemble(Entry& entry, const Piece& piece);
+  void count_rows(const Entry& entry);
   void finish(Entry& entry);
   const PackedIds& ids_of(const Entry& entry, std::size_t attribute) const;
   void set_hurry();

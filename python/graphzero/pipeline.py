@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphzero import _core
 from graphzero.arrays import int64_vector, integer, plain, time_vector
@@ -24,13 +23,13 @@ from graphzero.negatives import Law, negative_options
 from graphzero.relations import Relations, as_relations, as_triple
 from graphzero.sampling import (
     Fanouts,
-    HeteroNeighborhood,
     IntArray,
-    Neighborhood,
+    by_node_type,
     hops_by_type,
     named,
     neighbor_options,
 )
+from graphzero.seeds import as_seed
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -101,6 +100,7 @@ class Pipeline:
     The same ``seed`` gives the same batches for any memory, reader and number of threads. Each iteration
     is the next epoch.
 
+    >>> from graphzero import Graph
     >>> pipeline = Pipeline(Graph(tiny_gl), [0, 2], [-1], features=FeatureStore(tiny_gd), batch_size=1)
     >>> for batch in pipeline:
     ...     print(batch.sample.node, batch.node_features["x"].shape)
@@ -171,6 +171,8 @@ class Pipeline:
         options.cache = None if cache is None else _bytes(cache, "cache")
         options.ahead = None if ahead is None else _at_least_one(ahead, "ahead")
         options.threads = 0 if threads is None else _at_least_one(threads, "threads")
+        if options.threads > 4096:
+            raise ValueError(f"threads: expected 1 to 4096, found {threads}")
         if reader not in READERS:
             raise ValueError(f"reader: expected one of {list(READERS)}, found {reader!r}")
         options.reader = READERS[reader]
@@ -186,7 +188,7 @@ class Pipeline:
                 raise ValueError(f"negatives: expected 'binary', 'triplet' or None, found {negatives!r}")
             law = negative_options(negatives_by, 0.75, exclude_edges, 0)
             ends = self._link_seeds(links, seed_time)
-            edges = (*ends, _NEGATIVES[negatives], float(num_negatives), law, bool(exclude_seed_edges))
+            edges = (*ends, _NEGATIVES[negatives], _number(num_negatives), law, bool(exclude_seed_edges))
         hops = hops_by_type(self._relations, fanouts)
         types = {name: number for number, name in enumerate(self._relations.node_types)}
         numbers = {triple: number for number, triple in enumerate(self._relations.graphs)}
@@ -195,6 +197,8 @@ class Pipeline:
             reverse = self._relations.reverse_of(triple)
             ends_of = types[triple[0]], types[triple[2]]
             relations.append((one._core, *ends_of, hops[triple], None if reverse is None else numbers[reverse]))
+        if isinstance(dtype, Mapping):
+            _check_names(dtype, self._attributes, "dtype")
         wanted = []
         for attribute in self._attributes:
             of = numbers[attribute.of] if isinstance(attribute.of, tuple) else types[attribute.of]
@@ -255,15 +259,11 @@ class Pipeline:
     def _node_types(self, node_time: Any, seed_time: Any) -> list[Any]:
         if node_time is not None and seed_time is None:
             raise ValueError("node_time: expected seed_time with it: node times are compared with those of the seeds")
-        given = node_time
-        if node_time is not None and not self._relations.is_hetero:
-            given = {self._relations.node_types[0]: node_time}
-        if given is not None and not isinstance(given, Mapping):
-            raise TypeError(f"node_time: expected a dict by node type, found {type(given).__name__}")
+        given = by_node_type(node_time, self._relations, "node_time")
         result: list[Any] = []
         for name, count in self._relations.num_nodes.items():
             times = None
-            if given is not None and name in given:
+            if name in given:
                 times = time_vector(given[name], "node_time")
                 if len(times) != count:
                     raise ValueError(f"node_time: expected {count} times, one per node, found {len(times)}")
@@ -277,8 +277,7 @@ class Pipeline:
 
     def set_epoch(self, epoch: int) -> None:
         """Make the next iteration that of ``epoch``, from its beginning."""
-        self._open().stop()
-        self._epoch, self._position, self._begun = integer(epoch, "epoch"), 0, False
+        self._move(_epoch_number(epoch, "epoch"), 0)
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch."""
@@ -290,32 +289,48 @@ class Pipeline:
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
         """Make the next iteration go on where ``state`` was taken."""
+        missing = [key for key in self.state_dict() if key not in state]
+        if missing:
+            raise ValueError(f"state: expected what state_dict() returns, found nothing under {missing[0]!r}")
         if state["batches"] != len(self):
             raise ValueError(
                 f"state: expected that of a pipeline with {len(self)} batches an epoch, found {state['batches']}; "
                 "seeds, batch_size and drop_last must be the same"
             )
-        core = self._open()
-        core.stop()
-        core.set_seed(state["seed"])
-        self._sampling.seed = state["seed"]
-        self._epoch, self._position, self._begun = state["epoch"], state["batch"], False
+        batch = integer(state["batch"], "state['batch']")
+        if not 0 <= batch <= len(self):
+            raise ValueError(f"state['batch']: expected 0 to {len(self)}, found {batch}")
+        seed = as_seed(state["seed"], "state['seed']")
+        self._move(_epoch_number(state["epoch"], "state['epoch']"), batch)
+        self._open().set_seed(seed)
+        self._sampling.seed = seed
+
+    def _move(self, epoch: int, position: int) -> None:
+        self._open().stop()
+        self._turn += 1
+        self._epoch, self._position, self._begun = epoch, position, False
 
     def __iter__(self) -> Iterator[Batch]:
         core = self._open()
         if self._begun:
-            self._epoch, self._position = self._epoch + 1, 0
-        self._begun = True
+            self._epoch, self._position, self._begun = self._epoch + 1, 0, False
         self._turn += 1
         turn = self._turn
         core.start(self._epoch, self._position)
         self._begin = (time.perf_counter(), self._position, core.stats()["seconds_waited"])
+        del core  # close() gives its memory back, whoever is in the middle of an iteration
+        self._begun = True
+        process = os.getpid()
         shown = 0.0
         try:
             while True:
-                if self._turn != turn or self._core is None:
-                    raise RuntimeError("this iteration ended when another one began, or the pipeline was closed")
-                batch = self._next(core)
+                if self._turn != turn:
+                    raise RuntimeError(
+                        "this iteration is over: another one began, or the pipeline was set to another place or closed"
+                    )
+                if os.getpid() != process:
+                    raise RuntimeError("this iteration is that of another process: begin one of this process")
+                batch = self._next()
                 if batch is None:
                     break
                 if self._progress and time.perf_counter() - shown > 0.5:
@@ -326,15 +341,15 @@ class Pipeline:
             self._epoch, self._position, self._begun = self._epoch + 1, 0, False
         finally:
             if self._turn == turn:
-                core.stop()
+                self._open().stop()
             if shown:
                 _show("\n")
 
-    def _next(self, core: _core.Pipeline) -> Batch | None:
-        found = core.next()
+    def _next(self) -> Batch | None:
+        found = self._open().next()
         if found is None:
             return None
-        number, hood, input_id, src, dst, rows = found
+        number, (types, edges), input_id, src, dst, rows = found
         self._position = number + 1
         node_features: dict[Any, Any] = {}
         edge_features: dict[Any, Any] = {}
@@ -344,7 +359,7 @@ class Pipeline:
                 group = group.setdefault(attribute.of, {})
             group[attribute.name] = plain(values)
         return Batch(
-            sample=named(self._relations, *hood, self._sampling),
+            sample=named(self._relations, types, edges, self._sampling),
             node_features=node_features,
             edge_features=edge_features,
             input_id=plain(input_id),
@@ -357,12 +372,12 @@ class Pipeline:
     def stats(self) -> dict[str, Any]:
         """Return where time, bytes and memory went since the pipeline was made.
 
-        ``rows`` were handed out. Of these ``mapped_rows`` came through the page cache, ``cached_rows`` from
-        rows that stay in memory, and the others had to be read: ``read_rows`` were, in ``device_reads`` of
-        ``device_bytes``; ``shared_rows`` had been read, or were about to be, for another batch ahead.
-        ``hit_rate`` is the part that needed no read of its own, ``read_amplification`` the bytes read for each
-        byte of a row read, ``queue_depth`` the reads in flight on average. ``fill_bytes`` were read to fill the
-        cache.
+        ``rows`` are in finished batches. Of these, and of batches that are on their way, ``mapped_rows`` come
+        through the page cache, ``cached_rows`` from rows that stay in memory, and the others have to be read:
+        ``read_rows`` were, in ``device_reads`` of ``device_bytes``; ``shared_rows`` had been read, or were about
+        to be, for another batch ahead; ``unslotted_rows`` found no room ahead. ``hit_rate`` is the part that
+        needed no read of its own, ``read_amplification`` the bytes read for each byte of a row read,
+        ``queue_depth`` the reads in flight on average. ``fill_bytes`` were read to fill the cache.
 
         ``seconds_sampling``, ``seconds_assembling`` and ``seconds_reading`` are times of the threads that do
         it, summed; ``seconds_waited`` is how long the iteration waited for its next batch, and
@@ -372,11 +387,12 @@ class Pipeline:
         the reader, why it was chosen, and how many of its rows stay in memory.
         """
         stats = self._open().stats()
-        rows, read = stats["rows"], stats["read_rows"] + stats["unslotted_rows"]
-        wanted, waits = stats.pop("read_row_bytes"), stats.pop("queue_waits")
+        wanted, waits, queued = (stats.pop(name) for name in ("read_row_bytes", "queue_waits", "queued_reads"))
+        read = stats["read_rows"] + stats["unslotted_rows"]
+        rows = stats["mapped_rows"] + stats["cached_rows"] + stats["shared_rows"] + read
         stats["hit_rate"] = 1 - read / rows if rows else None
         stats["read_amplification"] = stats["device_bytes"] / wanted if wanted else None
-        stats["queue_depth"] = stats.pop("queued_reads") / waits if waits else None
+        stats["queue_depth"] = queued / waits if waits else None
         stats["sources"] = {
             (attribute.name if not self._relations.is_hetero else (attribute.of, attribute.name)): {
                 "reader": kind.name.lower(),
@@ -412,6 +428,7 @@ class Pipeline:
 
     def close(self) -> None:
         """End the iteration that is under way and give all memory back. May be repeated."""
+        self._turn += 1
         self._core = None
 
     def __enter__(self) -> Self:
@@ -421,6 +438,9 @@ class Pipeline:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Pipeline is not pickled: make one of its graph and stores, which are, and load_state_dict()")
 
     def __repr__(self) -> str:
         if self._core is None:
@@ -439,20 +459,9 @@ class _Attribute:
 
 def _attributes(graph: Any, relations: Relations, features: Any, edge_features: Any) -> list[_Attribute]:
     if isinstance(graph, Dataset):
-        found = []
-        for name, kind in (*graph.nodes.items(), *graph.edges.items()):
-            wanted = edge_features if isinstance(name, tuple) else features
-            found += [
-                _Attribute(attribute, name, store)
-                for attribute, store in kind.attributes.items()
-                if wanted is None or attribute in ([wanted] if isinstance(wanted, str) else wanted)
-            ]
-        there = {attribute.name for attribute in found}
-        for wanted in (features, edge_features):
-            for name in [wanted] if isinstance(wanted, str) else wanted or ():
-                if name not in there:
-                    raise KeyError(f"features: {graph.path} has no attribute {name!r}, only {sorted(there)}")
-        return found
+        of_nodes = [_Attribute(name, of, kind[name]) for of, kind in graph.nodes.items() for name in kind.attributes]
+        of_edges = [_Attribute(name, of, kind[name]) for of, kind in graph.edges.items() for name in kind.attributes]
+        return _chosen(of_nodes, features, "features") + _chosen(of_edges, edge_features, "edge_features")
     nodes = _named_stores(features, relations, relations.node_types, "features", "x")
     return nodes + _named_stores(edge_features, relations, list(relations.graphs), "edge_features", "edge_attr")
 
@@ -476,6 +485,24 @@ def _named_stores(given: Any, relations: Relations, types: list[Any], what: str,
                 raise TypeError(f"{what}[{name!r}]: expected a FeatureStore, found {type(store).__name__}")
             found.append(_Attribute(str(name), of, store))
     return found
+
+
+def _chosen(there: list[_Attribute], wanted: Any, what: str) -> list[_Attribute]:
+    """Return those of a data set's attributes that are wanted by name; ``None``: all of them."""
+    if wanted is None:
+        return there
+    names = [wanted] if isinstance(wanted, str) else wanted
+    if not isinstance(names, (list, tuple, set)) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{what}: expected names of the data set's attributes, found {wanted!r}")
+    _check_names(names, there, what)
+    return [attribute for attribute in there if attribute.name in names]
+
+
+def _check_names(names: Iterable[str], there: list[_Attribute], what: str) -> None:
+    known = sorted({attribute.name for attribute in there})
+    for name in names:
+        if name not in known:
+            raise KeyError(f"{what}: no attribute {name!r}; there are {known}")
 
 
 def _wanted_dtype(attribute: _Attribute, dtype: Any) -> Any:
@@ -506,15 +533,29 @@ def _at_least_one(value: Any, name: str) -> int:
     number = integer(value, name)
     if number < 1:
         raise ValueError(f"{name}: expected at least 1, found {number}")
+    return min(number, 2**62)
+
+
+def _epoch_number(value: Any, name: str) -> int:
+    number = integer(value, name)
+    if not 0 <= number < 2**63:
+        raise ValueError(f"{name}: expected 0 to 2^63 - 1, found {number}")
     return number
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"num_negatives: expected a number, found {value!r}") from None
 
 
 def _bytes(size: int | str, name: str) -> int:
     try:
-        count = byte_count(size)
+        count = byte_count(size) if isinstance(size, str) else integer(size, name)
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
-    if count < 0:
+    if not 0 <= count < 2**63:
         raise ValueError(f"{name}: expected a number of bytes, found {count}")
     return count
 

@@ -255,7 +255,7 @@ def named(
     return found.hetero() if relations.is_hetero else found.homogeneous()
 
 
-def _by_type(values: Any, relations: Relations, name: str) -> dict[str, Any]:
+def by_node_type(values: Any, relations: Relations, name: str) -> dict[str, Any]:
     """Return what belongs to each node type."""
     if values is None:
         return {}
@@ -272,9 +272,9 @@ def _by_type(values: Any, relations: Relations, name: str) -> dict[str, Any]:
 def _type_seeds(relations: Relations, seeds: Any, seed_time: Any, node_time: Any) -> list[Any]:
     if seeds is None:
         raise TypeError("seeds: expected node ids, found None")
-    nodes = _by_type(seeds, relations, "seeds")
-    times = _by_type(seed_time, relations, "seed_time")
-    all_times = _by_type(node_time, relations, "node_time")
+    nodes = by_node_type(seeds, relations, "seeds")
+    times = by_node_type(seed_time, relations, "seed_time")
+    all_times = by_node_type(node_time, relations, "node_time")
     result = []
     for name, count in relations.num_nodes.items():
         ids = int64_vector(nodes.get(name, ()), "seeds" if not relations.is_hetero else f"seeds[{name!r}]")

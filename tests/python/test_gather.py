@@ -3,12 +3,10 @@
 import errno
 import json
 import os
-import shutil
 import signal
 import struct
 import subprocess
 import sys
-import textwrap
 import time
 
 import numpy as np
@@ -17,6 +15,7 @@ import pytest
 import files
 import graphzero as gz
 from cgroups import limited_to
+from faults import DENY_RING, run
 from graphzero.features import floats_of_bfloat16, rounded_to_bfloat16
 
 torch = pytest.importorskip("torch")
@@ -48,19 +47,6 @@ def threads():
 def big_gd(tmp_path):
     gz.write_features("big.gd", random_rows(20_000, 512))
     return "big.gd"
-
-
-def run(code, *, env=None):
-    """Run some lines in a process of its own; their last line is JSON."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **(env or {})},
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 # Gathers with each reader and prints the statistics of each; wrong rows end the process.
@@ -638,20 +624,6 @@ def test_a_forked_child_gathers_with_the_stores_of_its_parent(big_gd):
     assert stats == 0
 
 
-DENY_RING = """
-import ctypes, struct
-libc = ctypes.CDLL(None, use_errno=True)
-# Load the number of the system call; {first} to {last} of io_uring fail with EPERM, all others pass.
-lines = [(0x20, 0, 0, 0), (0x35, 0, 2, {first}), (0x25, 1, 0, {last}), (0x06, 0, 0, 0x50001), (0x06, 0, 0, 0x7FFF0000)]
-code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
-class Program(ctypes.Structure):
-    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
-program = Program(len(lines), ctypes.addressof(code))
-assert libc.prctl(38, 1, 0, 0, 0) == 0
-assert libc.prctl(22, 2, ctypes.byref(program)) == 0
-"""
-
-
 def test_without_leave_to_set_up_a_ring_threads_read(big_gd):
     stats = run(DENY_RING.format(first=425, last=427) + COMPARE)["direct"]
     assert stats["reader"] == "pread"
@@ -681,64 +653,6 @@ def test_a_process_out_of_descriptors_does_without_rings(big_gd):
     print(json.dumps(bool(np.array_equal(fs.gather(ids, reader="direct"), expected))))
     """
     assert run(code) is True
-
-
-# Stands between us and the C library. FAULT=pread:OFFSET fails reads at that byte with EIO, FAULT=short gives less
-# than asked for and interrupts every third call, FAULT=enter:ERRNO:EVERY fails every so manieth io_uring_enter,
-# FAULT=slow makes either take 200 ms.
-SHIM = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-static unsigned calls;
-
-ssize_t pread(int file, void* into, size_t size, off_t offset) {
-  static ssize_t (*real)(int, void*, size_t, off_t);
-  if (!real) real = dlsym(RTLD_NEXT, "pread");
-  const char* fault = getenv("FAULT");
-  long long at;
-  if (fault && sscanf(fault, "pread:%lld", &at) == 1 && offset == at) return errno = EIO, -1;
-  if (fault && strcmp(fault, "slow") == 0) usleep(200000);
-  if (fault && strcmp(fault, "short") == 0 && size > 512) {
-    if (__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED) % 3 == 2) return errno = EINTR, -1;
-    size = size / 1024 * 512;
-  }
-  return real(file, into, size, offset);
-}
-
-long syscall(long number, ...) {
-  static long (*real)(long, ...);
-  if (!real) real = dlsym(RTLD_NEXT, "syscall");
-  va_list list;
-  va_start(list, number);
-  long a[6];
-  for (int i = 0; i < 6; ++i) a[i] = va_arg(list, long);
-  va_end(list);
-  const char* fault = getenv("FAULT");
-  int code, every;
-  if (number == 426 && fault && strcmp(fault, "slow") == 0) usleep(200000);
-  if (number == 426 && fault && sscanf(fault, "enter:%d:%d", &code, &every) == 2 &&
-      __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED) % every == every - 1)
-    return errno = code, -1;
-  return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-}
-"""
-
-
-@pytest.fixture
-def shim(tmp_path):
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("there is no C compiler to make the faults with")
-    (tmp_path / "shim.c").write_text(SHIM)
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", "shim.so", "shim.c", "-ldl"], check=True)
-    return lambda fault: {"LD_PRELOAD": str(tmp_path / "shim.so"), "FAULT": fault}
 
 
 @pytest.mark.no_asan

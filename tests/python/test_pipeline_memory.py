@@ -1,0 +1,257 @@
+"""A pipeline keeps its budget, and tells where time, bytes and memory go."""
+
+import itertools
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import graphzero as gz
+from cgroups import limited_to
+from faults import run
+from pipeline_cases import NUM_NODES, write_world
+
+READERS = ["mmap", "direct", "pread"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return write_world(tmp_path_factory.mktemp("world"))
+
+
+def make(world, **options):
+    given = {"features": world.store("x"), "batch_size": 100, "memory": "40MB", "cache": "30kB", "reader": "direct"}
+    return gz.Pipeline(world.graph, None, [4, 3], seed=6, **{**given, **options})
+
+
+@pytest.mark.parametrize("options", [{}, {"cache": "50MB"}, {"threads": 8}, {"batch_size": 2000}])
+def test_the_least_memory_is_named_and_is_enough(world, options):
+    with pytest.raises(ValueError, match="memory: expected at least") as raised:
+        next(iter(make(world, **{"memory": "1MB", "cache": None, **options})))
+    message = (
+        r"memory: expected at least (\d+) MB for batches of this size, found 1 MB; give more, or use smaller batches, "
+        "smaller fanouts or fewer attributes"
+    )
+    least = int(re.fullmatch(message, str(raised.value))[1])
+    assert least >= 17
+    assert len(list(make(world, **{"memory": f"{least}MB", "cache": None, **options}))) == -(
+        -NUM_NODES // options.get("batch_size", 100)
+    )
+    with pytest.raises(ValueError, match=f"at least {least} MB .* found {least - 1} MB"):
+        next(iter(make(world, **{"memory": f"{least - 1}MB", "cache": None, **options})))
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A file of 300 MB whose row i is full of i, beside a graph."""
+    folder = tmp_path_factory.mktemp("large")
+    num_nodes = 150_000
+    rng = np.random.default_rng(0)
+    gz.write_graph(f"{folder}/g.gl", rng.integers(0, num_nodes, 600_000), rng.integers(0, num_nodes, 600_000))
+    rows = np.broadcast_to(np.arange(num_nodes, dtype=np.float32)[:, None], (num_nodes, 500))
+    gz.write_features(f"{folder}/x.gd", rows)
+    return folder
+
+
+# Iterates, and prints the most anonymous memory that it had beyond what it began with.
+LARGE = """
+import json, sys, numpy as np, graphzero as gz
+def anonymous():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) << 10 for line in status if line.startswith("RssAnon"))
+graph, x = gz.Graph("{folder}/g.gl"), gz.FeatureStore("{folder}/x.gd")
+before = anonymous()
+pipeline = gz.Pipeline(graph, np.arange(0, 150_000, 4), [5, 3], features=x, batch_size=512, shuffle=True,
+                       memory="128MB", reader="{reader}", seed=1)
+most = 0
+for batch in pipeline:
+    rows = batch.node_features["x"]
+    assert np.array_equal(rows[:, 0], batch.sample.node) and np.array_equal(rows[:, -1], batch.sample.node)
+    most = max(most, anonymous() - before)
+stats = pipeline.stats()
+print(json.dumps([most, stats["batches"], stats["memory"], stats["sources"]["x"]]))
+"""
+
+
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
+@pytest.mark.parametrize("reader", ["direct", "pread"])
+def test_memory_stays_within_the_budget(large, reader):
+    most, batches, memory, source = run(LARGE.format(folder=large, reader=reader))
+    assert batches == 74
+    assert (source["reader"], source["num_rows"]) == (reader, 150_000)
+    assert 0 < source["cached_rows"] < 150_000
+    assert 20e6 < most < 128e6 + 150e6
+    assert sum(size for purpose, size in memory.items() if purpose != "budget") <= 128e6 * 1.1
+
+
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
+@pytest.mark.parametrize("reader", ["direct", "auto"])
+def test_the_whole_run_survives_in_a_control_group(large, reader):
+    command = [sys.executable, "-c", LARGE.format(folder=large, reader=reader)]
+    done = subprocess.run(limited_to(128_000_000 + (512 << 20), command), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)[1] == 74
+
+
+STATS = {
+    "batches",
+    "rows",
+    "mapped_rows",
+    "cached_rows",
+    "unslotted_rows",
+    "shared_rows",
+    "read_rows",
+    "device_reads",
+    "device_bytes",
+    "fill_reads",
+    "fill_bytes",
+    "hit_rate",
+    "read_amplification",
+    "queue_depth",
+    "seconds_sampling",
+    "seconds_assembling",
+    "seconds_reading",
+    "seconds_waited",
+    "seconds_preparing",
+    "threads",
+    "batches_ahead",
+    "most_ahead",
+    "memory",
+    "sources",
+}
+
+
+@pytest.mark.parametrize("ahead", [1, None])
+@pytest.mark.parametrize("cache", [0, "60kB", None])
+@pytest.mark.parametrize("reader", READERS)
+def test_every_row_is_counted_once(world, reader, cache, ahead):
+    pipeline = make(world, reader=reader, cache=cache, ahead=ahead, edge_features=world.store("w"), threads=2)
+    empty = pipeline.stats()
+    assert set(empty) == STATS
+    assert (empty["batches"], empty["rows"], empty["hit_rate"], empty["read_amplification"]) == (0, 0, None, None)
+    rows = 0
+    for batch in itertools.chain(pipeline, pipeline):
+        rows += len(batch.sample.node) + len(batch.sample.edge)
+    stats = pipeline.stats()
+    assert set(stats) == STATS
+    assert (stats["batches"], stats["rows"], stats["threads"]) == (40, rows, 2)
+    missed = stats["read_rows"] + stats["shared_rows"] + stats["unslotted_rows"]
+    assert rows == stats["mapped_rows"] + stats["cached_rows"] + missed
+    assert stats["hit_rate"] == 1 - (stats["read_rows"] + stats["unslotted_rows"]) / rows
+    if reader == "mmap":
+        assert stats["mapped_rows"] == rows
+        assert stats["device_reads"] == stats["fill_reads"] == 0
+    elif cache is None:
+        assert stats["cached_rows"] == rows
+        assert stats["device_reads"] == 0
+        assert stats["fill_bytes"] >= world.x.nbytes + world.w.nbytes
+    else:
+        assert stats["mapped_rows"] == 0
+        assert 0 < stats["device_reads"] <= stats["read_rows"]
+        assert stats["device_bytes"] >= 4096
+        assert stats["read_amplification"] > 0
+        assert stats["queue_depth"] >= 1
+        assert bool(stats["cached_rows"]) == (cache != 0)
+    if ahead == 1:
+        assert stats["most_ahead"] == 1
+    assert min(stats["seconds_sampling"], stats["seconds_assembling"], stats["seconds_preparing"]) > 0
+
+
+def test_read_amplification_is_bytes_read_by_bytes_wanted(tmp_path):
+    """One row of 512 bytes from each of 100 pages."""
+    gz.write_graph("g.gl", [0], [1], num_nodes=8 * 100)
+    gz.write_features("x.gd", np.zeros((800, 128), np.float32))
+    options = {"features": gz.FeatureStore("x.gd"), "memory": "30MB", "cache": 0, "reader": "pread"}
+    pipeline = gz.Pipeline(gz.Graph("g.gl"), np.arange(0, 800, 8), [], batch_size=10, **options)
+    list(pipeline)
+    stats = pipeline.stats()
+    assert (stats["read_rows"], stats["device_bytes"], stats["read_amplification"]) == (100, 100 * 4096, 8)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_memory_is_told_by_purpose(world, reader):
+    pipeline = make(world, reader=reader, cache=None)
+    iterator = iter(pipeline)
+    batch = next(iterator)
+    stats = pipeline.stats()
+    memory = stats["memory"]
+    assert set(memory) == {"budget", "cache", "ahead", "reads", "batches", "working"}
+    assert memory["budget"] == 40_000_000
+    assert memory["batches"] >= batch.node_features["x"].nbytes
+    assert sum(memory.values()) - memory["budget"] <= memory["budget"]
+    if reader == "mmap":
+        assert memory["cache"] == memory["reads"] == 0
+    else:
+        assert memory["cache"] >= world.x.nbytes
+    assert stats["batches_ahead"] > 0
+    for _ in iterator:
+        pass
+    after = pipeline.stats()
+    assert (after["batches_ahead"], after["memory"]["ahead"], after["memory"]["reads"]) == (0, 0, 0)
+
+
+def test_sources_are_named_as_the_attributes_are(world, tmp_path):
+    options = {"features": {"x": world.store("x"), "y": world.store("y")}, "edge_features": world.store("w")}
+    sources = make(world, **options).stats()["sources"]
+    assert list(sources) == ["x", "y", "edge_attr"]
+    assert sources["y"] == {
+        "reader": "direct",
+        "reason": f"{world.folder}/y.gd: direct: asked for",
+        "cached_rows": 0,
+        "num_rows": NUM_NODES,
+    }
+    graphs = {("node", "to", "node"): world.graph}
+    pipeline = gz.Pipeline(graphs, "node", [2], features={"node": world.store("x")}, reader="auto")
+    assert list(pipeline.stats()["sources"]) == [("node", "x")]
+    assert pipeline.stats()["sources"]["node", "x"]["reader"] == "mmap"
+
+
+def test_labels_are_cached_before_features(world):
+    pipeline = make(world, features={"x": world.store("x"), "y": world.store("y")}, cache="100kB")
+    next(iter(pipeline))
+    sources = pipeline.stats()["sources"]
+    assert sources["y"]["cached_rows"] == NUM_NODES
+    assert 0 < sources["x"]["cached_rows"] < NUM_NODES
+
+
+def test_the_status_is_one_line(world):
+    pipeline = make(world)
+    assert pipeline.status().startswith(
+        "epoch 0 batch 0/20 · 0.0 batches/s · waited 0% · hits - · 0 reads, 0 B · 0 ahead"
+    )
+    iterator = iter(pipeline)
+    next(iterator)
+    line = re.fullmatch(
+        r"epoch 0 batch 1/20 · [\d.]+ batches/s · waited \d+% · hits [\d.]+% · [\d,]+ reads, [\d.]+ [kM]?B · \d+ ahead"
+        r" · [\d.]+ MB of 40.0 MB",
+        pipeline.status(),
+    )
+    assert line is not None, pipeline.status()
+
+
+def test_progress_is_for_terminals_only(world, capfd):
+    list(make(world, progress=True))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_progress_is_one_line_that_is_written_over(world):
+    import os
+    import pty
+
+    master, slave = pty.openpty()
+    code = f"""
+import graphzero as gz
+graph, x = gz.Graph("{world.folder}/g.gl"), gz.FeatureStore("{world.folder}/x.gd")
+for batch in gz.Pipeline(graph, None, [4], features=x, batch_size=100, progress=True): pass
+"""
+    done = subprocess.run([sys.executable, "-c", code], stderr=slave, stdout=subprocess.PIPE, check=True)
+    os.close(slave)
+    shown = os.read(master, 10_000).decode()
+    os.close(master)
+    assert done.stdout == b""
+    assert re.fullmatch(r"(\r\x1b\[Kepoch 0 batch \d+/20 · [^\r\n]*)+\r?\n", shown), shown
