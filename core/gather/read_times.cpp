@@ -23,6 +23,7 @@ constexpr auto kForRounds = milliseconds(50);  // no other pair of them begins l
 constexpr auto kForRound = milliseconds(20);   // no other read of it begins later
 constexpr auto kForRest = milliseconds(10);    // what is in flight then takes about so long
 constexpr std::size_t kDepth = 128;
+constexpr std::size_t kLeastDepth = 32;  // a disk that was asleep answers its first reads late
 constexpr std::size_t kThreads = 32;  // that wait for a read each, without io_uring
 constexpr std::size_t kFewest = 4;    // reads that a time must rest on
 
@@ -123,7 +124,7 @@ std::optional<ReadTimes> time_reads(const DirectFile& file, std::uint64_t file_s
   Target target = {file, file_size, memory.data(), 1, Rng(seed, {})};
   try {
     const auto fits = static_cast<std::size_t>(kForRest / latency(target, small));
-    target.depth = std::clamp<std::size_t>(fits, 1, kDepth);
+    target.depth = std::clamp(fits, kLeastDepth, kDepth);
     try {
       IoRing ring(static_cast<unsigned>(target.depth));
       ring.register_memory({memory.data(), target.depth * large});
