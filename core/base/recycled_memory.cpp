@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <new>
@@ -31,6 +32,22 @@ Shelf& shelf() {
   return *the_shelf;
 }
 
+// From the kernel and back to it: the C library keeps blocks of up to 32 MB in heaps of its own once
+// some have been freed, and what is free there still counts as ours.
+void* map_huge(std::size_t bytes) {
+  const std::size_t more = bytes + kHugePage;
+  void* const mapped =
+      ::mmap(nullptr, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) throw std::bad_alloc();
+  const auto begin = reinterpret_cast<std::uintptr_t>(mapped);
+  const std::uintptr_t data = (begin + kHugePage - 1) / kHugePage * kHugePage;
+  if (data > begin) ::munmap(mapped, data - begin);
+  ::munmap(reinterpret_cast<void*>(data + bytes), begin + more - (data + bytes));
+  // Random access without misses of the TLB.
+  ::madvise(reinterpret_cast<void*>(data), bytes, MADV_HUGEPAGE);
+  return reinterpret_cast<void*>(data);
+}
+
 }  // namespace
 
 MemoryBlock hand_out(std::size_t bytes) {
@@ -53,10 +70,9 @@ MemoryBlock hand_out(std::size_t bytes) {
       }
     }
   }
-  const bool huge = bytes >= kHugePage;
-  void* const data = huge ? std::aligned_alloc(kHugePage, bytes) : std::malloc(bytes);
+  if (bytes >= kHugePage) return {map_huge(bytes), bytes};
+  void* const data = std::malloc(bytes);
   if (data == nullptr) throw std::bad_alloc();
-  if (huge) madvise(data, bytes, MADV_HUGEPAGE);  // random access without misses of the TLB
   return {data, bytes};
 }
 
@@ -74,7 +90,11 @@ void take_back(MemoryBlock block) noexcept {
       }
     }
   }
-  std::free(block.data);
+  if (block.bytes >= kHugePage) {
+    ::munmap(block.data, block.bytes);
+  } else {
+    std::free(block.data);
+  }
 }
 
 std::size_t idle_bytes() {
