@@ -137,6 +137,9 @@ void MappedFile::advise(Advice advice, std::uint64_t offset, std::uint64_t lengt
     case Advice::kDontNeed:
       code = MADV_DONTNEED;
       break;
+    case Advice::kPopulate:
+      code = MADV_POPULATE_READ;
+      break;
   }
   ::madvise(data_ + begin, offset + length - begin, code);
 }

@@ -49,7 +49,14 @@ class File {
 
 // How a range of a mapping is about to be read. The kernel's default guesses "sequential" and reads
 // up to megabytes around a fault (docs/design/access-advice.md).
-enum class Advice { kNormal, kRandom, kSequential, kWillNeed, kDontNeed };
+enum class Advice {
+  kNormal,
+  kRandom,
+  kSequential,
+  kWillNeed,
+  kDontNeed,
+  kPopulate,  // map what is in the page cache now, and read what is not: no fault later
+};
 
 // A whole file in memory without loading it. Arrays handed to users share ownership of this, so a
 // view stays valid whatever happens to the store it came from.

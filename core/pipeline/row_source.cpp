@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/base/machine.h"
+#include "core/base/parallel.h"
 #include "core/store/page_requests.h"
 
 namespace gz {
@@ -36,7 +37,14 @@ void RowSource::prepare() {
   if (is_mapped()) {
     const std::uint64_t there = mapping.resident_bytes().value_or(mapping.size());
     const bool cold = there < mapping.size() - mapping.size() / 10;
-    if (cold && mapping.size() < available_memory() / 2) mapping.preload();
+    if (cold && mapping.size() < available_memory() / 2) {
+      mapping.preload();
+    } else if (!cold) {  // a fault for every page would take longer
+      constexpr std::size_t kStep = 32 << 20;
+      parallel_chunks(mapping.size(), kStep, [&](std::size_t begin, std::size_t end) {
+        mapping.advise(Advice::kPopulate, begin, end - begin);
+      });
+    }
     return;
   }
   if (cache_ && !cache_->is_filled()) cache_->fill(*chosen_.reader);
