@@ -24,8 +24,8 @@ constexpr auto kForRound = milliseconds(20);   // no other read of it begins lat
 constexpr auto kForRest = milliseconds(10);    // what is in flight then takes about so long
 constexpr std::size_t kDepth = 128;
 constexpr std::size_t kLeastDepth = 32;  // a disk that was asleep answers its first reads late
-constexpr std::size_t kThreads = 32;  // that wait for a read each, without io_uring
-constexpr std::size_t kFewest = 4;    // reads that a time must rest on
+constexpr std::size_t kThreads = 32;     // that wait for a read each, without io_uring
+constexpr std::size_t kFewest = 4;       // reads that a time must rest on
 
 double seconds_of(Clock::duration time) { return std::chrono::duration<double>(time).count(); }
 

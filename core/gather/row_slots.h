@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/base/prefetch.h"
 #include "core/base/random.h"
 #include "core/base/recycled_memory.h"
 
@@ -42,6 +43,12 @@ class RowSlots {
   }
   // A number that the user keeps with a slot.
   std::uint64_t& due(Slot slot) { return held_[slot].due; }
+
+  // For a take() or a give_back() that is to come.
+  void prefetch_row(std::uint64_t row) const { prefetch(&table_[place_of(row)]); }
+  void prefetch_slot(Slot slot) const {
+    if (slot != kNone) prefetch(&held_[slot]);
+  }
 
   struct Taken {
     Slot slot;      // kNone: all are taken

@@ -24,6 +24,9 @@ constexpr std::uint64_t kLeastOfFloor = 256 << 10;
 // Completions that are worth waking up for: a wait that ends with each costs twice the time.
 constexpr std::size_t kAtOnce = 32;
 
+// Slots on their way into the cache while one is taken or given back.
+constexpr std::size_t kAhead = 8;
+
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) {
@@ -77,6 +80,8 @@ void Sweep::reserve(std::size_t source, std::span<const std::int64_t> rows, std:
   const std::lock_guard lock(mutex_);
   const std::uint64_t here = head_ % floors_.size();
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (i + kAhead < rows.size())
+      held.slots->prefetch_row(static_cast<std::uint64_t>(rows[i + kAhead]));
     const auto row = static_cast<std::uint64_t>(rows[i]);
     const auto [slot, is_first] = held.slots->take(row);
     slots[i] = slot;
@@ -100,9 +105,11 @@ void Sweep::reserve(std::size_t source, std::span<const std::int64_t> rows, std:
 }
 
 void Sweep::release(std::size_t source, std::span<const Slot> slots) {
+  RowSlots& held = *sources_[source].slots;
   const std::lock_guard lock(mutex_);
-  for (const Slot slot : slots) {
-    if (slot != RowSlots::kNone) sources_[source].slots->give_back(slot);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (i + kAhead < slots.size()) held.prefetch_slot(slots[i + kAhead]);
+    if (slots[i] != RowSlots::kNone) held.give_back(slots[i]);
   }
 }
 

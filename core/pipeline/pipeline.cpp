@@ -196,7 +196,9 @@ void Pipeline::prepare() {
     for (std::size_t i = first; i < samples.size(); ++i) {
       Misses misses;
       const auto ids = ids_of(samples[i].hood, options_.attributes[a]);
-      most = std::max(most, sources_[a].find_misses(ids, misses).size());
+      std::vector<std::int64_t> rows(ids.size());
+      sources_[a].translate(ids, rows);
+      most = std::max(most, sources_[a].find_misses(rows, misses).size());
     }
     run_options_.misses_per_batch[a] = static_cast<double>(most) * kLarger;
     // 64 bytes go with a slot and the wish for its row, 8 with a miss.

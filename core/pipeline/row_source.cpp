@@ -63,43 +63,37 @@ Sweep::Source RowSource::for_sweep() const {
   return source;
 }
 
-std::vector<std::int64_t> RowSource::find_misses(std::span<const std::int64_t> ids,
+void RowSource::translate(std::span<const std::int64_t> ids, std::span<std::int64_t> rows) const {
+  guarded(*features_->mapping(), [&] { features_->translate(ids, rows); });
+}
+
+std::vector<std::int64_t> RowSource::find_misses(std::span<const std::int64_t> rows,
                                                  Misses& misses) const {
   std::vector<std::int64_t> wanted;
   if (is_mapped()) return wanted;
-  guarded(*features_->mapping(), [&] {
-    std::array<std::int64_t, kGroup> rows;
-    for (std::size_t begin = 0; begin < ids.size(); begin += kGroup) {
-      const auto part = ids.subspan(begin, std::min(kGroup, ids.size() - begin));
-      features_->translate(part, std::span(rows).first(part.size()));
-      for (std::size_t i = 0; i < part.size(); ++i) {
-        if (cache_ && cache_->find(static_cast<std::uint64_t>(rows[i])) != nullptr) continue;
-        misses.places.push_back(static_cast<std::uint32_t>(begin + i));
-        wanted.push_back(rows[i]);
-      }
-    }
-  });
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (cache_ && cache_->find(static_cast<std::uint64_t>(rows[i])) != nullptr) continue;
+    misses.places.push_back(static_cast<std::uint32_t>(i));
+    wanted.push_back(rows[i]);
+  }
   return wanted;
 }
 
-void RowSource::copy_rows(std::span<const std::int64_t> ids, std::size_t first,
+void RowSource::copy_rows(std::span<const std::int64_t> rows, std::size_t first,
                           const Misses& misses, const Sweep* sweep, std::size_t source,
                           std::byte* out) {
   if (copy_.out_bytes() == 0) return;
-  std::array<std::int64_t, kGroup> rows;
   std::array<float, kGroup> scales;
   guarded(*features_->mapping(), [&] {
-    for (std::size_t begin = 0; begin < ids.size(); begin += kGroup) {
-      const auto part = ids.subspan(begin, std::min(kGroup, ids.size() - begin));
-      const auto found = std::span(rows).first(part.size());
-      features_->translate(part, found);
+    for (std::size_t begin = 0; begin < rows.size(); begin += kGroup) {
+      const auto part = rows.subspan(begin, std::min(kGroup, rows.size() - begin));
       const auto steps = std::span(scales).first(scales_ ? part.size() : 0);
-      if (scales_) scales_->gather(found, std::as_writable_bytes(steps).data());
+      if (scales_) scales_->gather(part, std::as_writable_bytes(steps).data());
       std::byte* const to = out + begin * copy_.out_bytes();
       if (is_mapped()) {
-        chosen_.reader->gather_converted(found, steps, copy_, to);
+        chosen_.reader->gather_converted(part, steps, copy_, to);
       } else {
-        copy_found(found, steps, first + begin, misses, sweep, source, to);
+        copy_found(part, steps, first + begin, misses, sweep, source, to);
       }
     }
   });

@@ -45,12 +45,16 @@ class RowSource {
   // What the sweep needs to know; `slots` is for the caller to set. Not for mapped files.
   Sweep::Source for_sweep() const;
 
-  // Rows of `ids` that have to be read: their places go to `misses`, the rows are returned.
-  std::vector<std::int64_t> find_misses(std::span<const std::int64_t> ids, Misses& misses) const;
+  // Where the rows of `ids` are in the file.
+  void translate(std::span<const std::int64_t> ids, std::span<std::int64_t> rows) const;
 
-  // Copies the rows of `ids`, which are those from place `first` of a batch on, to `out`. The slots
-  // of `misses` are those of `source` in `sweep`, and there.
-  void copy_rows(std::span<const std::int64_t> ids, std::size_t first, const Misses& misses,
+  // Those of `rows` that have to be read: their places go to `misses`, they themselves are
+  // returned.
+  std::vector<std::int64_t> find_misses(std::span<const std::int64_t> rows, Misses& misses) const;
+
+  // Copies `rows`, which are those from place `first` of a batch on, to `out`. The slots of
+  // `misses` are those of `source` in `sweep`, and there.
+  void copy_rows(std::span<const std::int64_t> rows, std::size_t first, const Misses& misses,
                  const Sweep* sweep, std::size_t source, std::byte* out);
 
  private:

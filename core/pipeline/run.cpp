@@ -140,6 +140,7 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock) {
     --num_sampling_;
     window_bytes_ -= entry.bytes;
     entry.bytes = entry.packed.bytes();
+    for (const PackedIds& rows : entry.rows) entry.bytes += rows.bytes();
     window_bytes_ += entry.bytes;
     sample_bytes_ = std::max(sample_bytes_, entry.bytes);
     for (std::size_t a = 0; a < entry.misses.size(); ++a) {
@@ -203,20 +204,32 @@ const PackedIds& Run::ids_of(const Entry& entry, std::size_t attribute) const {
                          : entry.packed.types[wanted.of].nodes;
 }
 
+const PackedIds& Run::rows_of(const Entry& entry, std::size_t attribute) const {
+  const bool reordered = (*options_.sources)[attribute].features().is_reordered();
+  return reordered ? entry.rows[attribute] : ids_of(entry, attribute);
+}
+
 void Run::sample(Entry& entry) {
   SampledBatch sampled = options_.sampler->sample(order_, options_.epoch, entry.batch.number);
   entry.misses.resize(options_.attributes.size());
+  entry.rows.resize(options_.attributes.size());
   for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
     const Attribute& wanted = options_.attributes[a];
     const RowSource& source = (*options_.sources)[a];
+    std::span<const std::int64_t> rows = wanted.of_edges
+                                             ? sampled.hood.relations[wanted.of].edges.span()
+                                             : sampled.hood.types[wanted.of].nodes.span();
+    Buffer<std::int64_t> translated;
+    if (source.features().is_reordered()) {
+      source.translate(rows, {translated.extend(rows.size()), rows.size()});
+      rows = translated.span();
+      entry.rows[a] = PackedIds(rows);
+    }
     if (source.is_mapped()) continue;
-    const std::span<const std::int64_t> ids = wanted.of_edges
-                                                  ? sampled.hood.relations[wanted.of].edges.span()
-                                                  : sampled.hood.types[wanted.of].nodes.span();
     Misses& misses = entry.misses[a];
-    const std::vector<std::int64_t> rows = source.find_misses(ids, misses);
-    misses.slots.resize(rows.size());
-    sweep_->reserve(sweep_source_[a], rows, misses.slots, entry.due);
+    const std::vector<std::int64_t> missed = source.find_misses(rows, misses);
+    misses.slots.resize(missed.size());
+    sweep_->reserve(sweep_source_[a], missed, misses.slots, entry.due);
   }
   for (SampledNodes& type : sampled.hood.types) {
     entry.packed.types.push_back(
@@ -268,12 +281,12 @@ void Run::assemble(Entry& entry, const Piece& piece) {
     return;
   }
   RowSource& source = (*options_.sources)[piece.attribute];
-  const PackedIds& ids = ids_of(entry, piece.attribute);
+  const PackedIds& rows = rows_of(entry, piece.attribute);
   std::byte* const out = entry.batch.rows[piece.attribute].data;
   std::array<std::int64_t, kIdsAtOnce> part;
   for (std::size_t first = piece.first; first < piece.first + piece.count; first += kIdsAtOnce) {
     const std::size_t count = std::min(kIdsAtOnce, piece.first + piece.count - first);
-    ids.unpack(first, std::span(part).first(count));
+    rows.unpack(first, std::span(part).first(count));
     source.copy_rows(std::span(part).first(count), first, entry.misses[piece.attribute],
                      sweep_.get(), sweep_source_[piece.attribute],
                      out + first * source.copy().out_bytes());
@@ -304,6 +317,7 @@ void Run::finish(Entry& entry) {
     sweep_->release(sweep_source_[a], entry.misses[a].slots);
   }
   entry.misses.clear();
+  entry.rows.clear();
   entry.packed = {};
   window_bytes_ -= std::exchange(entry.bytes, 0);
   entry.state = State::kDone;

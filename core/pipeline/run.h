@@ -98,9 +98,10 @@ class Run {
   struct Entry {
     State state = State::kSampling;
     Packed packed;
-    std::vector<Misses> misses;  // by attribute
-    std::uint64_t due = 0;       // when the sweep has read them
-    std::uint64_t bytes = 0;     // counted in the window
+    std::vector<PackedIds> rows;  // by attribute, where they are not the ids
+    std::vector<Misses> misses;   // by attribute
+    std::uint64_t due = 0;        // when the sweep has read them
+    std::uint64_t bytes = 0;      // counted in the window
     Batch batch;
     std::vector<Piece> pieces;
     std::size_t next_piece = 0;
@@ -124,6 +125,7 @@ class Run {
   void count_rows(const Entry& entry);
   void finish(Entry& entry);
   const PackedIds& ids_of(const Entry& entry, std::size_t attribute) const;
+  const PackedIds& rows_of(const Entry& entry, std::size_t attribute) const;
   void set_hurry();
 
   RunOptions options_;
