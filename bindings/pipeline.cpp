@@ -22,8 +22,8 @@ namespace {
 using Int64Array = InputArray<std::int64_t>;
 using OptionalArray = std::optional<Int64Array>;
 
-// Type, nodes, times.
-using NodesIn = std::tuple<std::size_t, Int64Array, OptionalArray>;
+// Type, nodes (none: all), times.
+using NodesIn = std::tuple<std::size_t, OptionalArray, OptionalArray>;
 // Relation, sources, destinations, times, negatives, how many, their law, whether to exclude.
 using LinksIn = std::tuple<std::size_t, Int64Array, Int64Array, OptionalArray, Negatives, double,
                            NegativeOptions, bool>;
@@ -50,7 +50,8 @@ class KeptPipeline {
     SamplerOptions& sampler = options.sampler;
     if (nodes_) {
       const auto& [type, ids, times] = *nodes_;
-      sampler.seeds = NodeSeeds{type, as_span(ids), span_or_empty(times)};
+      sampler.seeds =
+          NodeSeeds{type, ids ? std::optional(as_span(*ids)) : std::nullopt, span_or_empty(times)};
     } else {
       const auto& [relation, src, dst, times, negatives, amount, negative, exclude] = *links_;
       sampler.seeds = LinkSeeds{relation,  as_span(src), as_span(dst), span_or_empty(times),

@@ -32,17 +32,20 @@ Shelf& shelf() {
   return *the_shelf;
 }
 
-// From the kernel and back to it: the C library keeps blocks of up to 32 MB in heaps of its own once
-// some have been freed, and what is free there still counts as ours.
-void* map_huge(std::size_t bytes) {
-  const std::size_t more = bytes + kHugePage;
+// From the kernel and back to it: once the C library has freed some large blocks it keeps such ones
+// in heaps of its own, one for every few threads, and what is free there still counts as ours.
+void* map(std::size_t bytes) {
+  const std::size_t alignment = bytes >= kHugePage ? kHugePage : 0;
+  const std::size_t mapped_bytes = bytes + alignment;
   void* const mapped =
-      ::mmap(nullptr, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapped == MAP_FAILED) throw std::bad_alloc();
+  if (alignment == 0) return mapped;
   const auto begin = reinterpret_cast<std::uintptr_t>(mapped);
-  const std::uintptr_t data = (begin + kHugePage - 1) / kHugePage * kHugePage;
+  const std::uintptr_t data = (begin + alignment - 1) / alignment * alignment;
   if (data > begin) ::munmap(mapped, data - begin);
-  ::munmap(reinterpret_cast<void*>(data + bytes), begin + more - (data + bytes));
+  if (data < begin + alignment)
+    ::munmap(reinterpret_cast<void*>(data + bytes), begin + alignment - data);
   // Random access without misses of the TLB.
   ::madvise(reinterpret_cast<void*>(data), bytes, MADV_HUGEPAGE);
   return reinterpret_cast<void*>(data);
@@ -70,7 +73,7 @@ MemoryBlock hand_out(std::size_t bytes) {
       }
     }
   }
-  if (bytes >= kHugePage) return {map_huge(bytes), bytes};
+  if (bytes >= kSmallest) return {map(bytes), bytes};
   void* const data = std::malloc(bytes);
   if (data == nullptr) throw std::bad_alloc();
   return {data, bytes};
@@ -90,7 +93,7 @@ void take_back(MemoryBlock block) noexcept {
       }
     }
   }
-  if (block.bytes >= kHugePage) {
+  if (block.bytes >= kSmallest) {
     ::munmap(block.data, block.bytes);
   } else {
     std::free(block.data);

@@ -16,7 +16,7 @@ struct ReadTimes {
   double large_seconds = 0;
 };
 
-// Some thousand reads of 4 kB and some hundred of 64 kB, fewer from a slow device: 150 ms at most.
+// Some thousand reads of 4 kB and some hundred of 64 kB, fewer from a slow device: about 150 ms.
 // By io_uring, or by threads where that is refused. `file_size` is at least 64 kB. Empty if reads
 // fail.
 std::optional<ReadTimes> time_reads(const DirectFile& file, std::uint64_t file_size);

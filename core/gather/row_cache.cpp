@@ -1,7 +1,8 @@
 #include "core/gather/row_cache.h"
 
 #include <algorithm>
-#include <numeric>
+#include <mutex>
+#include <span>
 #include <utility>
 
 #include "core/base/parallel.h"
@@ -30,9 +31,18 @@ void RowCache::fill(RowReader& reader) {
   const std::size_t at_once = std::clamp<std::size_t>(kBytesAtOnce / row_bytes_, 1, kRowsAtOnce);
   std::vector<std::int64_t> rows;
   std::uint64_t rank = 0;
+  // Fresh memory takes longer to come by than rows do, so all threads ask for some.
   const auto read = [&] {
     if (rank > filled_) {
-      counts_ += reader.gather(rows, place(filled_));
+      const auto threads = static_cast<std::size_t>(num_threads());
+      std::mutex mutex;
+      parallel_chunks(rows.size(), (rows.size() + threads - 1) / threads,
+                      [&](std::size_t begin, std::size_t end) {
+                        const auto part = std::span(rows).subspan(begin, end - begin);
+                        const GatherCounts counts = reader.gather(part, place(filled_ + begin));
+                        const std::lock_guard lock(mutex);
+                        counts_ += counts;
+                      });
       filled_ = rank;
       check_interrupt();
     }

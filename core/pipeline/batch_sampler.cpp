@@ -49,8 +49,8 @@ BatchSampler::BatchSampler(SamplerOptions options) : options_(std::move(options)
   if (options_.batch_size == 0)
     throw std::invalid_argument("batch_size: expected at least 1, found 0");
   if (const auto* const seeds = std::get_if<NodeSeeds>(&options_.seeds)) {
-    check_seeds(seeds->nodes, options_.num_nodes[seeds->type], "seeds");
-    check_times(options_.sampling, seeds->times.size(), seeds->nodes.size());
+    if (seeds->nodes) check_seeds(*seeds->nodes, options_.num_nodes[seeds->type], "seeds");
+    check_times(options_.sampling, seeds->times.size(), num_seeds());
     return;
   }
   const auto& seeds = std::get<LinkSeeds>(options_.seeds);
@@ -73,7 +73,10 @@ BatchSampler::BatchSampler(SamplerOptions options) : options_(std::move(options)
 }
 
 std::uint64_t BatchSampler::num_seeds() const {
-  if (const auto* const seeds = std::get_if<NodeSeeds>(&options_.seeds)) return seeds->nodes.size();
+  if (const auto* const seeds = std::get_if<NodeSeeds>(&options_.seeds)) {
+    return seeds->nodes ? seeds->nodes->size()
+                        : static_cast<std::uint64_t>(options_.num_nodes[seeds->type]);
+  }
   return std::get<LinkSeeds>(options_.seeds).src.size();
 }
 
@@ -90,7 +93,7 @@ EpochOrder BatchSampler::order(std::uint64_t epoch) const {
 void BatchSampler::plant(const NodeSeeds& seeds, SampledBatch& batch, Planted& planted) const {
   for (const std::int64_t id : batch.input_ids) {
     const auto place = static_cast<std::size_t>(id);
-    planted.nodes[seeds.type].push_back(seeds.nodes[place]);
+    planted.nodes[seeds.type].push_back(seeds.nodes ? (*seeds.nodes)[place] : id);
     if (!seeds.times.empty()) planted.times[seeds.type].push_back(seeds.times[place]);
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -16,8 +17,8 @@ namespace gz {
 // Nodes of one type to make batches of. What spans point to outlives the sampler.
 struct NodeSeeds {
   std::size_t type = 0;
-  std::span<const NodeId> nodes;
-  std::span<const std::int64_t> times;  // beside the nodes; empty: not temporal
+  std::optional<std::span<const NodeId>> nodes;  // none: all of the type
+  std::span<const std::int64_t> times;           // beside the nodes; empty: not temporal
 };
 
 enum class Negatives : std::uint8_t {

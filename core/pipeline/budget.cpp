@@ -19,12 +19,11 @@ constexpr double kWindowShare = 0.45;
 
 Budget split_memory(const Needs& needs) {
   // A thread that samples holds the sample as it grows and its table of nodes.
-  const std::uint64_t working =
-      kReads + needs.threads * (needs.sample_bytes + needs.sample_bytes / 2);
+  const std::uint64_t working = needs.threads * (needs.sample_bytes + needs.sample_bytes / 2);
   const std::uint64_t output = needs.sample_bytes + needs.row_bytes;
   const std::uint64_t least_window = 2 * needs.sample_bytes + kReads;
   const std::uint64_t asked = std::min(needs.cache.value_or(0), needs.swept_bytes);
-  const std::uint64_t least = working + 2 * output + least_window + asked;
+  const std::uint64_t least = working + kReads + 2 * output + least_window + asked;
   if (needs.memory < least) {
     throw std::invalid_argument(
         concat("memory: expected at least ", (least + kMegabyte - 1) / kMegabyte,
@@ -33,12 +32,13 @@ Budget split_memory(const Needs& needs) {
   }
   Budget budget;
   budget.working = working;
+  budget.reads = kReads;
   while (budget.num_outputs < kMostOutputs &&
          least + (budget.num_outputs - 1) * output <= needs.memory / 4) {
     ++budget.num_outputs;
   }
   budget.outputs = budget.num_outputs * output;
-  const std::uint64_t rest = needs.memory - working - budget.outputs;
+  const std::uint64_t rest = needs.memory - working - kReads - budget.outputs;
   if (needs.cache) {
     budget.cache = asked;
   } else if (needs.swept_bytes + needs.swept_bytes / 32 + least_window <= rest) {

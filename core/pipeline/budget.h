@@ -18,7 +18,8 @@ struct Needs {
 };
 
 struct Budget {
-  std::uint64_t working = 0;    // of threads that sample, and of reads in flight
+  std::uint64_t working = 0;    // of threads that sample
+  std::uint64_t reads = 0;      // in flight
   std::size_t num_outputs = 2;  // finished batches, and those being filled
   std::uint64_t outputs = 0;    // bytes of these
   std::uint64_t cache = 0;      // rows that stay

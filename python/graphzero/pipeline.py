@@ -5,26 +5,23 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-import numpy as np
-
 from graphzero import _core
-from graphzero.arrays import int64_vector, integer, plain, time_vector
-from graphzero.dataset import Dataset, EdgeTriple
-from graphzero.dtypes import as_data_type
-from graphzero.features import READERS, FeatureStore, Reader
+from graphzero.arrays import integer, plain
+from graphzero.dataset import EdgeTriple
+from graphzero.features import READERS, Reader
 from graphzero.graph import Direction
 from graphzero.memory import byte_count, byte_text, pipeline_budget
 from graphzero.negatives import Law, negative_options
-from graphzero.relations import Relations, as_relations, as_triple
+from graphzero.pipeline_inputs import attributes_of, check_names, link_seeds, node_seeds, node_types, wanted_dtype
+from graphzero.relations import as_relations
 from graphzero.sampling import (
     Fanouts,
     IntArray,
-    by_node_type,
     hops_by_type,
     named,
     neighbor_options,
@@ -147,7 +144,7 @@ class Pipeline:
         progress: bool = False,
     ) -> None:
         self._relations = as_relations(graph)
-        self._attributes = _attributes(graph, self._relations, features, edge_features)
+        self._attributes = attributes_of(graph, self._relations, features, edge_features)
         options = _core.PipelineOptions()
         self._sampling = neighbor_options(
             direction=direction,
@@ -182,12 +179,12 @@ class Pipeline:
         if links is None:
             if negatives is not None or exclude_seed_edges:
                 raise ValueError("negatives, exclude_seed_edges: expected links with them, found none")
-            nodes = self._node_seeds(graph, seeds, seed_time)
+            nodes = node_seeds(graph, self._relations, seeds, seed_time)
         else:
             if negatives not in _NEGATIVES:
                 raise ValueError(f"negatives: expected 'binary', 'triplet' or None, found {negatives!r}")
             law = negative_options(negatives_by, 0.75, exclude_edges, 0)
-            ends = self._link_seeds(links, seed_time)
+            ends = link_seeds(self._relations, links, seed_time)
             edges = (*ends, _NEGATIVES[negatives], _number(num_negatives), law, bool(exclude_seed_edges))
         hops = hops_by_type(self._relations, fanouts)
         types = {name: number for number, name in enumerate(self._relations.node_types)}
@@ -198,14 +195,14 @@ class Pipeline:
             ends_of = types[triple[0]], types[triple[2]]
             relations.append((one._core, *ends_of, hops[triple], None if reverse is None else numbers[reverse]))
         if isinstance(dtype, Mapping):
-            _check_names(dtype, self._attributes, "dtype")
+            check_names(dtype, self._attributes, "dtype")
         wanted = []
         for attribute in self._attributes:
             of = numbers[attribute.of] if isinstance(attribute.of, tuple) else types[attribute.of]
             of_edges = isinstance(attribute.of, tuple)
-            wanted.append((attribute.store._core, of_edges, of, _wanted_dtype(attribute, dtype)))
+            wanted.append((attribute.store._core, of_edges, of, wanted_dtype(attribute, dtype)))
         self._core: _core.Pipeline | None = _core.Pipeline(
-            nodes, edges, self._node_types(node_time, seed_time), relations, wanted, options
+            nodes, edges, node_types(self._relations, node_time, seed_time), relations, wanted, options
         )
         self._is_link = links is not None
         self._progress = bool(progress)
@@ -214,61 +211,6 @@ class Pipeline:
         self._begun = False
         self._turn = 0  # counts iterations: only the latest may go on
         self._begin = (0.0, 0, 0.0)  # of this iteration: time, position, seconds waited before
-
-    def _node_seeds(self, graph: Any, seeds: Any, seed_time: Any) -> tuple[int, IntArray, IntArray | None]:
-        names = self._relations.node_types
-        name = names[0]
-        if isinstance(seeds, Mapping):
-            if len(seeds) != 1:
-                raise ValueError(f"seeds: expected ids of one node type, found {list(seeds)}")
-            name, seeds = next(iter(seeds.items()))
-        elif isinstance(seeds, tuple) and len(seeds) == 2 and isinstance(seeds[0], str):
-            name, seeds = seeds
-        elif isinstance(seeds, str) and seeds in names and not isinstance(graph, Dataset):
-            name, seeds = seeds, None
-        elif len(names) > 1:
-            raise ValueError(f"seeds: expected (node type, ids) with one of {names}, found {type(seeds).__name__}")
-        if name not in names:
-            raise ValueError(f"seeds: no node type {name!r}; there are {names}")
-        if isinstance(seeds, str):
-            if not isinstance(graph, Dataset):
-                raise TypeError(f"seeds: expected node ids, found {seeds!r}; splits have names in data sets only")
-            seeds = graph.split(seeds, name)
-        if seeds is None:
-            ids = np.arange(self._relations.num_nodes[name], dtype=np.int64)
-        else:
-            ids = _ids_or_mask(seeds, self._relations.num_nodes[name], "seeds")
-        times = None if seed_time is None else time_vector(seed_time, "seed_time")
-        return names.index(name), ids, times
-
-    def _link_seeds(self, links: Any, seed_time: Any) -> tuple[int, IntArray, IntArray, IntArray | None]:
-        triples = list(self._relations.graphs)
-        triple = triples[0]
-        if isinstance(links, tuple) and len(links) == 2 and _is_triple(links[0]):
-            triple, links = as_triple(links[0]), links[1]
-        elif len(triples) > 1:
-            raise ValueError(f"links: expected (edge type, (src, dst)) with one of {triples}")
-        if triple not in triples:
-            raise ValueError(f"links: no edge type {triple}; there are {triples}")
-        if not hasattr(links, "__len__") or len(links) != 2:
-            raise TypeError(f"links: expected (src, dst), found {type(links).__name__}")
-        times = None if seed_time is None else time_vector(seed_time, "seed_time")
-        src, dst = int64_vector(links[0], "links[0]"), int64_vector(links[1], "links[1]")
-        return triples.index(triple), src, dst, times
-
-    def _node_types(self, node_time: Any, seed_time: Any) -> list[Any]:
-        if node_time is not None and seed_time is None:
-            raise ValueError("node_time: expected seed_time with it: node times are compared with those of the seeds")
-        given = by_node_type(node_time, self._relations, "node_time")
-        result: list[Any] = []
-        for name, count in self._relations.num_nodes.items():
-            times = None
-            if name in given:
-                times = time_vector(given[name], "node_time")
-                if len(times) != count:
-                    raise ValueError(f"node_time: expected {count} times, one per node, found {len(times)}")
-            result.append((count, times))
-        return result
 
     @property
     def epoch(self) -> int:
@@ -446,87 +388,6 @@ class Pipeline:
         if self._core is None:
             return "Pipeline(closed)"
         return f"Pipeline({len(self):,} batches, {[attribute.name for attribute in self._attributes]})"
-
-
-@dataclass(frozen=True)
-class _Attribute:
-    """A store and what its rows belong to: a node type, or an edge type."""
-
-    name: str
-    of: str | EdgeTriple
-    store: FeatureStore
-
-
-def _attributes(graph: Any, relations: Relations, features: Any, edge_features: Any) -> list[_Attribute]:
-    if isinstance(graph, Dataset):
-        of_nodes = [_Attribute(name, of, kind[name]) for of, kind in graph.nodes.items() for name in kind.attributes]
-        of_edges = [_Attribute(name, of, kind[name]) for of, kind in graph.edges.items() for name in kind.attributes]
-        return _chosen(of_nodes, features, "features") + _chosen(of_edges, edge_features, "edge_features")
-    nodes = _named_stores(features, relations, relations.node_types, "features", "x")
-    return nodes + _named_stores(edge_features, relations, list(relations.graphs), "edge_features", "edge_attr")
-
-
-def _named_stores(given: Any, relations: Relations, types: list[Any], what: str, alone: str) -> list[_Attribute]:
-    if given is None:
-        return []
-    by_type = given if relations.is_hetero else {types[0]: given}
-    if not isinstance(by_type, Mapping):
-        raise TypeError(f"{what}: expected a dict by type, found {type(by_type).__name__}")
-    found = []
-    for key, stores in by_type.items():
-        of = as_triple(key) if isinstance(types[0], tuple) else key
-        if of not in types:
-            raise ValueError(f"{what}: no type {of!r}; there are {types}")
-        named_stores = {alone: stores} if isinstance(stores, FeatureStore) else stores
-        if not isinstance(named_stores, Mapping):
-            raise TypeError(f"{what}: expected a FeatureStore, or a dict of them by name, found {stores!r}")
-        for name, store in named_stores.items():
-            if not isinstance(store, FeatureStore):
-                raise TypeError(f"{what}[{name!r}]: expected a FeatureStore, found {type(store).__name__}")
-            found.append(_Attribute(str(name), of, store))
-    return found
-
-
-def _chosen(there: list[_Attribute], wanted: Any, what: str) -> list[_Attribute]:
-    """Return those of a data set's attributes that are wanted by name; ``None``: all of them."""
-    if wanted is None:
-        return there
-    names = [wanted] if isinstance(wanted, str) else wanted
-    if not isinstance(names, (list, tuple, set)) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"{what}: expected names of the data set's attributes, found {wanted!r}")
-    _check_names(names, there, what)
-    return [attribute for attribute in there if attribute.name in names]
-
-
-def _check_names(names: Iterable[str], there: list[_Attribute], what: str) -> None:
-    known = sorted({attribute.name for attribute in there})
-    for name in names:
-        if name not in known:
-            raise KeyError(f"{what}: no attribute {name!r}; there are {known}")
-
-
-def _wanted_dtype(attribute: _Attribute, dtype: Any) -> Any:
-    store = attribute.store
-    if isinstance(dtype, Mapping):
-        given = dtype.get(attribute.name)
-        return None if given is None else as_data_type(given)
-    if dtype is None:
-        return None
-    is_float = store.quantised or "float" in store.dtype
-    return as_data_type(dtype) if is_float else None
-
-
-def _ids_or_mask(seeds: Any, count: int, name: str) -> IntArray:
-    mask = np.asarray(seeds) if str(getattr(seeds, "dtype", "")) in ("bool", "torch.bool") else None
-    if mask is None:
-        return int64_vector(seeds, name)
-    if mask.shape != (count,):
-        raise ValueError(f"{name}: expected a mask of {count} nodes, found {mask.shape}")
-    return np.flatnonzero(mask).astype(np.int64, copy=False)
-
-
-def _is_triple(value: Any) -> bool:
-    return isinstance(value, (tuple, list)) and len(value) == 3 and all(isinstance(part, str) for part in value)
 
 
 def _at_least_one(value: Any, name: str) -> int:

@@ -40,7 +40,8 @@ void check(const Needs& needs) {
   const Budget budget = split_memory(needs);
   // Summed piece by piece, so that nothing wraps.
   std::uint64_t left = needs.memory;
-  for (const std::uint64_t part : {budget.working, budget.outputs, budget.cache, budget.window}) {
+  for (const std::uint64_t part :
+       {budget.working, budget.reads, budget.outputs, budget.cache, budget.window}) {
     EXPECT(part <= left);
     left -= part;
   }
@@ -92,7 +93,8 @@ TEST(all_rows_are_cached_where_they_fit) {
   needs.swept_bytes *= 100;
   const Budget budget = split_memory(needs);
   EXPECT(budget.cache > 0 && budget.window > 0);
-  EXPECT(budget.cache + budget.window + budget.outputs + budget.working == needs.memory);
+  EXPECT(budget.cache + budget.window + budget.outputs + budget.working + budget.reads ==
+         needs.memory);
 }
 
 TEST(a_cache_larger_than_all_rows_is_as_large_as_they_are) {
