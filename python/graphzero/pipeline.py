@@ -97,7 +97,7 @@ class Pipeline:
     The same ``seed`` gives the same batches for any memory, reader and number of threads. Each iteration
     is the next epoch.
 
-    >>> from graphzero import Graph
+    >>> from graphzero import FeatureStore, Graph
     >>> pipeline = Pipeline(Graph(tiny_gl), [0, 2], [-1], features=FeatureStore(tiny_gd), batch_size=1)
     >>> for batch in pipeline:
     ...     print(batch.sample.node, batch.node_features["x"].shape)
