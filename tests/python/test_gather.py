@@ -494,6 +494,16 @@ def cost_file(tmp_path):
     return tmp_path / "cache" / "graphzero" / "read_cost"
 
 
+def measured_gap(cost_file, code):
+    """The gap of a process that measured it. One that is too busy to measure keeps nothing, so it is asked again."""
+    before = cost_file.read_text() if cost_file.exists() else None
+    for _ in range(20):
+        gap = run(code)
+        if cost_file.exists() and cost_file.read_text() != before:
+            break
+    return gap
+
+
 def cost_line(seconds_ago):
     return f"{os.stat('large.gd').st_dev} 1e-5 {1e-5 / 100_000} {int(time.time()) - seconds_ago}\n"
 
@@ -508,7 +518,7 @@ def test_the_cost_of_reads_is_taken_from_the_cache_folder(cost_file):
 @pytest.mark.parametrize("old", ["", "noise\n", b"\xff\x00".decode("latin1"), "a week ago"])
 def test_a_cost_that_is_missing_broken_or_old_is_measured_again(cost_file, old):
     cost_file.write_text(cost_line(seconds_ago=7 * 24 * 3600 + 1) if old == "a week ago" else old)
-    gap = run(READ_GAP)
+    gap = measured_gap(cost_file, READ_GAP)
     device, per_read, per_byte, measured = cost_file.read_text().split()
     assert int(device) == os.stat("large.gd").st_dev
     assert abs(int(measured) - time.time()) < 600
@@ -522,7 +532,7 @@ def test_a_cost_that_cannot_be_kept_is_no_error(cost_file):
 
 
 def test_without_leave_to_set_up_a_ring_the_cost_is_measured_by_threads(cost_file):
-    assert run(DENY_RING.format(first=425, last=427) + READ_GAP) % 4096 == 0
+    assert measured_gap(cost_file, DENY_RING.format(first=425, last=427) + READ_GAP) % 4096 == 0
     assert len(cost_file.read_text().split()) == 4
 
 
