@@ -37,6 +37,30 @@ assert libc.prctl(22, 2, ctypes.byref(program)) == 0
 """
 
 
+# Mounts the folder the process is in once more, read-only, where nobody else sees it; prints null where that is not
+# allowed.
+READ_ONLY = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+here = os.getcwd().encode()
+NEW_MOUNTS, BIND, REMOUNT, RDONLY, RECURSIVE, PRIVATE = 0x20000, 0x1000, 0x20, 0x1, 0x4000, 0x40000
+allowed = (
+    libc.unshare(NEW_MOUNTS) == 0
+    and libc.mount(b"none", b"/", None, RECURSIVE | PRIVATE, None) == 0
+    and libc.mount(here, here, None, BIND, None) == 0
+    and libc.mount(here, here, None, BIND | REMOUNT | RDONLY, None) == 0
+)
+if not allowed:
+    sys.exit(print("null"))
+os.chdir(here)
+try:
+    open("new", "w")
+    sys.exit("the folder is not read-only")
+except OSError as error:
+    assert error.errno == 30, error  # EROFS
+"""
+
+
 # Stands between us and the C library. FAULT=pread:OFFSET fails reads at that byte with EIO, FAULT=short gives less
 # than asked for and interrupts every third call, FAULT=enter:ERRNO:EVERY fails every so manieth io_uring_enter,
 # FAULT=slow makes either take 200 ms.

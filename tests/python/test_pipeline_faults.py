@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
-from faults import DENY_RING, run
+from faults import DENY_RING, READ_ONLY, run
 from pipeline_cases import assert_same, settled, tasks
 
 READERS = ["mmap", "direct", "pread"]
@@ -128,6 +128,14 @@ def test_without_leave_to_set_up_a_ring_threads_read(pages):
 
 def test_a_ring_that_may_not_be_used_is_done_without(pages):
     child(EPOCHS, first=DENY_RING.format(first=426, last=426))
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_read_only_file_system_is_no_obstacle(pages, reader):
+    source = child(EPOCHS, reader=reader, first=READ_ONLY)
+    if source is None:
+        pytest.skip("this process may not mount a folder read-only")
+    assert source["reader"] == reader
 
 
 def test_a_low_limit_on_locked_memory_is_no_obstacle(pages):
