@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/base/stopwatch.h"
 
 namespace gz {
 namespace {
@@ -26,12 +26,6 @@ constexpr std::size_t kAtOnce = 32;
 
 // Slots on their way into the cache while one is taken or given back.
 constexpr std::size_t kAhead = 8;
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 std::uint64_t block_of(const DirectFile& file) { return std::max(kBlock, file.alignment()); }
 
@@ -199,7 +193,7 @@ void Sweep::sweep() {
       started[place] = {&visits_.back(), visits_.back().next++};
       start(place);
     }
-    const auto begin = Clock::now();
+    const Stopwatch watch;
     const std::size_t in_flight = queue->in_flight();
     std::size_t count = 0;
     try {
@@ -221,7 +215,7 @@ void Sweep::sweep() {
       const std::lock_guard lock(mutex_);
       ++counts_.waits;
       counts_.in_flight += in_flight;
-      counts_.busy += seconds_since(begin);
+      counts_.busy += watch.seconds();
     }
     publish();
     check_interrupt();

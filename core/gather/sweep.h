@@ -73,6 +73,18 @@ class Sweep {
     std::uint64_t waits = 0;
     std::uint64_t in_flight = 0;  // summed over waits: divided by them, the depth of the queue
     double busy = 0;              // seconds not spent waiting for something to read
+
+    Counts& operator+=(const Counts& more) {
+      rows += more.rows;
+      row_bytes += more.row_bytes;
+      reads += more.reads;
+      bytes += more.bytes;
+      shared += more.shared;
+      waits += more.waits;
+      in_flight += more.in_flight;
+      busy += more.busy;
+      return *this;
+    }
   };
   Counts counts() const;
   std::uint64_t memory_bytes() const;

@@ -1,7 +1,6 @@
 #include "core/pipeline/pipeline.h"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -9,13 +8,12 @@
 #include "core/base/error.h"
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
+#include "core/base/stopwatch.h"
 #include "core/pipeline/hot_rows.h"
 #include "core/store/appearances.h"
 
 namespace gz {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // Batches that are sampled to see what an epoch is like: all tell how large one is. The first ones
 // help to choose the rows that stay, the others tell how many are missing then.
@@ -40,25 +38,6 @@ std::uint64_t bytes_of(const Neighborhood& hood) {
 std::span<const std::int64_t> ids_of(const Neighborhood& hood, const Attribute& attribute) {
   return attribute.of_edges ? hood.relations[attribute.of].edges.span()
                             : hood.types[attribute.of].nodes.span();
-}
-
-void add(RunCounts& sum, const RunCounts& more) {
-  sum.batches += more.batches;
-  sum.rows += more.rows;
-  sum.mapped_rows += more.mapped_rows;
-  sum.cached_rows += more.cached_rows;
-  sum.unslotted_rows += more.unslotted_rows;
-  sum.sampling += more.sampling;
-  sum.assembling += more.assembling;
-  sum.waited += more.waited;
-  sum.sweep.rows += more.sweep.rows;
-  sum.sweep.row_bytes += more.sweep.row_bytes;
-  sum.sweep.reads += more.sweep.reads;
-  sum.sweep.bytes += more.sweep.bytes;
-  sum.sweep.shared += more.sweep.shared;
-  sum.sweep.waits += more.sweep.waits;
-  sum.sweep.in_flight += more.sweep.in_flight;
-  sum.sweep.busy += more.sweep.busy;
 }
 
 void check_rows(const Attribute& attribute, const SamplerOptions& options) {
@@ -134,7 +113,7 @@ void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes,
 }
 
 void Pipeline::prepare() {
-  const auto begin = Clock::now();
+  const Stopwatch watch;
   // Those of a call that was interrupted make room for new ones.
   for (RowSource& source : sources_) source.set_cache(nullptr);
   std::vector<SampledBatch> samples;
@@ -236,7 +215,7 @@ void Pipeline::prepare() {
   run_options_.budget = budget_;
   run_options_.threads = threads_;
   prepared_ = true;
-  preparing_ += std::chrono::duration<double>(Clock::now() - begin).count();
+  preparing_ += watch.seconds();
 }
 
 void Pipeline::set_seed(std::uint64_t seed) {
@@ -262,7 +241,7 @@ std::optional<Batch> Pipeline::next() {
 void Pipeline::stop() {
   forget_parent();
   if (!run_) return;
-  add(past_, run_->counts());
+  past_ += run_->counts();
   run_.reset();
 }
 
@@ -276,7 +255,7 @@ PipelineStats Pipeline::stats() const {
   stats.most_ahead = run_options_.most_ahead;
   const bool is_ours = process_ == process_id();
   if (run_ && is_ours) {
-    add(stats.counts, run_->counts());
+    stats.counts += run_->counts();
     stats.window_bytes = run_->window_bytes();
     stats.sweep_bytes = run_->sweep_bytes();
     stats.batches_ahead = run_->batches_ahead();

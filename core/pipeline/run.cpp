@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "core/base/parallel.h"
+#include "core/base/stopwatch.h"
 
 namespace gz {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr auto kPollEvery = std::chrono::milliseconds(50);
 
@@ -21,10 +20,6 @@ constexpr std::size_t kPieceBytes = 512 << 10;
 constexpr std::size_t kSample = ~std::size_t{0};  // the piece that is no attribute
 
 constexpr std::size_t kIdsAtOnce = 512;
-
-double seconds_since(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 }  // namespace
 
@@ -120,9 +115,9 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock) {
     }
   } else {
     const Piece piece = assembled->pieces[assembled->next_piece++];
-    const auto begin = Clock::now();
+    const Stopwatch watch;
     guard(*assembled, [&] { assemble(*assembled, piece); });
-    counts_.assembling += seconds_since(begin);
+    counts_.assembling += watch.seconds();
     if (--assembled->pieces_left == 0) finish(*assembled);
     return true;
   }
@@ -134,9 +129,9 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock) {
     entry.bytes = sample_bytes_;
     window_bytes_ += entry.bytes;
     ++num_sampling_;
-    const auto begin = Clock::now();
+    const Stopwatch watch;
     guard(entry, [&] { sample(entry); });
-    counts_.sampling += seconds_since(begin);
+    counts_.sampling += watch.seconds();
     --num_sampling_;
     window_bytes_ -= entry.bytes;
     entry.bytes = entry.packed.bytes();
@@ -343,7 +338,7 @@ void Run::set_hurry() {
 }
 
 std::optional<Batch> Run::next() {
-  const auto begin = Clock::now();
+  const Stopwatch watch;
   std::unique_lock lock(bell_->mutex);
   taker_waits_ = true;
   bell_->changed.notify_all();
@@ -362,7 +357,7 @@ std::optional<Batch> Run::next() {
     }
   }
   taker_waits_ = false;
-  counts_.waited += seconds_since(begin);
+  counts_.waited += watch.seconds();
   if (over_ || window_.empty()) return std::nullopt;
   const std::unique_ptr<Entry> entry = std::move(window_.front());
   window_.pop_front();

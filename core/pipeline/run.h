@@ -35,6 +35,19 @@ struct RunCounts {
   double assembling = 0;
   double waited = 0;  // the one who takes batches, for the next
   Sweep::Counts sweep;
+
+  RunCounts& operator+=(const RunCounts& more) {
+    batches += more.batches;
+    rows += more.rows;
+    mapped_rows += more.mapped_rows;
+    cached_rows += more.cached_rows;
+    unslotted_rows += more.unslotted_rows;
+    sampling += more.sampling;
+    assembling += more.assembling;
+    waited += more.waited;
+    sweep += more.sweep;
+    return *this;
+  }
 };
 
 struct RunOptions {
