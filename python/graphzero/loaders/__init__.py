@@ -1,0 +1,21 @@
+"""Batches as PyTorch and PyTorch Geometric take them. Names load their module, and torch, when they are used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+# The module that each name lives in.
+_HOMES: dict[str, str] = {}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,68 @@
+"""What a loader is given: a data set, or graphs and stores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphzero.dataset import Dataset
+from graphzero.features import FeatureStore
+from graphzero.graph import Graph
+from graphzero.pipeline_inputs import Attribute, attributes_of
+from graphzero.relations import Relations, as_relations
+
+
+@dataclass(frozen=True)
+class GraphData:
+    """Graphs by edge type, and what is known of nodes and edges.
+
+    ``graph``, ``features`` and ``edge_features`` are what :class:`graphzero.Pipeline` takes under these names.
+    """
+
+    graph: Any
+    features: Any
+    edge_features: Any
+    relations: Relations
+    attributes: list[Attribute]
+
+    @property
+    def is_hetero(self) -> bool:
+        """Whether there is more than one kind of node or edge."""
+        return self.relations.is_hetero
+
+    def label_of(self, node_type: str) -> str | None:
+        """Return the attribute that a data set names as the label of a node type."""
+        return self.graph.nodes[node_type].label if isinstance(self.graph, Dataset) else None
+
+    def attributes_by_name(self, of: Any) -> dict[str, FeatureStore]:
+        """Return the stores of a node type or an edge type."""
+        return {attribute.name: attribute.store for attribute in self.attributes if attribute.of == of}
+
+
+def as_graph_data(data: Any, *, features: Any = None, edge_features: Any = None) -> GraphData:
+    """Read a user's ``data``: a data set, a graph, or ``(graph, features)`` with graphs and stores by type."""
+    if isinstance(data, GraphData):
+        return data
+    if isinstance(data, (tuple, list)) and len(data) == 2:
+        graph, stores = data if _is_graph(data[0]) else (data[1], data[0])
+        if features is not None:
+            raise ValueError("data, features: expected stores in one of them, found them in both")
+        features = stores
+    else:
+        graph = data
+    if not _is_graph(graph):
+        raise TypeError(
+            "data: expected a data set (graphzero.open), a Graph, or (Graph, FeatureStore), "
+            f"found {type(data).__name__}; graphzero.convert_dataset makes a data set of PyG's"
+        )
+    relations = as_relations(graph)
+    return GraphData(
+        graph, features, edge_features, relations, attributes_of(graph, relations, features, edge_features)
+    )
+
+
+def _is_graph(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return bool(value) and all(isinstance(graph, Graph) for graph in value.values())
+    return isinstance(value, (Graph, Dataset))
