@@ -1,0 +1,17 @@
+"""Arrays of the core as torch tensors, on the same memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+
+from graphzero.dtypes import BFLOAT16_BITS
+
+
+def as_tensor(array: NDArray[Any]) -> torch.Tensor:
+    """Return the tensor on an array's memory; what NumPy calls bits of bfloat16 torch has a type for."""
+    if array.dtype == BFLOAT16_BITS:
+        return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
+    return torch.from_numpy(array)
