@@ -174,6 +174,15 @@ void bind_pipeline(nb::module_& m) {
       .def_prop_rw(
           "drop_last", [](const PipelineOptions& o) { return o.sampler.drop_last; },
           [](PipelineOptions& o, bool drop) { o.sampler.drop_last = drop; })
+      .def_prop_rw(
+          "rank", [](const PipelineOptions& o) { return o.sampler.rank; },
+          [](PipelineOptions& o, std::uint64_t rank) { o.sampler.rank = rank; })
+      .def_prop_rw(
+          "world_size", [](const PipelineOptions& o) { return o.sampler.world_size; },
+          [](PipelineOptions& o, std::uint64_t size) { o.sampler.world_size = size; })
+      .def_prop_rw(
+          "drop_uneven", [](const PipelineOptions& o) { return o.sampler.drop_uneven; },
+          [](PipelineOptions& o, bool drop) { o.sampler.drop_uneven = drop; })
       .def_rw("reader", &PipelineOptions::reader)
       .def_rw("memory", &PipelineOptions::memory)
       .def_rw("cache", &PipelineOptions::cache)
@@ -192,10 +201,23 @@ void bind_pipeline(nb::module_& m) {
       .def_prop_ro("num_batches", [](KeptPipeline& p) { return p.pipeline().num_batches(); })
       .def(
           "start",
-          [](KeptPipeline& p, std::uint64_t epoch, std::uint64_t first) {
-            without_gil([&] { p.pipeline().start(epoch, first); });
+          [](KeptPipeline& p, std::uint64_t epoch, std::uint64_t first, std::uint64_t stride) {
+            without_gil([&] { p.pipeline().start(epoch, first, stride); });
           },
-          "epoch"_a, "first"_a)
+          "epoch"_a, "first"_a, "stride"_a)
+      .def(
+          "arrange",
+          [](KeptPipeline& p, const OptionalArray& order, const OptionalArray& batch_sizes) {
+            Arrangement arrangement;
+            if (order) arrangement.order.emplace(as_span(*order).begin(), as_span(*order).end());
+            if (batch_sizes) {
+              arrangement.batch_sizes.emplace(as_span(*batch_sizes).begin(),
+                                              as_span(*batch_sizes).end());
+            }
+            without_gil([&] { p.pipeline().arrange(std::move(arrangement)); });
+          },
+          "order"_a.none(), "batch_sizes"_a.none())
+      .def("is_ready", [](KeptPipeline& p) { return p.pipeline().is_ready(); })
       .def(
           "set_seed",
           [](KeptPipeline& p, std::uint64_t seed) {

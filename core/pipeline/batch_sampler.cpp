@@ -48,6 +48,10 @@ std::vector<NodeId> unique_nodes(const std::vector<NodeId>& nodes,
 BatchSampler::BatchSampler(SamplerOptions options) : options_(std::move(options)) {
   if (options_.batch_size == 0)
     throw std::invalid_argument("batch_size: expected at least 1, found 0");
+  if (options_.rank >= options_.world_size) {
+    throw std::invalid_argument(concat("rank: expected 0 to world_size - 1 = ",
+                                       options_.world_size - 1, ", found ", options_.rank));
+  }
   if (const auto* const seeds = std::get_if<NodeSeeds>(&options_.seeds)) {
     if (seeds->nodes) check_seeds(*seeds->nodes, options_.num_nodes[seeds->type], "seeds");
     check_times(options_.sampling, seeds->times.size(), num_seeds());
@@ -80,14 +84,59 @@ std::uint64_t BatchSampler::num_seeds() const {
   return std::get<LinkSeeds>(options_.seeds).src.size();
 }
 
+std::uint64_t BatchSampler::num_places() const {
+  if (places_) return places_->size();
+  const std::uint64_t even = num_seeds() / options_.world_size;
+  const bool rest = num_seeds() % options_.world_size != 0 && !options_.drop_uneven;
+  return even + (rest ? 1 : 0);
+}
+
 std::uint64_t BatchSampler::num_batches() const {
-  const std::uint64_t whole = num_seeds() / options_.batch_size;
-  const bool rest = num_seeds() % options_.batch_size != 0 && !options_.drop_last;
+  if (!batch_ends_.empty()) return batch_ends_.size();
+  const std::uint64_t whole = num_places() / options_.batch_size;
+  const bool rest = num_places() % options_.batch_size != 0 && !options_.drop_last;
   return whole + (rest ? 1 : 0);
+}
+
+void BatchSampler::arrange(Arrangement arrangement) {
+  if (arrangement.order) {
+    const auto& order = *arrangement.order;
+    const auto count = static_cast<std::int64_t>(num_seeds());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (order[i] >= 0 && order[i] < count) continue;
+      throw std::out_of_range(concat("order[", i, "]: place ", order[i],
+                                     " is not among the seeds, of which there are ", count));
+    }
+  }
+  const std::uint64_t places = arrangement.order ? arrangement.order->size() : num_places();
+  std::vector<std::uint64_t> ends;
+  if (arrangement.batch_sizes) {
+    std::uint64_t end = 0;
+    for (const std::uint64_t size : *arrangement.batch_sizes) {
+      if (size == 0 || size > places - end) {
+        throw std::invalid_argument(concat("batch_size[", ends.size(), "]: expected 1 to ",
+                                           places - end, ", found ", size));
+      }
+      end += size;
+      ends.push_back(end);
+    }
+    if (end != places) {
+      throw std::invalid_argument(
+          concat("batch_size: expected sizes that sum up to ", places, ", found ", end));
+    }
+  }
+  places_ = std::move(arrangement.order);
+  batch_ends_ = std::move(ends);
 }
 
 EpochOrder BatchSampler::order(std::uint64_t epoch) const {
   return EpochOrder(num_seeds(), options_.shuffle, options_.sampling.seed, epoch);
+}
+
+std::int64_t BatchSampler::seed_at(const EpochOrder& order, std::uint64_t place) const {
+  if (places_) return (*places_)[place];
+  const std::uint64_t of_all = place * options_.world_size + options_.rank;
+  return static_cast<std::int64_t>(order[of_all < num_seeds() ? of_all : of_all % num_seeds()]);
 }
 
 void BatchSampler::plant(const NodeSeeds& seeds, SampledBatch& batch, Planted& planted) const {
@@ -98,7 +147,7 @@ void BatchSampler::plant(const NodeSeeds& seeds, SampledBatch& batch, Planted& p
   }
 }
 
-void BatchSampler::plant(const LinkSeeds& seeds, std::uint64_t epoch, std::uint64_t number,
+void BatchSampler::plant(const LinkSeeds& seeds, const NeighborOptions& sampling,
                          SampledBatch& batch, Planted& planted) const {
   const Relation& relation = options_.relations[seeds.relation];
   std::vector<NodeId> src, dst;
@@ -116,7 +165,8 @@ void BatchSampler::plant(const LinkSeeds& seeds, std::uint64_t epoch, std::uint6
   const std::size_t count = src.size();
   std::vector<std::int64_t> src_times = times, dst_times = times;
   NegativeOptions negative = seeds.negative;
-  negative.seed = Key(options_.sampling.seed, Purpose::kNegatives).with(epoch).with(number).state();
+  negative.seed =
+      Key(sampling.seed, Purpose::kNegatives).with(sampling.epoch).with(sampling.batch).state();
   if (seeds.negatives == Negatives::kBinary) {
     const auto wanted =
         static_cast<std::uint64_t>(std::ceil(static_cast<double>(count) * seeds.amount));
@@ -165,14 +215,18 @@ void BatchSampler::plant(const LinkSeeds& seeds, std::uint64_t epoch, std::uint6
 SampledBatch BatchSampler::sample(const EpochOrder& order, std::uint64_t epoch,
                                   std::uint64_t number) const {
   SampledBatch batch;
-  const std::uint64_t begin = number * options_.batch_size;
-  const std::uint64_t end = std::min(begin + options_.batch_size, num_seeds());
+  std::uint64_t begin = number * options_.batch_size;
+  std::uint64_t end = std::min(begin + options_.batch_size, num_places());
+  if (!batch_ends_.empty()) {
+    begin = number == 0 ? 0 : batch_ends_[number - 1];
+    end = batch_ends_[number];
+  }
   for (std::uint64_t place = begin; place < end; ++place)
-    batch.input_ids.push_back(static_cast<std::int64_t>(order[place]));
+    batch.input_ids.push_back(seed_at(order, place));
 
   NeighborOptions sampling = options_.sampling;
   sampling.epoch = epoch;
-  sampling.batch = number;
+  sampling.batch = number * options_.world_size + options_.rank;  // no two ranks draw alike
   Planted planted;
   planted.nodes.resize(options_.num_nodes.size());
   planted.times.resize(options_.num_nodes.size());
@@ -181,7 +235,7 @@ SampledBatch BatchSampler::sample(const EpochOrder& order, std::uint64_t epoch,
     plant(*nodes, batch, planted);
   } else {
     const auto& links = std::get<LinkSeeds>(options_.seeds);
-    plant(links, epoch, number, batch, planted);
+    plant(links, sampling, batch, planted);
     Relation& relation = relations[links.relation];
     relation.excluded = {planted.excluded_src, planted.excluded_dst, std::nullopt};
     // Reverses that another relation holds are its own edges.

@@ -48,6 +48,17 @@ struct SamplerOptions {
   std::uint64_t batch_size = 1;
   bool shuffle = false;
   bool drop_last = false;
+  // One of `world_size` samplers that share the seeds of an epoch: each takes every so manieth, and
+  // all take as many. The last ones are left out, or the first ones are taken again.
+  std::uint64_t rank = 0;
+  std::uint64_t world_size = 1;
+  bool drop_uneven = false;
+};
+
+// What batches are made of if not of an epoch's own order.
+struct Arrangement {
+  std::optional<std::vector<std::int64_t>> order;         // places among the seeds, as often as wanted
+  std::optional<std::vector<std::uint64_t>> batch_sizes;  // their sum is the number of places
 };
 
 struct SampledBatch {
@@ -67,9 +78,14 @@ class BatchSampler {
 
   const SamplerOptions& options() const { return options_; }
   void set_seed(std::uint64_t seed) { options_.sampling.seed = seed; }
-  std::uint64_t num_seeds() const;
+  // Throws std::invalid_argument, std::out_of_range.
+  void arrange(Arrangement arrangement);
+
+  std::uint64_t num_seeds() const;   // of all ranks
+  std::uint64_t num_places() const;  // in the batches of this one
   std::uint64_t num_batches() const;
 
+  // Of all ranks; an arranged order has no use for it.
   EpochOrder order(std::uint64_t epoch) const;
   SampledBatch sample(const EpochOrder& order, std::uint64_t epoch, std::uint64_t number) const;
 
@@ -82,11 +98,14 @@ class BatchSampler {
     std::vector<NodeId> excluded_dst;
   };
 
+  std::int64_t seed_at(const EpochOrder& order, std::uint64_t place) const;
   void plant(const NodeSeeds& seeds, SampledBatch& batch, Planted& planted) const;
-  void plant(const LinkSeeds& seeds, std::uint64_t epoch, std::uint64_t number, SampledBatch& batch,
+  void plant(const LinkSeeds& seeds, const NeighborOptions& sampling, SampledBatch& batch,
              Planted& planted) const;
 
   SamplerOptions options_;
+  std::optional<std::vector<std::int64_t>> places_;  // arranged
+  std::vector<std::uint64_t> batch_ends_;            // arranged; empty: batches of batch_size
 };
 
 }  // namespace gz

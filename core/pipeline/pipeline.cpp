@@ -223,12 +223,18 @@ void Pipeline::set_seed(std::uint64_t seed) {
   sampler_.set_seed(seed);
 }
 
-void Pipeline::start(std::uint64_t epoch, std::uint64_t first) {
+void Pipeline::arrange(Arrangement arrangement) {
+  stop();
+  sampler_.arrange(std::move(arrangement));
+}
+
+void Pipeline::start(std::uint64_t epoch, std::uint64_t first, std::uint64_t stride) {
   stop();
   if (!prepared_) prepare();
   RunOptions options = run_options_;
   options.epoch = epoch;
   options.first = first;
+  options.stride = stride;
   run_ = std::make_unique<Run>(std::move(options));
 }
 
@@ -236,6 +242,10 @@ std::optional<Batch> Pipeline::next() {
   forget_parent();
   if (!run_) return std::nullopt;
   return run_->next();
+}
+
+bool Pipeline::is_ready() const {
+  return !run_ || process_ != process_id() || run_->is_ready();
 }
 
 void Pipeline::stop() {

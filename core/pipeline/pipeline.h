@@ -63,12 +63,18 @@ class Pipeline {
   // Of all epochs that begin from now on.
   void set_seed(std::uint64_t seed);
 
-  // Begins an epoch at batch `first`; a run that is under way ends. The first time some batches are
+  // Of all epochs that begin from now on.
+  void arrange(Arrangement arrangement);
+
+  // Begins an epoch at batch `first`, of which every `stride`-th follows; a run that is under way
+  // ends. The first time some batches are
   // sampled to see how large they are, memory is divided and caches are filled. Throws
   // std::invalid_argument if the memory is too little, IoError, MemoryShortage.
-  void start(std::uint64_t epoch, std::uint64_t first);
+  void start(std::uint64_t epoch, std::uint64_t first, std::uint64_t stride);
   // The next batch; empty behind the last one, and without a start().
   std::optional<Batch> next();
+  // Whether next() would not wait.
+  bool is_ready() const;
   void stop();
 
   PipelineStats stats() const;

@@ -125,7 +125,7 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock) {
   if (can_sample()) {
     window_.push_back(std::make_unique<Entry>());
     Entry& entry = *window_.back();
-    entry.batch.number = next_number_++;
+    entry.batch.number = std::exchange(next_number_, next_number_ + options_.stride);
     entry.bytes = sample_bytes_;
     window_bytes_ += entry.bytes;
     ++num_sampling_;
@@ -337,13 +337,23 @@ void Run::set_hurry() {
   sweep_->set_hurry(window_.size() - ready >= ready);
 }
 
+// Holds the lock.
+bool Run::has_next() const {
+  if (window_.empty()) return over_ || next_number_ >= num_batches_;
+  return window_.front()->state == State::kDone;
+}
+
+bool Run::is_ready() const {
+  const std::lock_guard lock(bell_->mutex);
+  return has_next();
+}
+
 std::optional<Batch> Run::next() {
   const Stopwatch watch;
   std::unique_lock lock(bell_->mutex);
   taker_waits_ = true;
   bell_->changed.notify_all();
-  while (window_.empty() ? !over_ && next_number_ < num_batches_
-                         : window_.front()->state != State::kDone) {
+  while (!has_next()) {
     if (bell_->ready.wait_for(lock, kPollEvery) == std::cv_status::timeout) {
       lock.unlock();
       try {

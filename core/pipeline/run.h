@@ -62,7 +62,8 @@ struct RunOptions {
   std::size_t most_ahead = 0;  // batches
   std::size_t threads = 1;
   std::uint64_t epoch = 0;
-  std::uint64_t first = 0;  // batch to begin with
+  std::uint64_t first = 0;   // batch to begin with
+  std::uint64_t stride = 1;  // and every so manieth from there on
 };
 
 class Run {
@@ -76,6 +77,9 @@ class Run {
   // The batches in order; empty behind the last one. Waits, and lets Ctrl-C through. Throws what
   // went wrong with the batch whose turn it is; after that there are no more.
   std::optional<Batch> next();
+
+  // Whether next() would not wait.
+  bool is_ready() const;
 
   RunCounts counts() const;
   std::uint64_t window_bytes() const;  // samples that wait
@@ -139,6 +143,7 @@ class Run {
   void finish(Entry& entry);
   const PackedIds& ids_of(const Entry& entry, std::size_t attribute) const;
   const PackedIds& rows_of(const Entry& entry, std::size_t attribute) const;
+  bool has_next() const;
   void set_hurry();
 
   RunOptions options_;

@@ -70,3 +70,11 @@ def integer(value: Any, name: str) -> int:
         return operator.index(value)
     except TypeError:
         raise TypeError(f"{name}: expected an integer, found {value!r}") from None
+
+
+def at_least_one(value: Any, name: str) -> int:
+    """Turn a count into an int."""
+    number = integer(value, name)
+    if number < 1:
+        raise ValueError(f"{name}: expected at least 1, found {number}")
+    return min(number, 2**62)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from graphzero import _core
-from graphzero.arrays import integer, plain
+from graphzero.arrays import at_least_one, integer, plain
 from graphzero.dataset import EdgeTriple
 from graphzero.features import READERS, Reader
 from graphzero.graph import Direction
@@ -26,6 +26,7 @@ from graphzero.sampling import (
     named,
     neighbor_options,
 )
+from graphzero.schedule import Schedule
 from graphzero.seeds import as_seed
 
 if TYPE_CHECKING:
@@ -86,7 +87,13 @@ class Pipeline:
         all that are not integers, or a dict by name. As stored unless told.
     :param reader: As in :meth:`FeatureStore.gather`. ``"auto"`` reads files that fit in memory through the
         page cache and others from the device; :meth:`stats` tells what and why.
+    :param batch_size: How many seeds a batch has, or a list of sizes, one for each batch.
     :param shuffle: Take the seeds in an order that depends on ``seed`` and epoch.
+    :param order: Places among the seeds, iterated anew for each epoch, such as a torch ``Sampler``; ``batches``
+        are lists of places, one for each batch, such as a ``BatchSampler``.
+    :param rank: Which of ``world_size`` processes this is, that share the seeds of each epoch: with the same
+        ``seed`` each takes its part, and all have as many batches. For that some of the first seeds are taken
+        again, or with ``drop_uneven_inputs`` some of the last are left out.
     :param negatives: ``"binary"`` draws ``num_negatives`` pairs for each link, ``"triplet"`` as many
         destinations for each source; ``negatives_by`` and ``exclude_edges`` are ``by`` and ``exclude_edges``
         of :func:`graphzero.sample_negative_pairs` and :func:`graphzero.sample_negatives`.
@@ -114,9 +121,14 @@ class Pipeline:
         links: Any = None,
         features: Any = None,
         edge_features: Any = None,
-        batch_size: int = 1024,
+        batch_size: int | Sequence[int] = 1024,
         shuffle: bool = False,
         drop_last: bool = False,
+        order: Iterable[int] | None = None,
+        batches: Iterable[Sequence[int]] | None = None,
+        rank: int = 0,
+        world_size: int = 1,
+        drop_uneven_inputs: bool = False,
         memory: int | str | None = None,
         cache: int | str | None = None,
         ahead: int | None = None,
@@ -161,13 +173,17 @@ class Pipeline:
             seed=seed,
         )
         options.sampling = self._sampling
-        options.batch_size = _at_least_one(batch_size, "batch_size")
+        self._schedule = Schedule(batch_size, order, batches, shuffle=shuffle, drop_last=drop_last)
+        options.batch_size = self._schedule.batch_size
         options.shuffle = bool(shuffle)
         options.drop_last = bool(drop_last)
+        options.world_size = at_least_one(world_size, "world_size")
+        options.rank = _natural(rank, "rank")
+        options.drop_uneven = bool(drop_uneven_inputs)
         options.memory = pipeline_budget() if memory is None else _bytes(memory, "memory")
         options.cache = None if cache is None else _bytes(cache, "cache")
-        options.ahead = None if ahead is None else _at_least_one(ahead, "ahead")
-        options.threads = 0 if threads is None else _at_least_one(threads, "threads")
+        options.ahead = None if ahead is None else at_least_one(ahead, "ahead")
+        options.threads = 0 if threads is None else at_least_one(threads, "threads")
         if options.threads > 4096:
             raise ValueError(f"threads: expected 1 to 4096, found {threads}")
         if reader not in READERS:
@@ -204,6 +220,7 @@ class Pipeline:
         self._core: _core.Pipeline | None = _core.Pipeline(
             nodes, edges, node_types(self._relations, node_time, seed_time), relations, wanted, options
         )
+        self._schedule.begin(self._core)
         self._is_link = links is not None
         self._progress = bool(progress)
         self._epoch = 0  # the one under way, or the next
@@ -219,11 +236,11 @@ class Pipeline:
 
     def set_epoch(self, epoch: int) -> None:
         """Make the next iteration that of ``epoch``, from its beginning."""
-        self._move(_epoch_number(epoch, "epoch"), 0)
+        self._move(_natural(epoch, "epoch"), 0)
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch."""
-        return self._open().num_batches
+        return self._schedule.num_batches(self._open())
 
     def state_dict(self) -> dict[str, int]:
         """Return where the iteration is: a pipeline with the same arguments that loads it goes on right there."""
@@ -243,7 +260,7 @@ class Pipeline:
         if not 0 <= batch <= len(self):
             raise ValueError(f"state['batch']: expected 0 to {len(self)}, found {batch}")
         seed = as_seed(state["seed"], "state['seed']")
-        self._move(_epoch_number(state["epoch"], "state['epoch']"), batch)
+        self._move(_natural(state["epoch"], "state['epoch']"), batch)
         self._open().set_seed(seed)
         self._sampling.seed = seed
 
@@ -253,12 +270,17 @@ class Pipeline:
         self._epoch, self._position, self._begun = epoch, position, False
 
     def __iter__(self) -> Iterator[Batch]:
+        return self.share(0, 1)
+
+    def share(self, worker: int, num_workers: int) -> Iterator[Batch]:
+        """Iterate over every ``num_workers``-th batch of an epoch, the first of which is number ``worker``."""
         core = self._open()
         if self._begun:
             self._epoch, self._position, self._begun = self._epoch + 1, 0, False
         self._turn += 1
         turn = self._turn
-        core.start(self._epoch, self._position)
+        self._schedule.begin_epoch(core)
+        core.start(self._epoch, self._position + worker, num_workers)
         self._begin = (time.perf_counter(), self._position, core.stats()["seconds_waited"])
         del core  # close() gives its memory back, whoever is in the middle of an iteration
         self._begun = True
@@ -390,14 +412,7 @@ class Pipeline:
         return f"Pipeline({len(self):,} batches, {[attribute.name for attribute in self._attributes]})"
 
 
-def _at_least_one(value: Any, name: str) -> int:
-    number = integer(value, name)
-    if number < 1:
-        raise ValueError(f"{name}: expected at least 1, found {number}")
-    return min(number, 2**62)
-
-
-def _epoch_number(value: Any, name: str) -> int:
+def _natural(value: Any, name: str) -> int:
     number = integer(value, name)
     if not 0 <= number < 2**63:
         raise ValueError(f"{name}: expected 0 to 2^63 - 1, found {number}")

@@ -1,0 +1,62 @@
+"""Which seeds make which batch: an order of the core's own, or one that a user brings for each epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphzero import _core
+from graphzero.arrays import at_least_one, int64_vector, integer
+from graphzero.sampling import IntArray
+
+
+class Schedule:
+    """What a user says about order and sizes of batches."""
+
+    def __init__(self, batch_size: Any, order: Any, batches: Any, *, shuffle: bool, drop_last: bool) -> None:
+        self._order: Iterable[int] | None = order
+        self._batches: Iterable[Sequence[int]] | None = batches
+        self._sizes: IntArray | None = None
+        self._drop_last = bool(drop_last)
+        given = [name for name, value in (("order", order), ("batches", batches)) if value is not None]
+        if len(given) == 2:
+            raise ValueError("order, batches: expected one of them, found both")
+        if given and shuffle:
+            raise ValueError(f"shuffle: expected False with {given[0]}, which says what comes when")
+        if isinstance(batch_size, (Sequence, np.ndarray)):
+            if given:
+                raise ValueError(f"batch_size: expected one number with {given[0]}, found a list")
+            self._sizes = int64_vector(batch_size, "batch_size")
+            if (self._sizes < 1).any():
+                at = int(np.argmax(self._sizes < 1))
+                raise ValueError(f"batch_size[{at}]: expected at least 1, found {self._sizes[at]}")
+        self.batch_size = 1 if self._sizes is not None else at_least_one(batch_size, "batch_size")
+
+    def begin(self, core: _core.Pipeline) -> None:
+        """Tell the core what holds for all epochs."""
+        if self._sizes is not None:
+            core.arrange(None, self._sizes)
+
+    def begin_epoch(self, core: _core.Pipeline) -> None:
+        """Tell the core what holds for the epoch that is about to begin."""
+        if self._order is not None:
+            core.arrange(np.fromiter((integer(place, "order") for place in self._order), np.int64), None)
+        elif self._batches is not None:
+            chosen = [int64_vector(places, "batches") for places in self._batches]
+            empty = [number for number, batch in enumerate(chosen) if len(batch) == 0]
+            if empty:
+                raise ValueError(f"batches[{empty[0]}]: expected at least one place, found none")
+            places = np.concatenate(chosen) if chosen else np.empty(0, np.int64)
+            core.arrange(places, np.array([len(batch) for batch in chosen], np.int64))
+
+    def num_batches(self, core: _core.Pipeline) -> int:
+        """Return the number of batches of an epoch; of an order that has no length, of the one under way."""
+        if self._batches is not None and hasattr(self._batches, "__len__"):
+            return len(self._batches)
+        if self._order is not None and hasattr(self._order, "__len__"):
+            return len(self._order) // self.batch_size + (
+                1 if len(self._order) % self.batch_size and not self._drop_last else 0
+            )
+        return core.num_batches
