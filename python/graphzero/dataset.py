@@ -159,6 +159,10 @@ class Dataset:
             raise KeyError(f"{self.path}: no split {name} of {type_text(kind)}; there are {there}")
         return self._splits[name, kind].get_tensor(writable=False)
 
+    def has_split(self, name: str, of: TypeName | None = None) -> bool:
+        """Return whether there is such a split of a node type, or of an edge type given as a triple."""
+        return (name, self._kind(of)) in self._splits
+
     def _kind(self, of: TypeName | None) -> TypeName:
         """Return ``of`` if the data set has it, or the only node type there is."""
         if of is None:

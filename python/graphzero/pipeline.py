@@ -309,6 +309,10 @@ class Pipeline:
             if shown:
                 _show("\n")
 
+    def is_ready(self) -> bool:
+        """Return whether the iteration that is under way would return its next batch, or end, at once."""
+        return self._open().is_ready()
+
     def _next(self) -> Batch | None:
         found = self._open().next()
         if found is None:

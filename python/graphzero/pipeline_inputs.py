@@ -25,14 +25,21 @@ class Attribute:
     store: FeatureStore
 
 
-def attributes_of(graph: Any, relations: Relations, features: Any, edge_features: Any) -> list[Attribute]:
-    """Read a user's ``features`` and ``edge_features``."""
+class Attributes(list[Attribute]):
+    """Attributes of nodes and edges that have been read."""
+
+
+def attributes_of(graph: Any, relations: Relations, features: Any, edge_features: Any) -> Attributes:
+    """Read a user's ``features`` and ``edge_features``, unless ``features`` are attributes already."""
+    if isinstance(features, Attributes):
+        return features
     if isinstance(graph, Dataset):
         of_nodes = [Attribute(name, of, kind[name]) for of, kind in graph.nodes.items() for name in kind.attributes]
         of_edges = [Attribute(name, of, kind[name]) for of, kind in graph.edges.items() for name in kind.attributes]
-        return _chosen(of_nodes, features, "features") + _chosen(of_edges, edge_features, "edge_features")
+        return Attributes(_chosen(of_nodes, features, "features") + _chosen(of_edges, edge_features, "edge_features"))
     nodes = _named_stores(features, relations, relations.node_types, "features", "x")
-    return nodes + _named_stores(edge_features, relations, list(relations.graphs), "edge_features", "edge_attr")
+    edges = _named_stores(edge_features, relations, list(relations.graphs), "edge_features", "edge_attr")
+    return Attributes(nodes + edges)
 
 
 def _named_stores(given: Any, relations: Relations, types: list[Any], what: str, alone: str) -> list[Attribute]:

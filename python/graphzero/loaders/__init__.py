@@ -6,7 +6,12 @@ from importlib import import_module
 from typing import Any
 
 # The module that each name lives in.
-_HOMES: dict[str, str] = {}
+_HOMES = {
+    "LinkNeighborLoader": "link_neighbor_loader",
+    "LoaderOptions": "loader_options",
+    "NeighborLoader": "neighbor_loader",
+    "TorchBatch": "batch_forms",
+}
 
 __all__ = sorted(_HOMES)
 

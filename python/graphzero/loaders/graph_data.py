@@ -9,22 +9,17 @@ from typing import Any
 from graphzero.dataset import Dataset
 from graphzero.features import FeatureStore
 from graphzero.graph import Graph
-from graphzero.pipeline_inputs import Attribute, attributes_of
+from graphzero.pipeline_inputs import Attributes, attributes_of
 from graphzero.relations import Relations, as_relations
 
 
 @dataclass(frozen=True)
 class GraphData:
-    """Graphs by edge type, and what is known of nodes and edges.
-
-    ``graph``, ``features`` and ``edge_features`` are what :class:`graphzero.Pipeline` takes under these names.
-    """
+    """Graphs by edge type, and what is known of nodes and edges. ``graph`` is what samplers take."""
 
     graph: Any
-    features: Any
-    edge_features: Any
     relations: Relations
-    attributes: list[Attribute]
+    attributes: Attributes
 
     @property
     def is_hetero(self) -> bool:
@@ -39,27 +34,35 @@ class GraphData:
         """Return the stores of a node type or an edge type."""
         return {attribute.name: attribute.store for attribute in self.attributes if attribute.of == of}
 
+    def check_open(self) -> None:
+        """Refuse files that were closed."""
+        stores: list[Graph | FeatureStore] = [*self.relations.graphs.values()]
+        stores += [attribute.store for attribute in self.attributes]
+        for store in stores:
+            if store.closed:
+                raise ValueError(
+                    f"data: {store.path}: this {type(store).__name__} is closed; open the data again and make a new "
+                    "loader of it"
+                )
+
 
 def as_graph_data(data: Any, *, features: Any = None, edge_features: Any = None) -> GraphData:
     """Read a user's ``data``: a data set, a graph, or ``(graph, features)`` with graphs and stores by type."""
     if isinstance(data, GraphData):
         return data
+    graph = data
     if isinstance(data, (tuple, list)) and len(data) == 2:
         graph, stores = data if _is_graph(data[0]) else (data[1], data[0])
         if features is not None:
             raise ValueError("data, features: expected stores in one of them, found them in both")
         features = stores
-    else:
-        graph = data
     if not _is_graph(graph):
         raise TypeError(
             "data: expected a data set (graphzero.open), a Graph, or (Graph, FeatureStore), "
             f"found {type(data).__name__}; graphzero.convert_dataset makes a data set of PyG's"
         )
     relations = as_relations(graph)
-    return GraphData(
-        graph, features, edge_features, relations, attributes_of(graph, relations, features, edge_features)
-    )
+    return GraphData(graph, relations, attributes_of(graph, relations, features, edge_features))
 
 
 def _is_graph(value: Any) -> bool:

@@ -1,0 +1,208 @@
+"""Batches of edges with their sampled neighbourhoods, under the names of PyG's ``LinkNeighborLoader``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from graphzero.arrays import int64_vector, time_vector
+from graphzero.dataset import EdgeTriple
+from graphzero.loaders.all_edges import all_edges
+from graphzero.loaders.batch_parts import Parts
+from graphzero.loaders.graph_data import GraphData, as_graph_data
+from graphzero.loaders.loader import Loader, input_ids
+from graphzero.loaders.loader_options import read_options
+from graphzero.loaders.sampling_options import check_weights, edge_type_of, fanouts_of, node_times
+from graphzero.loaders.tensors import as_tensor
+from graphzero.pipeline import Batch
+
+
+class LinkNeighborLoader(Loader):
+    """Iterates over batches of edges with the sampled neighbourhoods of their ends.
+
+    Takes the arguments of ``torch_geometric.loader.LinkNeighborLoader`` and returns the same batches, from files
+    of any size. ``data`` is what :class:`NeighborLoader` takes. ``edge_label_index`` are sources and destinations;
+    of several types ``(edge_type, (src, dst))``; without them it is all edges, 16 bytes of memory each.
+    ``neg_sampling`` is ``"binary"``, ``"triplet"``, PyG's ``NegativeSampling``, or what that is made of.
+
+    :param exclude_positives: Never return an edge of the graph as a negative. PyG does.
+    :param exclude_seed_edges: Do not sample the edges that are to be predicted; with ``exclude_reverse`` nor
+        their reverses. PyG does, and leaks labels.
+
+    All other options are in :class:`graphzero.loaders.LoaderOptions`.
+
+    >>> from graphzero import Graph
+    >>> loader = LinkNeighborLoader(Graph(tiny_gl), [-1], edge_label_index=[[0, 3], [2, 0]], batch_size=2)
+    >>> batch = next(iter(loader))
+    >>> batch.n_id, batch.edge_label_index
+    (tensor([0, 2, 3, 1]), tensor([[0, 2],
+            [1, 0]]))
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        num_neighbors: Any,
+        edge_label_index: Any = None,
+        edge_label: Any = None,
+        edge_label_time: Any = None,
+        replace: bool = False,
+        subgraph_type: Any = "directional",
+        disjoint: bool = False,
+        temporal_strategy: Any = "uniform",
+        neg_sampling: Any = None,
+        neg_sampling_ratio: float | None = None,
+        time_attr: str | None = None,
+        weight_attr: str | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        transform_sampler_output: Callable[[Any], Any] | None = None,
+        *,
+        exclude_positives: bool = False,
+        exclude_seed_edges: bool = False,
+        exclude_reverse: bool = False,
+        **options: Any,
+    ) -> None:
+        read = read_options(type(self).__name__, options)
+        graph_data = as_graph_data(data, features=read.features, edge_features=read.edge_features)
+        if (edge_label_time is not None) != (time_attr is not None):
+            raise ValueError("edge_label_time, time_attr: expected both or none of them, found one")
+        self._type, src, dst = _links(graph_data, edge_label_index)
+        self._negatives, self._amount, weights = _negatives(neg_sampling, neg_sampling_ratio)
+        self._label = _labels(edge_label, self._negatives, len(src))
+        times = node_times(time_attr, as_graph_data(data))
+        self._time = None if edge_label_time is None else time_vector(edge_label_time, "edge_label_time")
+        self._input_id = input_ids(read.input_id, len(src))
+        sampling = {
+            "links": (self._type, (src, dst)),
+            "fanouts": fanouts_of(num_neighbors, graph_data),
+            "seed_time": self._time,
+            "node_time": (times if graph_data.is_hetero else times[self._type[0]]) if times else None,
+            "replace": replace,
+            "subgraph_type": getattr(subgraph_type, "value", subgraph_type),
+            "disjoint": disjoint,
+            "temporal_strategy": temporal_strategy,
+            "weighted": check_weights(weight_attr, graph_data),
+            "negatives": self._negatives,
+            "num_negatives": self._amount,
+            "negatives_by": weights,
+            "exclude_edges": exclude_positives,
+            "exclude_seed_edges": exclude_seed_edges,
+            "exclude_reverse": exclude_reverse,
+        }
+        super().__init__(graph_data, read, sampling, transform, transform_sampler_output)
+
+    def _describe_seeds(self, batch: Batch, parts: Parts) -> None:
+        assert batch.src_index is not None and batch.dst_index is not None
+        places, num_links = batch.input_id, batch.num_seeds
+        src, dst = as_tensor(batch.src_index), as_tensor(batch.dst_index)
+        of_src, of_dst, of_edge = parts.nodes[self._type[0]], parts.nodes[self._type[2]], parts.edges[self._type]
+        of_edge["input_id"] = as_tensor(places if self._input_id is None else self._input_id[places])
+        times = None if self._time is None else as_tensor(self._time[places])
+        if self._negatives == "triplet":
+            of_src["src_index"] = src
+            of_dst["dst_pos_index"] = dst[:num_links]
+            of_dst["dst_neg_index"] = dst[num_links:].view(num_links, -1).squeeze(-1)
+            if times is not None:
+                of_src["seed_time"] = of_dst["seed_time"] = times
+        else:
+            of_edge["edge_label_index"] = torch.stack([src, dst])
+            label = self._label_of(places, len(src) - num_links)
+            if label is not None:
+                of_edge["edge_label"] = label
+            if times is not None:
+                repeats = math.ceil(len(src) / max(num_links, 1))
+                of_edge["edge_label_time"] = times.repeat(repeats)[: len(src)]
+        if "batch" in of_src:
+            links = self._link_of_tree(num_links, len(src), len(dst))
+            for values in parts.nodes.values():
+                values["batch"] = links[values["batch"]]
+
+    def _label_of(self, places: NDArray[np.int64], num_negatives: int) -> torch.Tensor | None:
+        if self._label is None:
+            if self._negatives is None:
+                return None
+            label = torch.ones(len(places))
+        else:
+            label = self._label[torch.from_numpy(places)]
+        return torch.cat([label, label.new_zeros((num_negatives, *label.shape[1:]))])
+
+    def _link_of_tree(self, num_links: int, num_src: int, num_dst: int) -> torch.Tensor:
+        """Return which link each tree of a disjoint sample belongs to: every end of every pair has its own tree."""
+
+        def ends(count: int) -> torch.Tensor:
+            negatives = torch.arange(count - num_links)
+            drawn_for = negatives // int(self._amount) if self._negatives == "triplet" else negatives % num_links
+            return torch.cat([torch.arange(num_links), drawn_for])
+
+        types = self.data.relations.node_types
+        halves = [ends(num_src), ends(num_dst)]
+        if types.index(self._type[0]) > types.index(self._type[2]):
+            halves.reverse()
+        return torch.cat(halves)
+
+
+def _links(data: GraphData, given: Any) -> tuple[EdgeTriple, NDArray[np.int64], NDArray[np.int64]]:
+    """Return edge type, sources and destinations."""
+    types = list(data.relations.graphs)
+    triple = types[0]
+    if isinstance(given, (tuple, list)) and len(given) in (2, 3):
+        if all(isinstance(part, str) for part in given):
+            triple, given = edge_type_of(given, data, "edge_label_index"), None
+        elif isinstance(given[0], (tuple, list)) and all(isinstance(part, str) for part in given[0]) and given[0]:
+            triple, given = edge_type_of(given[0], data, "edge_label_index"), given[1]
+        elif given[0] is None:  # how PyG's stores want it said
+            given = given[1]
+        elif data.is_hetero:
+            raise ValueError(f"edge_label_index: expected (edge type, (src, dst)) with one of {types}")
+    elif data.is_hetero:
+        raise ValueError(f"edge_label_index: expected an edge type, or (edge type, (src, dst)), with one of {types}")
+    if given is None:
+        src, dst = all_edges(data.relations.graphs[triple], "edge_label_index")
+        return triple, src, dst
+    if not hasattr(given, "__len__") or len(given) != 2:
+        raise TypeError(f"edge_label_index: expected (src, dst), found {type(given).__name__}")
+    return triple, int64_vector(given[0], "edge_label_index[0]"), int64_vector(given[1], "edge_label_index[1]")
+
+
+def _negatives(given: Any, ratio: float | None) -> tuple[Any, float, Any]:
+    """Return kind, amount and law of the negatives."""
+    if ratio:
+        given = ("binary", ratio)
+    if given is None:
+        return None, 1, "uniform"
+    if isinstance(given, str):
+        given = (given,)
+    if isinstance(given, (tuple, list)):
+        given = dict(zip(("mode", "amount", "src_weight", "dst_weight"), given, strict=False))
+    if not isinstance(given, dict):
+        names = ("mode", "amount", "src_weight", "dst_weight")
+        if not hasattr(given, "mode"):
+            raise TypeError(f"neg_sampling: expected 'binary', 'triplet' or a NegativeSampling, found {given!r}")
+        given = {name: getattr(given, name) for name in names}
+    mode = getattr(given.get("mode"), "value", given.get("mode"))
+    if mode not in ("binary", "triplet"):
+        raise ValueError(f"neg_sampling: expected mode 'binary' or 'triplet', found {mode!r}")
+    weights = given.get("src_weight"), given.get("dst_weight")
+    if weights == (None, None):
+        return mode, given.get("amount", 1), "uniform"
+    return mode, given.get("amount", 1), weights
+
+
+def _labels(given: Any, negatives: str | None, count: int) -> torch.Tensor | None:
+    if given is None:
+        return None
+    if negatives == "triplet":
+        raise ValueError(
+            "edge_label: expected none with triplets; src_index, dst_pos_index and dst_neg_index of a batch tell "
+            "edges from negatives"
+        )
+    label = torch.as_tensor(given)
+    if label.ndim == 0 or len(label) != count:
+        raise ValueError(f"edge_label: expected {count}, one per edge, found shape {tuple(label.shape)}")
+    # 0 stands for a negative.
+    return label + 1 if negatives == "binary" and count and label.min() == 0 else label

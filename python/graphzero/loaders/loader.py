@@ -1,0 +1,301 @@
+"""What both loaders do: an epoch of a pipeline's batches, each put into the form that a model takes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.profiler import record_function
+from torch.utils.data import IterableDataset, get_worker_info
+
+from graphzero.arrays import int64_vector
+from graphzero.loaders.batch_forms import as_pyg, as_torch_batch, has_pyg
+from graphzero.loaders.batch_parts import Parts, sampled_parts
+from graphzero.loaders.devices import as_device, transfer_to
+from graphzero.loaders.graph_data import GraphData
+from graphzero.loaders.loader_options import LoaderOptions
+from graphzero.loaders.ranks import common_seed, own_rank
+from graphzero.loaders.tensors import as_tensor
+from graphzero.memory import byte_count, pipeline_budget
+from graphzero.pipeline import Batch, Pipeline
+from graphzero.pipeline_inputs import Attribute, Attributes
+from graphzero.threads import num_threads
+
+_log = logging.getLogger("graphzero")
+
+# DataLoader workers that keep count of their epochs.
+_MOST_WORKERS = 1024
+
+
+class Loader(IterableDataset[Any]):
+    """Iterates over an epoch of batches; each iteration is the next epoch.
+
+    Also a data set for ``torch.utils.data.DataLoader(loader, batch_size=None, num_workers=...)``, which gives
+    the same batches in the same order, made by processes.
+    """
+
+    def __init__(
+        self,
+        data: GraphData,
+        options: LoaderOptions,
+        sampling: dict[str, Any],
+        transform: Callable[[Any], Any] | None,
+        transform_sampler_output: Callable[[Any], Any] | None,
+    ) -> None:
+        super().__init__()
+        for name, call in (("transform", transform), ("transform_sampler_output", transform_sampler_output)):
+            if call is not None and not callable(call):
+                raise TypeError(f"{name}: expected a function, found {call!r}")
+        self.data = data
+        self.transform = transform
+        self.transform_sampler_output = transform_sampler_output
+        self._options = options
+        self._uses_pyg = options.form == "pyg" or (options.form is None and has_pyg())
+        if (options.custom_cls or transform_sampler_output) is not None and not self._uses_pyg:
+            raise ValueError("custom_cls, transform_sampler_output: expected PyG with them, found form='torch' or no PyG")
+        self._device = None if options.device is None else as_device(options.device)
+        self._labels = _seed_labels(data) if options.labels == "seeds" else {}
+        attributes = _own_attributes(data, self._labels)
+        _check_names(data)
+        self._late = attributes if transform_sampler_output is not None else Attributes()
+        rank, world_size = own_rank(options.rank, options.world_size)
+        if options.sampler is not None or options.batch_sampler is not None:
+            rank, world_size = 0, 1  # whoever brings an order has divided it
+        self._dtypes = _dtypes(attributes, options.dtype, on_device=self._device is not None)
+        self._arguments: dict[str, Any] = {
+            **sampling,
+            "graph": data.graph,
+            "features": Attributes() if self._late else attributes,
+            "batch_size": options.batch_size,
+            "shuffle": options.shuffle,
+            "drop_last": options.drop_last,
+            "order": options.sampler,
+            "batches": options.batch_sampler,
+            "rank": rank,
+            "world_size": world_size,
+            "drop_uneven_inputs": options.drop_uneven_inputs,
+            "memory": options.memory,
+            "cache": options.cache,
+            "ahead": options.ahead,
+            "dtype": {name: dtype for name, dtype in self._dtypes.items() if not self._late},
+            "reader": options.reader,
+            "threads": options.threads,
+            "direction": "in" if options.sample_direction == "forward" else "out",
+            "time_window": options.time_window,
+            "method": options.method,
+            "layer_dependency": options.layer_dependency,
+            "seed": common_seed(options.seed, world_size, options.generator),
+            "progress": options.progress,
+        }
+        self._worker_epochs = torch.zeros(_MOST_WORKERS, dtype=torch.int64).share_memory_()
+        self._state: dict[str, int] | None = None
+        self._ahead = 0  # batches that are on their way to the device
+        self._pipeline: Pipeline | None = Pipeline(**self._arguments)
+
+    def __len__(self) -> int:
+        """Return the number of batches of an epoch."""
+        return len(self._open())
+
+    def __iter__(self) -> Iterator[Any]:
+        self.data.check_open()
+        worker = get_worker_info()
+        if worker is None:
+            return self._iterate(0, 1)
+        return self._iterate_in_worker(worker.id, worker.num_workers)
+
+    def _iterate_in_worker(self, worker: int, num_workers: int) -> Iterator[Any]:
+        if worker >= _MOST_WORKERS:
+            raise ValueError(f"num_workers: expected at most {_MOST_WORKERS}, found {num_workers}")
+        if self._device is not None:
+            raise ValueError("device: expected none in a worker process; move batches where they are used")
+        memory = self._arguments["memory"]
+        total = pipeline_budget() if memory is None else byte_count(memory)
+        share = {"memory": total // num_workers, "threads": self._arguments["threads"]}
+        if share["threads"] is None:
+            share["threads"] = max(1, num_threads() // num_workers)
+        self._pipeline = Pipeline(**{**self._arguments, **share})
+        # Workers are often copies of the loader made anew for each epoch: what counts is shared.
+        epoch = int(self._worker_epochs[worker])
+        self._worker_epochs[worker] += 1
+        self._pipeline.set_epoch(epoch)
+        return self._iterate(worker, num_workers)
+
+    def _iterate(self, worker: int, num_workers: int) -> Iterator[Any]:
+        pipeline = self._open()
+        self._ahead = 0
+        transfer = transfer_to(self._device)
+        with closing(pipeline.share(worker, num_workers)) as batches:
+            arriving: Any = None
+            while True:
+                current = arriving if arriving is not None else self._begin(batches, transfer)
+                arriving, self._ahead = None, 0
+                if current is None:
+                    return
+                # The next batch travels while the model works on this one, if it waits for us anyway.
+                if transfer is not None and pipeline.is_ready():
+                    arriving = self._begin(batches, transfer)
+                    self._ahead = 0 if arriving is None else 1
+                yield self._finish(current, transfer)
+                del current
+
+    def _begin(self, batches: Iterator[Batch], transfer: Any) -> Any:
+        """Take the next batch and send it on its way. ``None`` behind the last one."""
+        with record_function("graphzero.wait"):
+            batch = next(batches, None)
+        if batch is None:
+            return None
+        with record_function("graphzero.collate"):
+            parts = self._parts(batch)
+        if transfer is None:
+            return parts
+        with record_function("graphzero.copy"):
+            return transfer.send(parts)
+
+    def _finish(self, current: Any, transfer: Any) -> Any:
+        parts = current if transfer is None else transfer.receive(current)
+        with record_function("graphzero.form"):
+            parts.stack()
+            batch = as_pyg(parts, self._options.custom_cls) if self._uses_pyg else as_torch_batch(parts)
+            if self._options.pin_memory and transfer is None and torch.cuda.is_available():
+                batch = batch.pin_memory()
+        if self.transform is None:
+            return batch
+        with record_function("graphzero.transform"):
+            return self.transform(batch)
+
+    def _parts(self, batch: Batch) -> Parts:
+        relations = self.data.relations
+        node_type, edge_type = relations.node_types[0], next(iter(relations.graphs))
+        parts = sampled_parts(batch.sample, node_type, edge_type)
+        self._describe_seeds(batch, parts)
+        if self.transform_sampler_output is not None:
+            from graphzero.loaders.sampler_outputs import from_sampler_output, to_sampler_output
+
+            parts = from_sampler_output(self.transform_sampler_output(to_sampler_output(parts)), parts)
+        for by_type, features in ((parts.nodes, batch.node_features), (parts.edges, batch.edge_features)):
+            if not parts.is_hetero:
+                features = dict.fromkeys(by_type, features)
+            for of, named in features.items():
+                for name, values in named.items():
+                    by_type[of][name] = as_tensor(values)  # type: ignore[index]
+        for attribute in self._late:
+            group = (parts.edges if isinstance(attribute.of, tuple) else parts.nodes)[attribute.of]  # type: ignore[index]
+            ids = group["e_id" if isinstance(attribute.of, tuple) else "n_id"]
+            group[attribute.name] = as_tensor(attribute.store.gather(ids, dtype=self._dtypes.get(attribute.name)))
+        for of, store in self._labels.items():
+            seeds = parts.nodes[of]["n_id"][: parts.nodes[of]["num_sampled_nodes"][0]]
+            parts.nodes[of]["y"] = as_tensor(store.gather(seeds))
+        for of, values in parts.nodes.items():
+            label = self.data.label_of(of)
+            if label in values and "y" not in values:
+                values["y"] = values[label]
+        return parts
+
+    def _describe_seeds(self, batch: Batch, parts: Parts) -> None:
+        """Add what a batch tells of its seeds."""
+        raise NotImplementedError
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch that is under way, or that the next iteration will be."""
+        return self._open().epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """Make the next iteration that of ``epoch``, from its beginning."""
+        self._open().set_epoch(epoch)
+        self._worker_epochs.fill_(epoch)
+
+    def state_dict(self) -> dict[str, int]:
+        """Return where the iteration is: a loader with the same arguments that loads it goes on right there."""
+        state = self._open().state_dict()
+        return {**state, "batch": state["batch"] - self._ahead}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Make the next iteration go on where ``state`` was taken."""
+        self._open().load_state_dict(state)
+
+    def stats(self) -> dict[str, Any]:
+        """Return :meth:`graphzero.Pipeline.stats`: where time, bytes and memory went."""
+        return self._open().stats()
+
+    def status(self) -> str:
+        """Return the most important of :meth:`stats` in one line."""
+        return self._open().status()
+
+    def close(self) -> None:
+        """End the iteration that is under way and give all memory back. May be repeated."""
+        if self._pipeline is not None:
+            self._pipeline.close()
+
+    def _open(self) -> Pipeline:
+        if self._pipeline is None:  # a copy in another process
+            self.data.check_open()
+            self._pipeline = Pipeline(**self._arguments)
+            if self._state is not None:
+                self._pipeline.load_state_dict(self._state)
+        return self._pipeline
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_pipeline": None, "_state": self.state_dict()}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self):,} batches)"
+
+
+def _seed_labels(data: GraphData) -> dict[str, Any]:
+    found = {}
+    for node_type in data.relations.node_types:
+        stores = data.attributes_by_name(node_type)
+        store = stores.get(data.label_of(node_type) or "y")
+        if store is not None:
+            found[node_type] = store
+    if not found:
+        raise ValueError("labels: expected an attribute 'y', or a data set that names its labels, found none")
+    return found
+
+
+def _own_attributes(data: GraphData, labels: dict[str, Any]) -> Attributes:
+    return Attributes(one for one in data.attributes if labels.get(str(one.of)) is not one.store)
+
+
+def _check_names(data: GraphData) -> None:
+    """A homogeneous batch has one room for attributes of nodes and of edges."""
+    if data.is_hetero:
+        return
+    names = [one.name for one in data.attributes]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(
+            f"features, edge_features: expected different names, as a batch has one of each, found {twice[0]!r} twice"
+        )
+
+
+def _dtypes(attributes: list[Attribute], wanted: Any, *, on_device: bool) -> dict[str, Any]:
+    """Return what attributes become while they are copied, by name; a device does it later."""
+    if isinstance(wanted, dict):
+        return wanted
+    if wanted == "stored":
+        return {}
+    found = {}
+    for one in attributes:
+        narrow = one.store.quantised or one.store.dtype in ("float16", "bfloat16")
+        if wanted is not None and (narrow or "float" in one.store.dtype):
+            found[one.name] = wanted
+        elif wanted is None and narrow:
+            found[one.name] = "float32"
+    return found
+
+
+def input_ids(given: Any, count: int) -> NDArray[np.int64] | None:
+    """Read what stands for each seed."""
+    if given is None:
+        return None
+    ids = int64_vector(given, "input_id")
+    if len(ids) != count:
+        raise ValueError(f"input_id: expected {count}, one per seed, found {len(ids)}")
+    return ids

@@ -1,0 +1,150 @@
+"""Batches of nodes with their sampled neighbourhoods, under the names of PyG's ``NeighborLoader``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphzero.arrays import int64_vector, time_vector
+from graphzero.dataset import Dataset
+from graphzero.loaders.batch_parts import Parts
+from graphzero.loaders.graph_data import GraphData, as_graph_data
+from graphzero.loaders.loader import Loader, input_ids
+from graphzero.loaders.loader_options import read_options
+from graphzero.loaders.sampling_options import check_weights, fanouts_of, node_times
+from graphzero.loaders.tensors import as_tensor
+from graphzero.pipeline import Batch
+
+
+class NeighborLoader(Loader):
+    """Iterates over batches of nodes with their sampled neighbourhoods.
+
+    Takes the arguments of ``torch_geometric.loader.NeighborLoader`` and returns the same batches, from files of
+    any size. ``data`` is a data set (:func:`graphzero.open`), a :class:`graphzero.Graph`, or ``(graph,
+    features)``; of several types, dicts of graphs and stores by type. ``input_nodes`` is a mask, node ids, the
+    name of a split, or ``None`` for all nodes; of several types a node type, or ``(node_type, ids)``. All other
+    options are in :class:`graphzero.loaders.LoaderOptions`.
+
+    ``time_attr`` names an attribute of the nodes that holds their times; otherwise the edge times that the graph
+    holds are used. ``weight_attr``, whatever its name, stands for the weights that the graph holds.
+
+    >>> from graphzero import FeatureStore, Graph
+    >>> loader = NeighborLoader((Graph(tiny_gl), FeatureStore(tiny_gd)), [-1], input_nodes=[0, 2], batch_size=2)
+    >>> batch = next(iter(loader))
+    >>> batch.n_id, batch.x.shape, batch.edge_index, batch.batch_size
+    (tensor([0, 2, 3, 1]), torch.Size([4, 3]), tensor([[2, 0, 3],
+            [0, 1, 1]]), 2)
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        num_neighbors: Any,
+        input_nodes: Any = None,
+        input_time: Any = None,
+        replace: bool = False,
+        subgraph_type: Any = "directional",
+        disjoint: bool = False,
+        temporal_strategy: Any = "uniform",
+        time_attr: str | None = None,
+        weight_attr: str | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        transform_sampler_output: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> None:
+        read = read_options(type(self).__name__, options)
+        graph_data = as_graph_data(data, features=read.features, edge_features=read.edge_features)
+        if input_time is not None and time_attr is None:
+            raise ValueError("input_time: expected time_attr with it, which says what times it is compared with")
+        self._type, ids, is_mask = _input_nodes(graph_data, input_nodes)
+        times = node_times(time_attr, as_graph_data(data))
+        seed_time = _seed_time(input_time, times, time_attr, self._type, ids)
+        count = graph_data.relations.num_nodes[self._type] if ids is None else len(ids)
+        self._input_id = ids if is_mask and read.input_id is None else input_ids(read.input_id, count)
+        self._input_time = None if input_time is None else seed_time
+        sampling = {
+            "seeds": (self._type, ids),
+            "fanouts": fanouts_of(num_neighbors, graph_data),
+            "seed_time": seed_time,
+            "node_time": (times if graph_data.is_hetero else times[self._type]) if times else None,
+            "replace": replace,
+            "subgraph_type": getattr(subgraph_type, "value", subgraph_type),
+            "disjoint": disjoint,
+            "temporal_strategy": temporal_strategy,
+            "weighted": check_weights(weight_attr, graph_data),
+        }
+        super().__init__(graph_data, read, sampling, transform, transform_sampler_output)
+
+    def _describe_seeds(self, batch: Batch, parts: Parts) -> None:
+        values = parts.nodes[self._type]
+        places = batch.input_id
+        values["input_id"] = as_tensor(places if self._input_id is None else self._input_id[places])
+        values["batch_size"] = len(places)
+        if self._input_time is not None:
+            values["seed_time"] = as_tensor(self._input_time[places])
+
+
+def _input_nodes(data: GraphData, given: Any) -> tuple[str, NDArray[np.int64] | None, bool]:
+    """Return node type, ids (``None``: all of it), and whether they were given as a mask."""
+    types = data.relations.node_types
+    node_type = types[0]
+    named = isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[0], str)
+    if isinstance(given, Mapping) and len(given) == 1:
+        node_type, given = next(iter(given.items()))
+    elif named:
+        node_type, given = given
+    elif isinstance(given, str) and given in types and (data.is_hetero or given not in _splits(data)):
+        node_type, given = given, None
+    elif isinstance(given, str) and data.is_hetero:
+        node_type = _type_of_split(data, given)
+    elif data.is_hetero:
+        raise ValueError(f"input_nodes: expected a node type, or (node type, ids), with one of {types}, found {given!r}")
+    if node_type not in types:
+        raise ValueError(f"input_nodes: no node type {node_type!r}; there are {types}")
+    if given is None:
+        return node_type, None, False
+    if isinstance(given, str):
+        if not isinstance(data.graph, Dataset):
+            raise TypeError(f"input_nodes: expected node ids, found {given!r}; splits have names in data sets only")
+        return node_type, data.graph.split(given, node_type), False
+    if str(getattr(given, "dtype", "")) in ("bool", "torch.bool"):
+        mask = np.asarray(given)
+        count = data.relations.num_nodes[node_type]
+        if mask.shape != (count,):
+            raise ValueError(f"input_nodes: expected a mask of {count} nodes, found {mask.shape}")
+        return node_type, np.flatnonzero(mask), True
+    return node_type, int64_vector(given, "input_nodes"), False
+
+
+def _splits(data: GraphData) -> list[str]:
+    return data.graph.split_names if isinstance(data.graph, Dataset) else []
+
+
+def _type_of_split(data: GraphData, split: str) -> str:
+    """Return the one node type that has such a split."""
+    types = data.relations.node_types
+    having = [of for of in types if isinstance(data.graph, Dataset) and data.graph.has_split(split, of)]
+    if len(having) == 1:
+        return having[0]
+    raise ValueError(
+        f"input_nodes: expected a node type, a split that one node type has, or (node type, ids), found {split!r}; "
+        f"there are the node types {types} and the splits {_splits(data)}"
+    )
+
+
+def _seed_time(
+    given: Any, times: dict[str, NDArray[np.int64]], time_attr: str | None, node_type: str, ids: Any
+) -> NDArray[np.int64] | None:
+    if given is not None:
+        return time_vector(given, "input_time")
+    if time_attr is None:
+        return None
+    if node_type not in times:
+        raise ValueError(
+            f"input_time: expected a time for each seed, as nodes of type {node_type!r} have no attribute "
+            f"{time_attr!r} to take them from"
+        )
+    return times[node_type] if ids is None else times[node_type][ids]

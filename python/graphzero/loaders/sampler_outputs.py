@@ -1,0 +1,73 @@
+"""Samples as PyG's ``SamplerOutput``, for a user's ``transform_sampler_output``, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch_geometric.sampler import HeteroSamplerOutput, SamplerOutput
+
+from graphzero.loaders.batch_parts import Parts, Values
+
+_OF_SAMPLE = ("n_id", "e_id", "edge_index", "batch", "num_sampled_nodes", "num_sampled_edges")
+
+
+def to_sampler_output(parts: Parts) -> Any:
+    """Return a sample as PyG's samplers do; what is known of its seeds is in ``metadata``."""
+    if not parts.is_hetero:
+        (nodes,), (edges,) = parts.nodes.values(), parts.edges.values()
+        row, col = edges["edge_index"]
+        return SamplerOutput(
+            node=nodes["n_id"],
+            row=row,
+            col=col,
+            edge=edges["e_id"],
+            batch=nodes.get("batch"),
+            num_sampled_nodes=nodes.get("num_sampled_nodes"),
+            num_sampled_edges=edges.get("num_sampled_edges"),
+            metadata=(nodes.get("input_id", edges.get("input_id")), nodes.get("seed_time")),
+        )
+
+    def by_type(groups: dict[Any, Values], name: str) -> Any:
+        found = {of: values[name] for of, values in groups.items() if name in values}
+        return found or None
+
+    return HeteroSamplerOutput(
+        node=by_type(parts.nodes, "n_id") or {},
+        row={of: values["edge_index"][0] for of, values in parts.edges.items()},
+        col={of: values["edge_index"][1] for of, values in parts.edges.items()},
+        edge=by_type(parts.edges, "e_id") or {},
+        batch=by_type(parts.nodes, "batch"),
+        num_sampled_nodes=by_type(parts.nodes, "num_sampled_nodes"),
+        num_sampled_edges=by_type(parts.edges, "num_sampled_edges"),
+    )
+
+
+def from_sampler_output(output: Any, before: Parts) -> Parts:
+    """Read back what a transform made of a sample; the rest is as it was before."""
+    if not isinstance(output, (SamplerOutput, HeteroSamplerOutput)):
+        raise TypeError(
+            "transform_sampler_output: expected it to return what it was given, a SamplerOutput, "
+            f"found {type(output).__name__}"
+        )
+    node, edge = next(iter(before.nodes)), next(iter(before.edges))
+
+    def of_type(value: Any, of: Any, alone: Any) -> Any:
+        if value is None:
+            return None
+        return value.get(of) if before.is_hetero else (value if of == alone else None)
+
+    nodes = {of: {name: v for name, v in values.items() if name not in _OF_SAMPLE} for of, values in before.nodes.items()}
+    edges = {of: {name: v for name, v in values.items() if name not in _OF_SAMPLE} for of, values in before.edges.items()}
+    for of, values in nodes.items():
+        values["n_id"] = of_type(output.node, of, node)
+        for name in ("batch", "num_sampled_nodes"):
+            value = of_type(getattr(output, name), of, node)
+            if value is not None:
+                values[name] = value
+    for of, values in edges.items():
+        values["edge_index"] = (of_type(output.row, of, edge), of_type(output.col, of, edge))
+        for name, value in (("e_id", output.edge), ("num_sampled_edges", output.num_sampled_edges)):
+            found = of_type(value, of, edge)
+            if found is not None:
+                values[name] = found
+    return Parts(nodes, edges, before.is_hetero)
