@@ -29,6 +29,8 @@ void raise_os_error(const gz::IoError& error) {
 }  // namespace
 
 NB_MODULE(_core, m) {
+  // A worker process may end in the middle of an epoch, and then these are no leaks.
+  nb::set_leak_warnings(false);
   m.doc() = "The C++ core of graphzero. Use the functions of the graphzero package instead.";
   const nb::object format_error =
       nb::exception<gz::FormatError>(m, "FormatError", PyExc_ValueError);

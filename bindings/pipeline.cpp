@@ -32,8 +32,9 @@ using TypeIn = std::tuple<NodeId, OptionalArray>;
 // Graph, source type, destination type, fanouts, reverse.
 using RelationIn = std::tuple<const Topology*, std::size_t, std::size_t, std::vector<EdgeId>,
                               std::optional<std::size_t>>;
-// Features, whether of edges, node type or relation, dtype.
-using AttributeIn = std::tuple<const Features*, bool, std::size_t, std::optional<Dtype>>;
+// Features, whether of edges, node type or relation, dtype, bytes elsewhere.
+using AttributeIn =
+    std::tuple<const Features*, bool, std::size_t, std::optional<Dtype>, std::uint64_t>;
 
 std::span<const std::int64_t> span_or_empty(const OptionalArray& array) {
   if (!array) return {};
@@ -63,8 +64,8 @@ class KeptPipeline {
     }
     for (const auto& [graph, src_type, dst_type, fanouts, reverse] : relations)
       sampler.relations.push_back({graph, src_type, dst_type, fanouts, {}, reverse});
-    for (const auto& [features, of_edges, of, wanted] : attributes)
-      options.attributes.push_back({features, of_edges, of, wanted});
+    for (const auto& [features, of_edges, of, wanted, elsewhere] : attributes)
+      options.attributes.push_back({features, of_edges, of, wanted, elsewhere});
     attributes_ = options.attributes;
     disjoint_ = sampler.sampling.disjoint;
     pipeline_ = without_gil([&] { return std::make_unique<Pipeline>(std::move(options)); });
@@ -84,9 +85,15 @@ class KeptPipeline {
       const GdLayout& layout = attribute.features->layout();
       std::vector<std::size_t> shape(layout.shape.begin(), layout.shape.end());
       shape[0] = batch->rows[a].count;
-      rows.append(AnyArray(batch->rows[a].data, shape.size(), shape.data(),
-                           owner(std::move(batch->rows[a].memory)), nullptr,
-                           dlpack_dtype(attribute.wanted.value_or(layout.dtype))));
+      BatchRows& found = batch->rows[a];
+      const AnyArray values(found.data, shape.size(), shape.data(), owner(std::move(found.memory)),
+                            nullptr, dlpack_dtype(attribute.wanted.value_or(layout.dtype)));
+      if (!found.whereabouts) {
+        rows.append(values);
+      } else {
+        rows.append(nb::make_tuple(values, owned_array(std::move(found.whereabouts->slots)),
+                                   owned_array(std::move(found.whereabouts->places))));
+      }
     }
     SampledBatch& sampled = batch->sampled;
     return nb::make_tuple(batch->number, to_python(std::move(sampled.hood), disjoint_),
@@ -120,6 +127,7 @@ nb::dict as_dict(const PipelineStats& stats) {
   const RunCounts& counts = stats.counts;
   result["batches"] = counts.batches;
   result["rows"] = counts.rows;
+  result["elsewhere_rows"] = counts.elsewhere_rows;
   result["mapped_rows"] = counts.mapped_rows;
   result["cached_rows"] = counts.cached_rows;
   result["unslotted_rows"] = counts.unslotted_rows;
@@ -140,6 +148,7 @@ nb::dict as_dict(const PipelineStats& stats) {
   result["threads"] = stats.threads;
   result["batches_ahead"] = stats.batches_ahead;
   result["most_ahead"] = stats.most_ahead;
+  result["pinned_bytes"] = stats.pinned_bytes;
   result["memory"] = memory_of(stats);
   nb::list sources;
   for (const PipelineStats::Source& source : stats.sources) {
@@ -187,7 +196,16 @@ void bind_pipeline(nb::module_& m) {
       .def_rw("memory", &PipelineOptions::memory)
       .def_rw("cache", &PipelineOptions::cache)
       .def_rw("ahead", &PipelineOptions::ahead)
-      .def_rw("threads", &PipelineOptions::threads);
+      .def_rw("threads", &PipelineOptions::threads)
+      .def(
+          "pin",
+          [](PipelineOptions& o, std::uintptr_t set_context, std::uintptr_t pin,
+             std::uintptr_t unpin, std::uintptr_t context) {
+            o.pinning = {reinterpret_cast<int (*)(void*)>(set_context),
+                         reinterpret_cast<int (*)(void*, std::size_t, unsigned)>(pin),
+                         reinterpret_cast<int (*)(void*)>(unpin), reinterpret_cast<void*>(context)};
+          },
+          "set_context"_a, "pin"_a, "unpin"_a, "context"_a);
 
   nb::class_<KeptPipeline>(m, "Pipeline")
       .def(nb::init<std::optional<NodesIn>, std::optional<LinksIn>, std::vector<TypeIn>,
@@ -217,6 +235,15 @@ void bind_pipeline(nb::module_& m) {
             without_gil([&] { p.pipeline().arrange(std::move(arrangement)); });
           },
           "order"_a.none(), "batch_sizes"_a.none())
+      .def(
+          "elsewhere",
+          [](KeptPipeline& p, std::size_t attribute) {
+            std::vector<std::int64_t> rows;
+            p.pipeline().elsewhere(attribute).for_each(
+                [&](std::uint64_t row) { rows.push_back(static_cast<std::int64_t>(row)); });
+            return owned_array(std::move(rows));
+          },
+          "attribute"_a)
       .def("is_ready", [](KeptPipeline& p) { return p.pipeline().is_ready(); })
       .def(
           "set_seed",

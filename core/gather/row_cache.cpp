@@ -4,6 +4,7 @@
 #include <mutex>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "core/base/parallel.h"
 
@@ -16,15 +17,9 @@ constexpr std::size_t kRowsAtOnce = std::size_t{1} << 20;  // their numbers take
 
 }  // namespace
 
-RowCache::RowCache(const RowLayout& layout, std::uint64_t count)
-    : row_bytes_(layout.row_bytes), prefix_(count), count_(count) {
-  memory_ = hand_out(std::max<std::uint64_t>(count * row_bytes_, 1));
-}
-
-RowCache::RowCache(const RowLayout& layout, ChosenRows chosen)
-    : row_bytes_(layout.row_bytes), chosen_(std::move(chosen)) {
-  count_ = chosen_->count();
-  memory_ = hand_out(std::max<std::uint64_t>(count_ * row_bytes_, 1));
+RowCache::RowCache(const RowLayout& layout, RowSet rows)
+    : row_bytes_(layout.row_bytes), rows_(std::move(rows)) {
+  memory_ = hand_out(std::max<std::uint64_t>(rows_.count() * row_bytes_, 1));
 }
 
 void RowCache::fill(RowReader& reader) {
@@ -53,8 +48,7 @@ void RowCache::fill(RowReader& reader) {
     rows.push_back(static_cast<std::int64_t>(row));
     if (rows.size() == at_once) read();
   };
-  for (std::uint64_t row = 0; row < prefix_; ++row) add(row);
-  if (chosen_) chosen_->for_each(add);
+  rows_.for_each(add);
   read();
 }
 

@@ -19,13 +19,22 @@ struct Attribute {
   bool of_edges = false;
   std::size_t of = 0;           // node type, or relation
   std::optional<Dtype> wanted;  // empty: as stored
+  // So many bytes of rows, as they are handed out, are with the one who takes the batches.
+  std::uint64_t elsewhere = 0;
+};
+
+// Where the rows of a batch are if some of them are elsewhere.
+struct Whereabouts {
+  std::vector<std::int32_t> slots;   // by row: its place among those elsewhere; 0 if it is here
+  std::vector<std::int64_t> places;  // of the rows that are here, rising
 };
 
 // One row per node, or edge, in the order of the sample.
 struct BatchRows {
   std::byte* data = nullptr;
   std::size_t count = 0;
-  BatchMemory::Block memory;  // what `data` points into
+  BatchMemory::Block memory;               // what `data` points into
+  std::optional<Whereabouts> whereabouts;  // empty: all rows are here
 };
 
 struct Batch {

@@ -6,56 +6,82 @@
 namespace gz {
 
 BatchMemory::~BatchMemory() {
-  for (const MemoryBlock& block : idle_) take_back(block);
+  for (const Held& held : idle_) release(held);
+}
+
+BatchMemory::Held BatchMemory::fresh(std::size_t bytes) {
+  // Batches differ in size by a few percent; the next one is to fit as well. Pages of less are
+  // shared with others, and only whole ones can be pinned.
+  constexpr std::size_t kFewestPinned = 64 << 10;
+  bytes = std::max<std::size_t>(bytes + bytes / 16, pinning_.pin != nullptr ? kFewestPinned : 1);
+  Held held{hand_out(bytes)};
+  held.pinned = pinning_.pin_block(held.block.data, held.block.bytes);
+  const std::lock_guard lock(mutex_);
+  bytes_ += held.block.bytes;
+  if (held.pinned) pinned_bytes_ += held.block.bytes;
+  return held;
+}
+
+// What it held is not counted any more.
+void BatchMemory::release(const Held& held) noexcept {
+  if (held.pinned) pinning_.unpin_block(held.block.data);
+  take_back(held.block);
 }
 
 BatchMemory::Block BatchMemory::take(std::size_t bytes) {
-  MemoryBlock block;
+  Held held;
+  bool too_small = true;
   {
     const std::lock_guard lock(mutex_);
     if (!idle_.empty()) {
-      block = idle_.back();
+      held = idle_.back();
       idle_.pop_back();
+      too_small = held.block.bytes < bytes;
+      if (too_small) forget(held);
     }
     ++num_out_;
-    bytes_ -= block.bytes;
   }
-  try {
-    if (block.bytes < bytes || block.data == nullptr) {
-      take_back(std::exchange(block, {}));
-      // Batches differ in size by a few percent; the next one is to fit as well.
-      block = hand_out(std::max<std::size_t>(bytes + bytes / 16, 1));
+  if (too_small) {
+    try {
+      release(std::exchange(held, {}));
+      held = fresh(bytes);
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      --num_out_;
+      throw;
     }
-    const std::lock_guard lock(mutex_);
-    bytes_ += block.bytes;
-  } catch (...) {
-    const std::lock_guard lock(mutex_);
-    --num_out_;
-    throw;
   }
   const auto self = shared_from_this();
-  return Block(static_cast<std::byte*>(block.data),
-               [self, block](std::byte*) { self->give_back(block); });
+  return Block(static_cast<std::byte*>(held.block.data),
+               [self, held](std::byte*) { self->give_back(held); });
 }
 
-void BatchMemory::give_back(MemoryBlock block) noexcept {
+// Holds the lock.
+void BatchMemory::forget(const Held& held) {
+  bytes_ -= held.block.bytes;
+  if (held.pinned) pinned_bytes_ -= held.block.bytes;
+}
+
+void BatchMemory::give_back(const Held& held) noexcept {
   // In a forked child, locks that threads of the parent held are taken for ever.
   if (process_ != process_id()) {
-    take_back(block);
+    take_back(held.block);
     return;
   }
   std::function<void()> on_return;
+  bool kept = false;
   {
     const std::lock_guard lock(mutex_);
     --num_out_;
-    if (idle_.size() < keep_) {
-      idle_.push_back(block);
+    kept = idle_.size() < keep_;
+    if (kept) {
+      idle_.push_back(held);
     } else {
-      bytes_ -= block.bytes;
-      take_back(block);
+      forget(held);
     }
     on_return = on_return_;
   }
+  if (!kept) release(held);
   if (on_return) on_return();
 }
 
@@ -67,6 +93,11 @@ std::size_t BatchMemory::num_out() const {
 std::size_t BatchMemory::bytes() const {
   const std::lock_guard lock(mutex_);
   return bytes_;
+}
+
+std::size_t BatchMemory::pinned_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return pinned_bytes_;
 }
 
 void BatchMemory::keep(std::size_t count) {

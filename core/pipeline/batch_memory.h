@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/machine.h"
+#include "core/base/pinning.h"
 #include "core/base/recycled_memory.h"
 
 namespace gz {
@@ -18,12 +19,15 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
  public:
   using Block = std::shared_ptr<std::byte>;
 
+  BatchMemory() = default;
+  explicit BatchMemory(const Pinning& pinning) : pinning_(pinning) {}
   ~BatchMemory();
 
   Block take(std::size_t bytes);
 
   std::size_t num_out() const;
-  std::size_t bytes() const;  // out and idle
+  std::size_t bytes() const;         // out and idle
+  std::size_t pinned_bytes() const;  // of these
 
   // At most so many blocks wait for the next take().
   void keep(std::size_t count);
@@ -32,13 +36,23 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   void set_on_return(std::function<void()> on_return);
 
  private:
-  void give_back(MemoryBlock block) noexcept;
+  struct Held {
+    MemoryBlock block;
+    bool pinned = false;
+  };
 
+  Held fresh(std::size_t bytes);
+  void release(const Held& held) noexcept;
+  void forget(const Held& held);
+  void give_back(const Held& held) noexcept;
+
+  const Pinning pinning_;
   mutable std::mutex mutex_;
-  std::vector<MemoryBlock> idle_;
+  std::vector<Held> idle_;
   std::size_t keep_ = 2;
   std::size_t num_out_ = 0;
   std::size_t bytes_ = 0;
+  std::size_t pinned_bytes_ = 0;
   std::function<void()> on_return_;
   const long process_ = process_id();
 };

@@ -57,7 +57,7 @@ struct SamplerOptions {
 
 // What batches are made of if not of an epoch's own order.
 struct Arrangement {
-  std::optional<std::vector<std::int64_t>> order;         // places among the seeds, as often as wanted
+  std::optional<std::vector<std::int64_t>> order;  // places among the seeds, as often as wanted
   std::optional<std::vector<std::uint64_t>> batch_sizes;  // their sum is the number of places
 };
 

@@ -27,6 +27,8 @@ constexpr std::size_t kMappedAhead = 8;
 constexpr double kLarger = 1.1;
 constexpr double kMoreSlots = 1.1;
 constexpr double kFewestSlots = 64;
+// Slots of rows elsewhere are numbers of four bytes.
+constexpr std::uint64_t kMostElsewhere = std::uint64_t{1} << 31;
 
 std::uint64_t bytes_of(const Neighborhood& hood) {
   std::uint64_t ids = 0;
@@ -73,29 +75,19 @@ void Pipeline::forget_parent() {
   static_cast<void>(run_.release());
   if (memory_) {
     static_cast<void>(new std::shared_ptr<BatchMemory>(memory_));
-    memory_ = std::make_shared<BatchMemory>();
+    memory_ = std::make_shared<BatchMemory>(options_.pinning);
     memory_->keep(budget_.num_outputs);
     run_options_.memory = memory_;
   }
   process_ = process_id();
 }
 
-void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes,
-                           const std::vector<SampledBatch>& samples) {
-  RowSource& source = sources_[a];
-  const RowLayout& layout = source.layout();
+// How often a batch is expected to need each row of an attribute of nodes.
+std::vector<float> Pipeline::scores_of(std::size_t a,
+                                       const std::vector<SampledBatch>& samples) const {
   const Attribute& attribute = options_.attributes[a];
-  if (bytes >= source.data_bytes() || source.features().is_reordered()) {
-    const std::uint64_t count = std::min(bytes / layout.row_bytes, layout.num_rows);
-    source.set_cache(std::make_unique<RowCache>(layout, count));
-    return;
-  }
-  const std::uint64_t marks = layout.num_rows / 4;  // what ChosenRows takes
-  const std::uint64_t count = bytes > marks ? (bytes - marks) / layout.row_bytes : 0;
-  // Which edges are hot the graph does not say.
-  if (attribute.of_edges || count == 0) return;
   const Direction direction = sampler_.options().sampling.direction;
-  std::vector<std::uint32_t> counts(layout.num_rows);
+  std::vector<std::uint32_t> counts(sources_[a].layout().num_rows);
   for (const Relation& relation : sampler_.options().relations) {
     if (far_type(relation, direction) != attribute.of) continue;
     const std::vector<std::uint32_t> more = appearances(*relation.graph, direction);
@@ -108,8 +100,54 @@ void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes,
     const auto ids = ids_of(samples[i].hood, attribute);
     visits.insert(visits.end(), ids.begin(), ids.end());
   }
-  const auto scores = expected_visits(std::move(counts), std::move(visits), looks);
-  source.set_cache(std::make_unique<RowCache>(layout, hottest(scores, count)));
+  return expected_visits(std::move(counts), std::move(visits), looks);
+}
+
+void Pipeline::choose_elsewhere(std::size_t a, const std::vector<SampledBatch>& samples) {
+  RowSource& source = sources_[a];
+  const std::uint64_t num_rows = source.layout().num_rows;
+  const std::uint64_t out_bytes = std::max<std::uint64_t>(source.copy().out_bytes(), 1);
+  const std::uint64_t count =
+      std::min({options_.attributes[a].elsewhere / out_bytes, num_rows, kMostElsewhere});
+  if (count == num_rows || source.features().is_reordered()) {
+    source.set_elsewhere(RowSet(0, count));
+  } else if (count > 0 && !options_.attributes[a].of_edges) {
+    source.set_elsewhere(RowSet(hottest(scores_of(a, samples), count)));
+  }
+}
+
+void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes,
+                           const std::vector<SampledBatch>& samples) {
+  RowSource& source = sources_[a];
+  const RowLayout& layout = source.layout();
+  const RowSet& elsewhere = source.elsewhere();
+  const std::uint64_t left = layout.num_rows - elsewhere.count();
+  if (source.features().is_reordered()) {
+    const std::uint64_t first = elsewhere.count();
+    const std::uint64_t count = std::min(bytes / layout.row_bytes, left);
+    source.set_cache(std::make_unique<RowCache>(layout, RowSet(first, first + count)));
+    return;
+  }
+  if (bytes >= source.data_bytes()) {
+    source.set_cache(std::make_unique<RowCache>(layout, RowSet(0, layout.num_rows)));
+    return;
+  }
+  const std::uint64_t marks = layout.num_rows / 4;  // what ChosenRows takes
+  const std::uint64_t count =
+      std::min(bytes > marks ? (bytes - marks) / layout.row_bytes : 0, left);
+  // Which edges are hot the graph does not say.
+  if (options_.attributes[a].of_edges || count == 0) return;
+  std::vector<float> scores = scores_of(a, samples);
+  elsewhere.for_each([&](std::uint64_t row) { scores[row] = 0; });  // all others are above
+  source.set_cache(std::make_unique<RowCache>(layout, RowSet(hottest(scores, count))));
+}
+
+std::vector<std::int64_t> Pipeline::rows_here(std::size_t a, const SampledBatch& sample) const {
+  const auto ids = ids_of(sample.hood, options_.attributes[a]);
+  std::vector<std::int64_t> rows(ids.size());
+  sources_[a].translate(ids, rows);
+  Whereabouts whereabouts;
+  return sources_[a].rows_here(rows, whereabouts);
 }
 
 void Pipeline::prepare() {
@@ -121,6 +159,7 @@ void Pipeline::prepare() {
   const std::uint64_t looks = std::min(kLooks, num_batches());
   for (std::uint64_t i = 0; i < looks; ++i)
     samples.push_back(sampler_.sample(order, 0, i * num_batches() / looks));
+  for (std::size_t a = 0; a < sources_.size(); ++a) choose_elsewhere(a, samples);
 
   Needs needs;
   needs.memory = options_.memory;
@@ -129,7 +168,7 @@ void Pipeline::prepare() {
   for (const SampledBatch& sample : samples) {
     std::uint64_t rows = 0;
     for (std::size_t a = 0; a < sources_.size(); ++a) {
-      rows += ids_of(sample.hood, options_.attributes[a]).size() * sources_[a].copy().out_bytes();
+      rows += rows_here(a, sample).size() * sources_[a].copy().out_bytes();
     }
     needs.row_bytes = std::max(needs.row_bytes, rows);
     needs.sample_bytes = std::max(needs.sample_bytes, bytes_of(sample.hood));
@@ -142,7 +181,7 @@ void Pipeline::prepare() {
   std::vector<std::size_t> swept;  // the smallest first
   for (std::size_t a = 0; a < sources_.size(); ++a) {
     if (sources_[a].is_mapped()) continue;
-    needs.swept_bytes += sources_[a].data_bytes();
+    needs.swept_bytes += sources_[a].data_bytes_here();
     swept.push_back(a);
   }
   budget_ = split_memory(needs);
@@ -150,11 +189,11 @@ void Pipeline::prepare() {
   // Small attributes such as labels are cached whole: a read brings one page, whatever the row's
   // size. The others share what is left in proportion to theirs.
   std::sort(swept.begin(), swept.end(), [&](std::size_t a, std::size_t b) {
-    return sources_[a].data_bytes() < sources_[b].data_bytes();
+    return sources_[a].data_bytes_here() < sources_[b].data_bytes_here();
   });
   std::uint64_t left = budget_.cache, left_data = needs.swept_bytes;
   for (const std::size_t a : swept) {
-    const std::uint64_t data = sources_[a].data_bytes();
+    const std::uint64_t data = sources_[a].data_bytes_here();
     const bool whole = data <= left / 4 || left >= left_data;
     const auto share =
         whole ? data
@@ -174,10 +213,7 @@ void Pipeline::prepare() {
     const std::size_t first = samples.size() > kLooksToChoose ? kLooksToChoose : 0;
     for (std::size_t i = first; i < samples.size(); ++i) {
       Misses misses;
-      const auto ids = ids_of(samples[i].hood, options_.attributes[a]);
-      std::vector<std::int64_t> rows(ids.size());
-      sources_[a].translate(ids, rows);
-      most = std::max(most, sources_[a].find_misses(rows, misses).size());
+      most = std::max(most, sources_[a].find_misses(rows_here(a, samples[i]), misses).size());
     }
     run_options_.misses_per_batch[a] = static_cast<double>(most) * kLarger;
     // 64 bytes go with a slot and the wish for its row, 8 with a miss.
@@ -205,7 +241,7 @@ void Pipeline::prepare() {
   samples.clear();
   for (RowSource& source : sources_) source.prepare();
 
-  memory_ = std::make_shared<BatchMemory>();
+  memory_ = std::make_shared<BatchMemory>(options_.pinning);
   memory_->keep(budget_.num_outputs);
   run_options_.sampler = &sampler_;
   run_options_.attributes = options_.attributes;
@@ -244,9 +280,7 @@ std::optional<Batch> Pipeline::next() {
   return run_->next();
 }
 
-bool Pipeline::is_ready() const {
-  return !run_ || process_ != process_id() || run_->is_ready();
-}
+bool Pipeline::is_ready() const { return !run_ || process_ != process_id() || run_->is_ready(); }
 
 void Pipeline::stop() {
   forget_parent();
@@ -270,7 +304,10 @@ PipelineStats Pipeline::stats() const {
     stats.sweep_bytes = run_->sweep_bytes();
     stats.batches_ahead = run_->batches_ahead();
   }
-  if (memory_ && is_ours) stats.output_bytes = memory_->bytes();
+  if (memory_ && is_ours) {
+    stats.output_bytes = memory_->bytes();
+    stats.pinned_bytes = memory_->pinned_bytes();
+  }
   for (const RowSource& source : sources_) {
     const RowCache* const cache = source.cache();
     stats.sources.push_back(

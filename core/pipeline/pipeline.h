@@ -25,6 +25,7 @@ struct PipelineOptions {
   std::optional<std::uint64_t> cache;  // of it, for rows that stay; empty: what is left over
   std::optional<std::size_t> ahead;    // batches; empty: as many as fit
   std::size_t threads = 0;             // 0: num_threads()
+  Pinning pinning;                     // of the memory that batches are handed out in
 };
 
 struct PipelineStats {
@@ -39,8 +40,9 @@ struct PipelineStats {
   std::uint64_t window_bytes = 0;
   std::uint64_t sweep_bytes = 0;
   std::uint64_t output_bytes = 0;
-  double preparing = 0;  // seconds before the first batch: choosing and filling caches
-  GatherCounts filling;  // of the caches
+  std::uint64_t pinned_bytes = 0;  // of these
+  double preparing = 0;            // seconds before the first batch: choosing and filling caches
+  GatherCounts filling;            // of the caches
   struct Source {
     ReaderChoice choice;
     std::uint64_t cached_rows = 0;
@@ -79,11 +81,18 @@ class Pipeline {
 
   PipelineStats stats() const;
 
+  // The rows of the file that are elsewhere, in the order of their slots. Known after start().
+  const RowSet& elsewhere(std::size_t attribute) const { return sources_[attribute].elsewhere(); }
+
  private:
   void forget_parent();
   void prepare();
+  std::vector<float> scores_of(std::size_t attribute,
+                               const std::vector<SampledBatch>& samples) const;
+  void choose_elsewhere(std::size_t attribute, const std::vector<SampledBatch>& samples);
   void choose_rows(std::size_t attribute, std::uint64_t bytes,
                    const std::vector<SampledBatch>& samples);
+  std::vector<std::int64_t> rows_here(std::size_t attribute, const SampledBatch& sample) const;
 
   PipelineOptions options_;
   BatchSampler sampler_;

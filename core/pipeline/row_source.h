@@ -14,6 +14,7 @@
 #include "core/gather/row_cache.h"
 #include "core/gather/row_copy.h"
 #include "core/gather/sweep.h"
+#include "core/pipeline/batch.h"
 #include "core/store/features.h"
 
 namespace gz {
@@ -39,6 +40,14 @@ class RowSource {
   const RowCache* cache() const { return cache_.get(); }
   void set_cache(std::unique_ptr<RowCache> cache) { cache_ = std::move(cache); }
 
+  // Rows that need not be handed out.
+  const RowSet& elsewhere() const { return elsewhere_; }
+  void set_elsewhere(RowSet rows) { elsewhere_ = std::move(rows); }
+  // Of all rows that have to be handed out.
+  std::uint64_t data_bytes_here() const {
+    return (layout_.num_rows - elsewhere_.count()) * layout_.row_bytes;
+  }
+
   // Reads what is to be in memory before the first batch: the cache, or a mapped file that fits.
   void prepare();
 
@@ -47,6 +56,10 @@ class RowSource {
 
   // Where the rows of `ids` are in the file.
   void translate(std::span<const std::int64_t> ids, std::span<std::int64_t> rows) const;
+
+  // Those of `rows` that are here; where the others are goes to `whereabouts`.
+  std::vector<std::int64_t> rows_here(std::span<const std::int64_t> rows,
+                                      Whereabouts& whereabouts) const;
 
   // Those of `rows` that have to be read: their places go to `misses`, they themselves are
   // returned.
@@ -68,6 +81,7 @@ class RowSource {
   ChosenReader chosen_;
   std::optional<MmapReader> scales_;  // rows of one float; none if they are not needed
   std::unique_ptr<RowCache> cache_;
+  RowSet elsewhere_;
 };
 
 }  // namespace gz

@@ -136,6 +136,8 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock) {
     window_bytes_ -= entry.bytes;
     entry.bytes = entry.packed.bytes();
     for (const PackedIds& rows : entry.rows) entry.bytes += rows.bytes();
+    for (const auto& where : entry.whereabouts)
+      if (where) entry.bytes += 4 * where->slots.size() + 8 * where->places.size();
     window_bytes_ += entry.bytes;
     sample_bytes_ = std::max(sample_bytes_, entry.bytes);
     for (std::size_t a = 0; a < entry.misses.size(); ++a) {
@@ -200,14 +202,16 @@ const PackedIds& Run::ids_of(const Entry& entry, std::size_t attribute) const {
 }
 
 const PackedIds& Run::rows_of(const Entry& entry, std::size_t attribute) const {
-  const bool reordered = (*options_.sources)[attribute].features().is_reordered();
-  return reordered ? entry.rows[attribute] : ids_of(entry, attribute);
+  const RowSource& source = (*options_.sources)[attribute];
+  const bool are_ids = !source.features().is_reordered() && source.elsewhere().count() == 0;
+  return are_ids ? ids_of(entry, attribute) : entry.rows[attribute];
 }
 
 void Run::sample(Entry& entry) {
   SampledBatch sampled = options_.sampler->sample(order_, options_.epoch, entry.batch.number);
   entry.misses.resize(options_.attributes.size());
   entry.rows.resize(options_.attributes.size());
+  entry.whereabouts.resize(options_.attributes.size());
   for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
     const Attribute& wanted = options_.attributes[a];
     const RowSource& source = (*options_.sources)[a];
@@ -218,8 +222,13 @@ void Run::sample(Entry& entry) {
     if (source.features().is_reordered()) {
       source.translate(rows, {translated.extend(rows.size()), rows.size()});
       rows = translated.span();
-      entry.rows[a] = PackedIds(rows);
     }
+    std::vector<std::int64_t> here;
+    if (source.elsewhere().count() > 0) {
+      here = source.rows_here(rows, entry.whereabouts[a].emplace());
+      rows = here;
+    }
+    if (source.features().is_reordered() || entry.whereabouts[a]) entry.rows[a] = PackedIds(rows);
     if (source.is_mapped()) continue;
     Misses& misses = entry.misses[a];
     const std::vector<std::int64_t> missed = source.find_misses(rows, misses);
@@ -247,14 +256,15 @@ void Run::begin(Entry& entry) {
   std::size_t bytes = 0;
   for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
     offsets.push_back(bytes);
-    const std::size_t size = ids_of(entry, a).size() * (*options_.sources)[a].copy().out_bytes();
+    const std::size_t size = rows_of(entry, a).size() * (*options_.sources)[a].copy().out_bytes();
     bytes += (size + kAlignment - 1) / kAlignment * kAlignment;
   }
   const BatchMemory::Block memory = options_.memory->take(bytes);
   std::vector<Piece> pieces = {{kSample, 0, 0}};
   for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
-    const std::size_t count = ids_of(entry, a).size();
-    entry.batch.rows.push_back({memory.get() + offsets[a], count, memory});
+    const std::size_t count = rows_of(entry, a).size();
+    entry.batch.rows.push_back(
+        {memory.get() + offsets[a], count, memory, std::move(entry.whereabouts[a])});
     const std::uint64_t size = (*options_.sources)[a].copy().out_bytes();
     const std::size_t at_once =
         std::max<std::size_t>(kPieceBytes / std::max<std::uint64_t>(size, 1), 64);
@@ -291,7 +301,8 @@ void Run::assemble(Entry& entry, const Piece& piece) {
 // Where the rows of a batch that has been sampled come from. Holds the lock.
 void Run::count_rows(const Entry& entry) {
   for (std::size_t a = 0; a < entry.misses.size(); ++a) {
-    const std::uint64_t rows = ids_of(entry, a).size();
+    const std::uint64_t rows = rows_of(entry, a).size();
+    counts_.elsewhere_rows += ids_of(entry, a).size() - rows;
     if ((*options_.sources)[a].is_mapped()) {
       counts_.mapped_rows += rows;
       continue;
@@ -313,6 +324,7 @@ void Run::finish(Entry& entry) {
   }
   entry.misses.clear();
   entry.rows.clear();
+  entry.whereabouts.clear();
   entry.packed = {};
   window_bytes_ -= std::exchange(entry.bytes, 0);
   entry.state = State::kDone;

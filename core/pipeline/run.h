@@ -28,7 +28,8 @@ struct RunCounts {
   std::uint64_t batches = 0;  // handed out
   std::uint64_t rows = 0;     // of finished batches
   // Of these and of batches on their way.
-  std::uint64_t mapped_rows = 0;  // through the page cache
+  std::uint64_t elsewhere_rows = 0;  // with the taker
+  std::uint64_t mapped_rows = 0;     // through the page cache
   std::uint64_t cached_rows = 0;
   std::uint64_t unslotted_rows = 0;  // that found no room ahead and were read when needed
   double sampling = 0;
@@ -39,6 +40,7 @@ struct RunCounts {
   RunCounts& operator+=(const RunCounts& more) {
     batches += more.batches;
     rows += more.rows;
+    elsewhere_rows += more.elsewhere_rows;
     mapped_rows += more.mapped_rows;
     cached_rows += more.cached_rows;
     unslotted_rows += more.unslotted_rows;
@@ -116,9 +118,10 @@ class Run {
     State state = State::kSampling;
     Packed packed;
     std::vector<PackedIds> rows;  // by attribute, where they are not the ids
-    std::vector<Misses> misses;   // by attribute
-    std::uint64_t due = 0;        // when the sweep has read them
-    std::uint64_t bytes = 0;      // counted in the window
+    std::vector<std::optional<Whereabouts>> whereabouts;  // by attribute
+    std::vector<Misses> misses;                           // by attribute
+    std::uint64_t due = 0;                                // when the sweep has read them
+    std::uint64_t bytes = 0;                              // counted in the window
     Batch batch;
     std::vector<Piece> pieces;
     std::size_t next_piece = 0;

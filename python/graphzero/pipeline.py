@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
 
 from graphzero import _core
 from graphzero.arrays import at_least_one, integer, plain
@@ -17,7 +20,15 @@ from graphzero.features import READERS, Reader
 from graphzero.graph import Direction
 from graphzero.memory import byte_count, byte_text, pipeline_budget
 from graphzero.negatives import Law, negative_options
-from graphzero.pipeline_inputs import attributes_of, check_names, link_seeds, node_seeds, node_types, wanted_dtype
+from graphzero.pipeline_inputs import (
+    Attribute,
+    attributes_of,
+    check_names,
+    link_seeds,
+    node_seeds,
+    node_types,
+    wanted_dtype,
+)
 from graphzero.relations import as_relations
 from graphzero.sampling import (
     Fanouts,
@@ -65,6 +76,32 @@ class Batch:
 
     def __repr__(self) -> str:
         return f"Batch({self.number} of epoch {self.epoch}: {self.num_seeds:,} seeds, {self.sample!r})"
+
+
+@dataclass(frozen=True)
+class RowsHere:
+    """Rows of a batch, without those that the taker has.
+
+    ``values`` go to ``places``, which rise. ``slots`` has an entry for every row of the batch: where the taker
+    has it, and 0 if it is here.
+    """
+
+    values: NDArray[Any]
+    slots: NDArray[np.int32]
+    places: IntArray
+
+
+@dataclass(frozen=True)
+class Taker:
+    """One who takes batches and has something of its own: a device.
+
+    ``pinning`` are the addresses of ``cuCtxSetCurrent``, ``cuMemHostRegister`` and ``cuMemHostUnregister``, and a
+    context. ``room`` is how many bytes of rows the taker has room for, by attribute: these come as
+    :class:`RowsHere`, without the rows of :meth:`Pipeline.rows_elsewhere`.
+    """
+
+    pinning: tuple[int, int, int, int] | None = None
+    room: Mapping[Attribute, int] = field(default_factory=dict)
 
 
 class Pipeline:
@@ -154,6 +191,7 @@ class Pipeline:
         exclude_reverse: bool = False,
         seed: int | None = None,
         progress: bool = False,
+        taker: Taker | None = None,
     ) -> None:
         self._relations = as_relations(graph)
         self._attributes = attributes_of(graph, self._relations, features, edge_features)
@@ -189,6 +227,9 @@ class Pipeline:
         if reader not in READERS:
             raise ValueError(f"reader: expected one of {list(READERS)}, found {reader!r}")
         options.reader = READERS[reader]
+        taker = taker or Taker()
+        if taker.pinning is not None:
+            options.pin(*taker.pinning)
         if seeds is not None and links is not None:
             raise ValueError("seeds, links: expected one of them, found both")
         nodes = edges = None
@@ -216,7 +257,8 @@ class Pipeline:
         for attribute in self._attributes:
             of = numbers[attribute.of] if isinstance(attribute.of, tuple) else types[attribute.of]
             of_edges = isinstance(attribute.of, tuple)
-            wanted.append((attribute.store._core, of_edges, of, wanted_dtype(attribute, dtype)))
+            room = taker.room.get(attribute, 0)
+            wanted.append((attribute.store._core, of_edges, of, wanted_dtype(attribute, dtype), room))
         self._core: _core.Pipeline | None = _core.Pipeline(
             nodes, edges, node_types(self._relations, node_time, seed_time), relations, wanted, options
         )
@@ -269,10 +311,10 @@ class Pipeline:
         self._turn += 1
         self._epoch, self._position, self._begun = epoch, position, False
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Generator[Batch, None, None]:
         return self.share(0, 1)
 
-    def share(self, worker: int, num_workers: int) -> Iterator[Batch]:
+    def share(self, worker: int, num_workers: int) -> Generator[Batch, None, None]:
         """Iterate over every ``num_workers``-th batch of an epoch, the first of which is number ``worker``."""
         core = self._open()
         if self._begun:
@@ -325,7 +367,10 @@ class Pipeline:
             group = edge_features if isinstance(attribute.of, tuple) else node_features
             if self._relations.is_hetero:
                 group = group.setdefault(attribute.of, {})
-            group[attribute.name] = plain(values)
+            if isinstance(values, tuple):
+                group[attribute.name] = RowsHere(values[0], values[1], plain(values[2]))
+            else:
+                group[attribute.name] = plain(values)
         return Batch(
             sample=named(self._relations, types, edges, self._sampling),
             node_features=node_features,
@@ -337,11 +382,18 @@ class Pipeline:
             number=number,
         )
 
+    def rows_elsewhere(self) -> dict[Attribute, IntArray]:
+        """Return the stored rows that the taker is to have, in the order of its slots. Begin an iteration first."""
+        core = self._open()
+        rows = {attribute: plain(core.elsewhere(number)) for number, attribute in enumerate(self._attributes)}
+        return {attribute: found for attribute, found in rows.items() if len(found)}
+
     def stats(self) -> dict[str, Any]:
         """Return where time, bytes and memory went since the pipeline was made.
 
         ``rows`` are in finished batches. Of these, and of batches that are on their way, ``mapped_rows`` come
-        through the page cache, ``cached_rows`` from rows that stay in memory, and the others have to be read:
+        through the page cache, ``cached_rows`` from rows that stay in memory, ``elsewhere_rows`` are on a device
+        already, and the others have to be read:
         ``read_rows`` were, in ``device_reads`` of ``device_bytes``; ``shared_rows`` had been read, or were about
         to be, for another batch ahead; ``unslotted_rows`` found no room ahead. ``hit_rate`` is the part that
         needed no read of its own, ``read_amplification`` the bytes read for each byte of a row read,
@@ -351,13 +403,15 @@ class Pipeline:
         it, summed; ``seconds_waited`` is how long the iteration waited for its next batch, and
         ``seconds_preparing`` what came before the first: choosing rows and filling the cache.
 
-        ``memory`` tells the bytes held now, by purpose, and the ``budget``. ``sources`` tell for each attribute
-        the reader, why it was chosen, and how many of its rows stay in memory.
+        ``memory`` tells the bytes held now, by purpose, and the ``budget``; ``pinned_bytes`` of them a device
+        reads by itself. ``sources`` tell for each attribute the reader, why it was chosen, and how many of its
+        rows stay in memory.
         """
         stats = self._open().stats()
         wanted, waits, queued = (stats.pop(name) for name in ("read_row_bytes", "queue_waits", "queued_reads"))
         read = stats["read_rows"] + stats["unslotted_rows"]
-        rows = stats["mapped_rows"] + stats["cached_rows"] + stats["shared_rows"] + read
+        here = stats["mapped_rows"] + stats["cached_rows"] + stats["shared_rows"] + read
+        rows = stats["elsewhere_rows"] + here
         stats["hit_rate"] = 1 - read / rows if rows else None
         stats["read_amplification"] = stats["device_bytes"] / wanted if wanted else None
         stats["queue_depth"] = queued / waits if waits else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Sized
 from typing import Any
 
 import numpy as np
@@ -53,10 +53,9 @@ class Schedule:
 
     def num_batches(self, core: _core.Pipeline) -> int:
         """Return the number of batches of an epoch; of an order that has no length, of the one under way."""
-        if self._batches is not None and hasattr(self._batches, "__len__"):
+        if isinstance(self._batches, Sized):
             return len(self._batches)
-        if self._order is not None and hasattr(self._order, "__len__"):
-            return len(self._order) // self.batch_size + (
-                1 if len(self._order) % self.batch_size and not self._drop_last else 0
-            )
+        if isinstance(self._order, Sized):
+            rest = len(self._order) % self.batch_size != 0 and not self._drop_last
+            return len(self._order) // self.batch_size + (1 if rest else 0)
         return core.num_batches

@@ -1,10 +1,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/pipeline/batch_memory.h"
@@ -111,6 +113,59 @@ TEST(a_block_let_go_in_a_forked_child_tells_nobody) {
   EXPECT(::waitpid(child, &status, 0) == child);
   EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   memory->set_on_return({});
+}
+
+// What a driver was told to pin.
+std::vector<std::pair<void*, std::size_t>> pinned;
+bool pinning_fails = false;
+
+Pinning fake_driver() {
+  static int context = 0;
+  pinned.clear();
+  pinning_fails = false;
+  Pinning pinning;
+  pinning.context = &context;
+  pinning.set_context = [](void* given) { return given == &context ? 0 : 1; };
+  pinning.pin = [](void* data, std::size_t bytes, unsigned flags) {
+    if (pinning_fails || flags != 1) return 1;
+    pinned.emplace_back(data, bytes);
+    return 0;
+  };
+  pinning.unpin = [](void* data) {
+    const auto found = std::find_if(pinned.begin(), pinned.end(),
+                                    [&](const auto& block) { return block.first == data; });
+    if (found == pinned.end()) return 1;
+    pinned.erase(found);
+    return 0;
+  };
+  return pinning;
+}
+
+TEST(blocks_are_pinned_for_as_long_as_they_are_held) {
+  {
+    const auto memory = std::make_shared<BatchMemory>(fake_driver());
+    memory->keep(1);
+    BatchMemory::Block block = memory->take(kBytes), other = memory->take(10);
+    EXPECT(pinned.size() == 2 && pinned[0].first == block.get() && pinned[0].second >= kBytes);
+    EXPECT(pinned[1].second >= 64 << 10);  // whole pages
+    EXPECT(memory->pinned_bytes() == memory->bytes());
+    other.reset();
+    EXPECT(pinned.size() == 2);  // kept
+    block.reset();
+    EXPECT(pinned.size() == 1 && memory->pinned_bytes() == pinned[0].second);
+    block = memory->take(3 * kBytes);  // the kept one is too small
+    EXPECT(pinned.size() == 1 && pinned[0].first == block.get());
+  }
+  EXPECT(pinned.empty());
+}
+
+TEST(what_cannot_be_pinned_is_handed_out_as_it_is) {
+  const auto memory = std::make_shared<BatchMemory>(fake_driver());
+  pinning_fails = true;
+  BatchMemory::Block block = memory->take(kBytes);
+  std::memset(block.get(), 1, kBytes);
+  EXPECT(memory->pinned_bytes() == 0 && memory->bytes() >= kBytes);
+  block.reset();
 }
 
 }  // namespace

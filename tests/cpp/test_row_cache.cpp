@@ -75,7 +75,7 @@ TEST(chosen_rows_are_counted_as_in_a_list) {
 
 TEST(a_prefix_is_found_and_nothing_behind_it) {
   const RowLayout layout = {0, 12, 1000};
-  RowCache cache(layout, 300);
+  RowCache cache(layout, RowSet(0, 300));
   NumberReader reader(12);
   EXPECT(!cache.is_filled());
   cache.fill(reader);
@@ -91,7 +91,7 @@ TEST(chosen_rows_are_found_and_no_others) {
   const RowLayout layout = {0, 3, 1 << 20};
   ChosenRows chosen(layout.num_rows);
   for (std::uint64_t row = 5; row < layout.num_rows; row += 7) chosen.choose(row);
-  RowCache cache(layout, std::move(chosen));
+  RowCache cache(layout, RowSet(std::move(chosen)));
   NumberReader reader(3);
   cache.fill(reader);
   EXPECT(cache.is_filled());
@@ -106,7 +106,7 @@ TEST(chosen_rows_are_found_and_no_others) {
 }
 
 TEST(an_empty_cache_is_full_and_finds_nothing) {
-  RowCache cache({0, 8, 10}, std::uint64_t{0});
+  RowCache cache({0, 8, 10}, RowSet());
   NumberReader reader(8);
   EXPECT(cache.is_filled());
   cache.fill(reader);
@@ -120,11 +120,11 @@ TEST(a_filling_that_was_interrupted_goes_on_where_it_was) {
   for (const std::uint64_t step : {1, 2}) {
     std::optional<RowCache> cache;
     if (step == 1) {
-      cache.emplace(layout, std::uint64_t{kCount});
+      cache.emplace(layout, RowSet(0, kCount));
     } else {
       ChosenRows chosen(layout.num_rows);
       for (std::uint64_t i = 0; i < kCount; ++i) chosen.choose(i * step);
-      cache.emplace(layout, std::move(chosen));
+      cache.emplace(layout, RowSet(std::move(chosen)));
     }
     NumberReader reader(3);
     const auto second_step = static_cast<std::int64_t>(kAtOnce * step);

@@ -101,6 +101,8 @@ def test_the_whole_run_survives_in_a_control_group(large, reader):
 STATS = {
     "batches",
     "rows",
+    "elsewhere_rows",
+    "pinned_bytes",
     "mapped_rows",
     "cached_rows",
     "unslotted_rows",

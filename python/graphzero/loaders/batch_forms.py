@@ -70,7 +70,7 @@ def as_torch_batch(parts: Parts) -> TorchBatch:
         return TorchBatch(**nodes, **edges)
     values: dict[str, Any] = {}
     for by_type in (parts.nodes, parts.edges):
-        for of, group in by_type.items():  # type: ignore[attr-defined]
+        for of, group in by_type.items():
             for name, value in group.items():
                 values.setdefault(f"{name}_dict", {})[of] = value
     return TorchBatch(**values)
@@ -83,7 +83,7 @@ def as_pyg(parts: Parts, custom_cls: Any = None) -> Any:
     if parts.is_hetero:
         data = (custom_cls or HeteroData)()
         for by_type in (parts.nodes, parts.edges):
-            for of, group in by_type.items():  # type: ignore[attr-defined]
+            for of, group in by_type.items():
                 for name, value in group.items():
                     data[of][name] = value
         return data

@@ -97,7 +97,8 @@ class LinkNeighborLoader(Loader):
         super().__init__(graph_data, read, sampling, transform, transform_sampler_output)
 
     def _describe_seeds(self, batch: Batch, parts: Parts) -> None:
-        assert batch.src_index is not None and batch.dst_index is not None
+        assert batch.src_index is not None
+        assert batch.dst_index is not None
         places, num_links = batch.input_id, batch.num_seeds
         src, dst = as_tensor(batch.src_index), as_tensor(batch.dst_index)
         of_src, of_dst, of_edge = parts.nodes[self._type[0]], parts.nodes[self._type[2]], parts.edges[self._type]

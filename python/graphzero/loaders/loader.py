@@ -16,13 +16,14 @@ from torch.utils.data import IterableDataset, get_worker_info
 from graphzero.arrays import int64_vector
 from graphzero.loaders.batch_forms import as_pyg, as_torch_batch, has_pyg
 from graphzero.loaders.batch_parts import Parts, sampled_parts
-from graphzero.loaders.devices import as_device, transfer_to
+from graphzero.loaders.device_rows import DeviceRows, divide_room
+from graphzero.loaders.devices import CudaTransfer, PlainTransfer, as_device, cuda_pinning
 from graphzero.loaders.graph_data import GraphData
 from graphzero.loaders.loader_options import LoaderOptions
 from graphzero.loaders.ranks import common_seed, own_rank
 from graphzero.loaders.tensors import as_tensor
 from graphzero.memory import byte_count, pipeline_budget
-from graphzero.pipeline import Batch, Pipeline
+from graphzero.pipeline import Batch, Pipeline, RowsHere, Taker
 from graphzero.pipeline_inputs import Attribute, Attributes
 from graphzero.threads import num_threads
 
@@ -57,7 +58,9 @@ class Loader(IterableDataset[Any]):
         self._options = options
         self._uses_pyg = options.form == "pyg" or (options.form is None and has_pyg())
         if (options.custom_cls or transform_sampler_output) is not None and not self._uses_pyg:
-            raise ValueError("custom_cls, transform_sampler_output: expected PyG with them, found form='torch' or no PyG")
+            raise ValueError(
+                "custom_cls, transform_sampler_output: expected PyG with them, found form='torch' or no PyG"
+            )
         self._device = None if options.device is None else as_device(options.device)
         self._labels = _seed_labels(data) if options.labels == "seeds" else {}
         attributes = _own_attributes(data, self._labels)
@@ -66,7 +69,13 @@ class Loader(IterableDataset[Any]):
         rank, world_size = own_rank(options.rank, options.world_size)
         if options.sampler is not None or options.batch_sampler is not None:
             rank, world_size = 0, 1  # whoever brings an order has divided it
-        self._dtypes = _dtypes(attributes, options.dtype, on_device=self._device is not None)
+        self._dtypes = _dtypes(attributes, options.dtype)
+        is_cuda = self._device is not None and self._device.type == "cuda"
+        if options.gpu_cache is not None and not is_cuda:
+            raise ValueError(f"gpu_cache: expected a CUDA device with it, found device={options.device!r}")
+        # A device converts rows faster than they are copied; what is stored in steps of a scale comes converted.
+        self._host_dtypes = _host_dtypes(attributes, self._dtypes) if is_cuda else self._dtypes
+        self._transfer: CudaTransfer | PlainTransfer | None = None
         self._arguments: dict[str, Any] = {
             **sampling,
             "graph": data.graph,
@@ -82,7 +91,7 @@ class Loader(IterableDataset[Any]):
             "memory": options.memory,
             "cache": options.cache,
             "ahead": options.ahead,
-            "dtype": {name: dtype for name, dtype in self._dtypes.items() if not self._late},
+            "dtype": {} if self._late else self._host_dtypes,
             "reader": options.reader,
             "threads": options.threads,
             "direction": "in" if options.sample_direction == "forward" else "out",
@@ -92,10 +101,19 @@ class Loader(IterableDataset[Any]):
             "seed": common_seed(options.seed, world_size, options.generator),
             "progress": options.progress,
         }
-        self._worker_epochs = torch.zeros(_MOST_WORKERS, dtype=torch.int64).share_memory_()
+        self._worker_epochs = torch.zeros(_MOST_WORKERS, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
         self._state: dict[str, int] | None = None
         self._ahead = 0  # batches that are on their way to the device
-        self._pipeline: Pipeline | None = Pipeline(**self._arguments)
+        self._pipeline: Pipeline | None = Pipeline(**self._arguments, taker=self._taker())
+
+    def _taker(self) -> Taker | None:
+        if self._device is None or self._device.type != "cuda":
+            return None
+        room: dict[Attribute, int] = {}
+        if self._options.gpu_cache is not None:
+            of_nodes = [one for one in self._arguments["features"] if not isinstance(one.of, tuple)]
+            room = divide_room(byte_count(self._options.gpu_cache), of_nodes, self._host_dtypes)
+        return Taker(cuda_pinning(self._device), room)
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch."""
@@ -128,8 +146,8 @@ class Loader(IterableDataset[Any]):
     def _iterate(self, worker: int, num_workers: int) -> Iterator[Any]:
         pipeline = self._open()
         self._ahead = 0
-        transfer = transfer_to(self._device)
         with closing(pipeline.share(worker, num_workers)) as batches:
+            transfer = self._open_transfer(pipeline)
             arriving: Any = None
             while True:
                 current = arriving if arriving is not None else self._begin(batches, transfer)
@@ -142,6 +160,16 @@ class Loader(IterableDataset[Any]):
                     self._ahead = 0 if arriving is None else 1
                 yield self._finish(current, transfer)
                 del current
+
+    def _open_transfer(self, pipeline: Pipeline) -> CudaTransfer | PlainTransfer | None:
+        if self._device is None or self._device.type == "cpu":
+            return None
+        if self._transfer is None:
+            made = CudaTransfer if self._device.type == "cuda" else PlainTransfer
+            self._transfer = made(self._device, self._dtypes)
+            if isinstance(self._transfer, CudaTransfer) and self._options.gpu_cache is not None:
+                self._transfer.rows = DeviceRows(pipeline, self._device, self._host_dtypes)
+        return self._transfer
 
     def _begin(self, batches: Iterator[Batch], transfer: Any) -> Any:
         """Take the next batch and send it on its way. ``None`` behind the last one."""
@@ -182,9 +210,10 @@ class Loader(IterableDataset[Any]):
                 features = dict.fromkeys(by_type, features)
             for of, named in features.items():
                 for name, values in named.items():
-                    by_type[of][name] = as_tensor(values)  # type: ignore[index]
+                    rows = values if isinstance(values, RowsHere) else as_tensor(values)
+                    by_type[of][name] = rows
         for attribute in self._late:
-            group = (parts.edges if isinstance(attribute.of, tuple) else parts.nodes)[attribute.of]  # type: ignore[index]
+            group = (parts.edges if isinstance(attribute.of, tuple) else parts.nodes)[attribute.of]
             ids = group["e_id" if isinstance(attribute.of, tuple) else "n_id"]
             group[attribute.name] = as_tensor(attribute.store.gather(ids, dtype=self._dtypes.get(attribute.name)))
         for of, store in self._labels.items():
@@ -221,7 +250,10 @@ class Loader(IterableDataset[Any]):
 
     def stats(self) -> dict[str, Any]:
         """Return :meth:`graphzero.Pipeline.stats`: where time, bytes and memory went."""
-        return self._open().stats()
+        stats = self._open().stats()
+        rows = getattr(self._transfer, "rows", None)
+        stats["gpu_cache_bytes"], stats["gpu_cache_rows"] = (0, 0) if rows is None else (rows.nbytes, rows.count)
+        return stats
 
     def status(self) -> str:
         """Return the most important of :meth:`stats` in one line."""
@@ -231,17 +263,20 @@ class Loader(IterableDataset[Any]):
         """End the iteration that is under way and give all memory back. May be repeated."""
         if self._pipeline is not None:
             self._pipeline.close()
+        if self._transfer is not None:
+            self._transfer.close()
+            self._transfer = None
 
     def _open(self) -> Pipeline:
         if self._pipeline is None:  # a copy in another process
             self.data.check_open()
-            self._pipeline = Pipeline(**self._arguments)
+            self._pipeline = Pipeline(**self._arguments, taker=self._taker())
             if self._state is not None:
                 self._pipeline.load_state_dict(self._state)
         return self._pipeline
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_pipeline": None, "_state": self.state_dict()}
+        return {**self.__dict__, "_pipeline": None, "_transfer": None, "_state": self.state_dict()}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self):,} batches)"
@@ -275,8 +310,8 @@ def _check_names(data: GraphData) -> None:
         )
 
 
-def _dtypes(attributes: list[Attribute], wanted: Any, *, on_device: bool) -> dict[str, Any]:
-    """Return what attributes become while they are copied, by name; a device does it later."""
+def _dtypes(attributes: list[Attribute], wanted: Any) -> dict[str, Any]:
+    """Return what attributes become, by name."""
     if isinstance(wanted, dict):
         return wanted
     if wanted == "stored":
@@ -289,6 +324,11 @@ def _dtypes(attributes: list[Attribute], wanted: Any, *, on_device: bool) -> dic
         elif wanted is None and narrow:
             found[one.name] = "float32"
     return found
+
+
+def _host_dtypes(attributes: list[Attribute], dtypes: dict[str, Any]) -> dict[str, Any]:
+    quantised = {one.name for one in attributes if one.store.quantised}
+    return {name: dtype for name, dtype in dtypes.items() if name in quantised}
 
 
 def input_ids(given: Any, count: int) -> NDArray[np.int64] | None:

@@ -101,7 +101,9 @@ def _input_nodes(data: GraphData, given: Any) -> tuple[str, NDArray[np.int64] | 
     elif isinstance(given, str) and data.is_hetero:
         node_type = _type_of_split(data, given)
     elif data.is_hetero:
-        raise ValueError(f"input_nodes: expected a node type, or (node type, ids), with one of {types}, found {given!r}")
+        raise ValueError(
+            f"input_nodes: expected a node type, or (node type, ids), with one of {types}, found {given!r}"
+        )
     if node_type not in types:
         raise ValueError(f"input_nodes: no node type {node_type!r}; there are {types}")
     if given is None:

@@ -56,18 +56,22 @@ def from_sampler_output(output: Any, before: Parts) -> Parts:
             return None
         return value.get(of) if before.is_hetero else (value if of == alone else None)
 
-    nodes = {of: {name: v for name, v in values.items() if name not in _OF_SAMPLE} for of, values in before.nodes.items()}
-    edges = {of: {name: v for name, v in values.items() if name not in _OF_SAMPLE} for of, values in before.edges.items()}
+    nodes = {
+        of: {name: v for name, v in values.items() if name not in _OF_SAMPLE} for of, values in before.nodes.items()
+    }
+    edges = {
+        of: {name: v for name, v in values.items() if name not in _OF_SAMPLE} for of, values in before.edges.items()
+    }
     for of, values in nodes.items():
         values["n_id"] = of_type(output.node, of, node)
         for name in ("batch", "num_sampled_nodes"):
             value = of_type(getattr(output, name), of, node)
             if value is not None:
                 values[name] = value
-    for of, values in edges.items():
-        values["edge_index"] = (of_type(output.row, of, edge), of_type(output.col, of, edge))
+    for triple, values in edges.items():
+        values["edge_index"] = (of_type(output.row, triple, edge), of_type(output.col, triple, edge))
         for name, value in (("e_id", output.edge), ("num_sampled_edges", output.num_sampled_edges)):
-            found = of_type(value, of, edge)
+            found = of_type(value, triple, edge)
             if found is not None:
                 values[name] = found
     return Parts(nodes, edges, before.is_hetero)
