@@ -17,7 +17,7 @@ from graphzero.arrays import int64_vector
 from graphzero.loaders.batch_forms import as_pyg, as_torch_batch, has_pyg
 from graphzero.loaders.batch_parts import Parts, sampled_parts
 from graphzero.loaders.device_rows import DeviceRows, divide_room
-from graphzero.loaders.devices import CudaTransfer, PlainTransfer, as_device, cuda_pinning
+from graphzero.loaders.devices import CudaTransfer, Parcel, PlainTransfer, as_device, cuda_pinning
 from graphzero.loaders.graph_data import GraphData
 from graphzero.loaders.loader_options import LoaderOptions
 from graphzero.loaders.ranks import common_seed, own_rank
@@ -147,31 +147,20 @@ class Loader(IterableDataset[Any]):
         pipeline = self._open()
         self._ahead = 0
         with closing(pipeline.share(worker, num_workers)) as batches:
-            transfer = self._open_transfer(pipeline)
-            arriving: Any = None
+            arriving: Parcel | None = None
             while True:
-                current = arriving if arriving is not None else self._begin(batches, transfer)
+                current = arriving if arriving is not None else self._begin(batches)
                 arriving, self._ahead = None, 0
                 if current is None:
                     return
                 # The next batch travels while the model works on this one, if it waits for us anyway.
-                if transfer is not None and pipeline.is_ready():
-                    arriving = self._begin(batches, transfer)
+                if self._transfer is not None and pipeline.is_ready():
+                    arriving = self._begin(batches)
                     self._ahead = 0 if arriving is None else 1
-                yield self._finish(current, transfer)
+                yield self._finish(current)
                 del current
 
-    def _open_transfer(self, pipeline: Pipeline) -> CudaTransfer | PlainTransfer | None:
-        if self._device is None or self._device.type == "cpu":
-            return None
-        if self._transfer is None:
-            made = CudaTransfer if self._device.type == "cuda" else PlainTransfer
-            self._transfer = made(self._device, self._dtypes)
-            if isinstance(self._transfer, CudaTransfer) and self._options.gpu_cache is not None:
-                self._transfer.rows = DeviceRows(pipeline, self._device, self._host_dtypes)
-        return self._transfer
-
-    def _begin(self, batches: Iterator[Batch], transfer: Any) -> Any:
+    def _begin(self, batches: Iterator[Batch]) -> Parcel | None:
         """Take the next batch and send it on its way. ``None`` behind the last one."""
         with record_function("graphzero.wait"):
             batch = next(batches, None)
@@ -179,17 +168,28 @@ class Loader(IterableDataset[Any]):
             return None
         with record_function("graphzero.collate"):
             parts = self._parts(batch)
-        if transfer is None:
-            return parts
+        del batch
+        if self._device is None or self._device.type == "cpu":
+            return Parcel(parts)
+        if self._transfer is None:  # now it is known which rows stay on the device
+            self._transfer = self._make_transfer(self._device)
         with record_function("graphzero.copy"):
-            return transfer.send(parts)
+            return self._transfer.send(parts)
 
-    def _finish(self, current: Any, transfer: Any) -> Any:
-        parts = current if transfer is None else transfer.receive(current)
+    def _make_transfer(self, device: torch.device) -> CudaTransfer | PlainTransfer:
+        if device.type != "cuda":
+            return PlainTransfer(device)
+        rows = None
+        if self._options.gpu_cache is not None:
+            rows = DeviceRows(self._open(), device, self._host_dtypes)
+        return CudaTransfer(device, self._dtypes, rows)
+
+    def _finish(self, parcel: Parcel) -> Any:
+        parts = parcel.parts if self._transfer is None else self._transfer.receive(parcel)
         with record_function("graphzero.form"):
             parts.stack()
             batch = as_pyg(parts, self._options.custom_cls) if self._uses_pyg else as_torch_batch(parts)
-            if self._options.pin_memory and transfer is None and torch.cuda.is_available():
+            if self._options.pin_memory and self._transfer is None and torch.cuda.is_available():
                 batch = batch.pin_memory()
         if self.transform is None:
             return batch
