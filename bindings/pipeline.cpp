@@ -55,8 +55,9 @@ class KeptPipeline {
           NodeSeeds{type, ids ? std::optional(as_span(*ids)) : std::nullopt, span_or_empty(times)};
     } else {
       const auto& [relation, src, dst, times, negatives, amount, negative, exclude] = *links_;
-      sampler.seeds = LinkSeeds{relation,  as_span(src), as_span(dst), span_or_empty(times),
-                                negatives, amount,       negative,     exclude};
+      sampler.seeds = LinkSeeds{
+          relation, as_span(src), as_span(dst), span_or_empty(times), {negatives, amount, negative},
+          exclude};
     }
     for (const auto& [num_nodes, times] : types_) {
       sampler.num_nodes.push_back(num_nodes);

@@ -49,8 +49,14 @@ def edge_set(src, dst, *, directed=True):
 
 def negative_weights(num_nodes, src, dst, *, side="in", by="uniform", power=0.75, directed=True):
     """The weight each node has as a negative: destinations for ``side="in"``, sources for ``"out"``."""
-    if by == "uniform":
+    if isinstance(by, tuple):
+        by = by[0 if side == "out" else 1]
+    elif not isinstance(by, str) and side == "out":
+        by = None
+    if by is None or (isinstance(by, str) and by == "uniform"):
         return [1.0] * num_nodes
+    if not isinstance(by, str):
+        return [float(weight) for weight in by]
     ends = list(src) + list(dst) if not directed else list(dst if side == "in" else src)
     return [float(ends.count(node)) ** power if node in ends else 0.0 for node in range(num_nodes)]
 
@@ -119,6 +125,12 @@ def uniform_negative(seed, position, number, num_nodes, refused):
         node = below(draws, num_nodes)
         if node not in refused:
             return node
+
+
+def weighted_node(draws, weights):
+    """The node at which the running sum passes a uniform share of the whole."""
+    target = (next(draws) >> 11) * 2.0**-53 * list(itertools.accumulate(weights))[-1]
+    return next(node for node, total in enumerate(itertools.accumulate(weights)) if total > target)
 
 
 def step_law(lists, node, previous=None, *, p=1.0, q=1.0):
