@@ -11,11 +11,11 @@ namespace gz {
 
 // What the draws of one synthetic data set are for: the word after Purpose::kSynthesis.
 enum class Drawn : std::uint64_t {
-  kPlaces = 1,     // kind of node
-  kEdges = 2,      // kind of edge, number of the edge
+  kPlaces = 1,     // then: kind of node, round
+  kEdges = 2,      // kind of edge, number of the edge or of the position it copies
   kCentroids = 3,  // class, number of the 64 columns
-  kNoise = 4,      // kind of node, node, number of the pair of columns
-  kSplits = 5      // kind of node
+  kNoise = 4,      // kind of node, node
+  kSplits = 5      // kind of node, round
 };
 
 constexpr Key synthesis_key(std::uint64_t seed, Drawn drawn) {

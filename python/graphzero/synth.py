@@ -201,9 +201,7 @@ class _Maker:
             _core.BlockOptions(recipe.classes, recipe.skew, recipe.homophily),
         )
         ends = src.count, dst.count
-        return _Edges(
-            triple, SyntheticSource(edges, ends, bipartite=src is not dst, reverse=reverse, span=self._span)
-        )
+        return _Edges(triple, SyntheticSource(edges, ends, bipartite=src is not dst, reverse=reverse, span=self._span))
 
     def _write_graph(self, edges: _Edges) -> str:
         path = self._file(f"{'__'.join(edges.triple)}.gl")

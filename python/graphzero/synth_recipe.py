@@ -18,6 +18,8 @@ _EDGES_PER_NODE = 16
 # Ranks are computed in float64, which tells so many nodes apart with room to spare.
 _MOST_NODES = 2**40
 _MOST_EDGES = 2**48
+_MOST_FEATURES = 2**20
+_MOST_CLASSES = 2**20
 _LARGEST_SKEW = 8
 _OF_BLOCKS = ("homophily", "skew")
 
@@ -59,12 +61,13 @@ class Recipe:
 
     def lots(self, num_nodes: int) -> dict[str, range]:
         """Return which of ``num_nodes`` lots belong to each split."""
-        ranges, begin = {}, 0
+        ranges, begin = {}, 0.0
         for name in ("train", "valid", "test"):
             part = getattr(self, name)
-            size = min(round(part * num_nodes), num_nodes - begin) if isinstance(part, float) else part
-            ranges[name] = range(begin, begin + size)
-            begin += size
+            end = begin + (part * num_nodes if isinstance(part, float) else part)
+            # Ends are rounded, not sizes: shares that make a whole leave no node out.
+            ranges[name] = range(math.floor(begin + 0.5), min(math.floor(end + 0.5), num_nodes))
+            begin = end
         return ranges
 
 
@@ -100,13 +103,6 @@ def make_recipe(preset: str | None, given: dict[str, Any]) -> Recipe:
 
 
 def _checked(recipe: Recipe) -> Recipe:
-    numbers = {
-        "nodes": _between(recipe.nodes, "nodes", 1, _MOST_NODES),
-        "edges": _between(recipe.edges, "edges", 1, _MOST_EDGES),
-        "features": _between(recipe.features, "features", 0, 2**20),
-        "classes": _between(recipe.classes, "classes", 1, 2**20),
-        "skew": _between(recipe.skew, "skew", 1, _LARGEST_SKEW),
-    }
     _one_of(recipe.kind, "kind", "blocks", "rmat", "ba")
     _one_of(recipe.index, "index", "both", "out", "in")
     _one_of(recipe.order, "order", "id", "hot")
@@ -119,9 +115,19 @@ def _checked(recipe: Recipe) -> Recipe:
     signal = _real(recipe.signal, "signal")
     if not 0 <= signal < math.inf:
         raise ValueError(f"signal: expected a number from 0 on, found {signal:g}")
-    if not recipe.edge_ids and recipe.index == "both" and not recipe.undirected:
-        raise ValueError("edge_ids: expected True where both indexes are stored; give index='in' or index='out' too")
-    checked = replace(recipe, **numbers, feature_dtype=name_of(stored), homophily=homophily, signal=signal)
+    if not recipe.edge_ids and (recipe.index == "both" or recipe.undirected):
+        raise ValueError("edge_ids: expected index='in' or index='out' with False, and a directed graph")
+    checked = replace(
+        recipe,
+        nodes=_between(recipe.nodes, "nodes", 1, _MOST_NODES),
+        edges=_between(recipe.edges, "edges", 1, _MOST_EDGES),
+        features=_between(recipe.features, "features", 0, _MOST_FEATURES),
+        feature_dtype=name_of(stored),
+        classes=_between(recipe.classes, "classes", 1, _MOST_CLASSES),
+        homophily=homophily,
+        skew=_between(recipe.skew, "skew", 1, _LARGEST_SKEW),
+        signal=signal,
+    )
     if checked.hetero:
         _check_hetero(checked)
     elif checked.classes > checked.nodes:
@@ -161,7 +167,7 @@ def _with_parts(recipe: Recipe) -> Recipe:
             f"train, valid and test: expected at most {num_nodes} nodes together, found {total:.0f}: "
             + ", ".join(f"{name}={parts[name]}" for name in names)
         )
-    return replace(recipe, **parts)
+    return replace(recipe, train=parts["train"], valid=parts["valid"], test=parts["test"])
 
 
 def _between(value: Any, name: str, least: int, most: int) -> int:

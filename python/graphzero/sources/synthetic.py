@@ -42,7 +42,9 @@ class SyntheticSource:
             src, dst = map(plain, self._edges.edges(first, min(rows, total - first)))
             time = None
             if self._span is not None:
-                time = np.maximum(node_times(src, self._ends[0], self._span), node_times(dst, self._ends[1], self._span))
+                time = np.maximum(
+                    node_times(src, self._ends[0], self._span), node_times(dst, self._ends[1], self._span)
+                )
             yield EdgeBatch(dst, src, time=time) if self._reverse else EdgeBatch(src, dst, time=time)
 
 
