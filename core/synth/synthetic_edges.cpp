@@ -1,5 +1,6 @@
 #include "core/synth/synthetic_edges.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "core/base/error.h"
@@ -12,6 +13,9 @@ namespace {
 // A few hundred microseconds of work.
 constexpr std::size_t kGrain = 8192;
 
+// Ranks are computed in float64, which tells so many nodes apart with room to spare.
+constexpr std::uint64_t kMostNodes = std::uint64_t{1} << 40;
+
 Key edges_key(std::uint64_t seed, std::uint64_t kind) {
   return synthesis_key(seed, Drawn::kEdges).with(kind);
 }
@@ -19,12 +23,21 @@ Key edges_key(std::uint64_t seed, std::uint64_t kind) {
 }  // namespace
 
 NodePlaces places_of(std::uint64_t seed, SynthNodes nodes) {
+  if (nodes.num_nodes < 1 || nodes.num_nodes > kMostNodes) {
+    throw std::invalid_argument(
+        concat("expected 1 to ", kMostNodes, " nodes, found ", nodes.num_nodes));
+  }
   return NodePlaces(nodes.num_nodes, synthesis_key(seed, Drawn::kPlaces).with(nodes.kind));
 }
 
 SyntheticEdges SyntheticEdges::blocks(std::uint64_t seed, std::uint64_t kind, SynthNodes src,
                                       SynthNodes dst, std::uint64_t num_edges,
                                       const BlockOptions& options) {
+  const std::uint64_t fewest = std::min(src.num_nodes, dst.num_nodes);
+  if (options.classes < 1 || options.classes > fewest) {
+    throw std::invalid_argument(
+        concat("expected 1 to ", fewest, " classes, one node each, found ", options.classes));
+  }
   return SyntheticEdges(places_of(seed, src), places_of(seed, dst), num_edges,
                         BlockLaw(edges_key(seed, kind), src.num_nodes, dst.num_nodes,
                                  options.classes, options.skew, options.homophily));

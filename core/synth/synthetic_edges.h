@@ -23,8 +23,8 @@ struct BlockOptions {
   double homophily = 0;
 };
 
-// `num_edges` edges of kind `kind`, numbered from 0. Counts must be at least 1 and fit NodeId, and
-// each side has at least as many nodes as there are classes.
+// `num_edges` edges of kind `kind`, at most 2^48, numbered from 0. Throws std::invalid_argument if
+// there is no node, more than 2^40, or on a side fewer than classes.
 class SyntheticEdges {
  public:
   static SyntheticEdges blocks(std::uint64_t seed, std::uint64_t kind, SynthNodes src,

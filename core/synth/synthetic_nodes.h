@@ -16,8 +16,8 @@ namespace gz {
 // (2^16 - 1) / 3, and it is close to normal.
 inline constexpr std::size_t kNoiseValues = 4 * 255 + 1;
 
-// Any block of nodes, or of places, at any time; the same for any number of threads. Ranges must
-// lie within the nodes.
+// Any block of nodes, or of places, at any time; the same for any number of threads. `classes` must
+// not be 0. Throws std::out_of_range if a range goes beyond the nodes.
 class SyntheticNodes {
  public:
   SyntheticNodes(std::uint64_t seed, SynthNodes nodes, std::uint64_t classes);

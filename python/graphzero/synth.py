@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -221,9 +221,7 @@ class _Maker:
         if self._recipe.features:
             written["x"] = self._write_features(nodes, graphs)
         if nodes.labelled:
-            written["y"] = self._write_vector(
-                f"{nodes.name} y", nodes.count, lambda first, count: nodes.core.labels(first, count)
-            )
+            written["y"] = self._write_vector(f"{nodes.name} y", nodes.count, nodes.core.labels)
         if self._span is not None:
             span = self._span
             written["time"] = self._write_vector(
@@ -258,7 +256,7 @@ class _Maker:
                 reorder(path, path, graph, memory=self._memory, progress=self._progress)
         return path
 
-    def _write_vector(self, name: str, count: int, make: Any) -> str:
+    def _write_vector(self, name: str, count: int, make: Callable[[int, int], NDArray[np.int64]]) -> str:
         path = self._file(f"{name}.gd")
         writer = _core.GdWriter(path_bytes(path), DataType.INT64, [count])
         for first in range(0, count, _NODES_AT_ONCE):

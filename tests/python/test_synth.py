@@ -364,6 +364,17 @@ def test_a_heterogeneous_data_set_has_papers_authors_and_institutions(tmp_path):
     assert all(times[name][ids].max() <= 1500 for name, ids in hood.node.items() if len(ids))
 
 
+def test_hot_rows_of_every_kind_of_node(tmp_path):
+    options = {"hetero": True, "features": 4, "classes": 4}
+    plain = gz.synthesize(tmp_path / "plain", 4000, 3200, **options)
+    hot = gz.synthesize(tmp_path / "hot", 4000, 3200, order="hot", **options)
+    assert all(check.holds for check in gz.verify(tmp_path / "hot"))
+    for name, kind in plain.nodes.items():
+        ids = np.arange(kind.num_nodes)
+        assert hot.features("x", of=name).reordered
+        assert np.array_equal(hot.features("x", of=name).gather(ids), plain.features("x", of=name).gather(ids))
+
+
 def test_kinds_of_node_have_places_and_rows_of_their_own(tmp_path):
     ds = gz.synthesize(tmp_path / "made", 4000, 3200, hetero=True, features=8, classes=2)
     rows = [ds.features("x", of=name).get_tensor()[:4] for name in ds.nodes]
@@ -463,6 +474,16 @@ def test_a_data_set_that_is_there_is_replaced_only_if_asked(tmp_path):
     assert gz.synthesize(path, 60, 100, features=0, overwrite=True).num_nodes == 60
 
 
+def test_the_core_refuses_laws_that_are_none():
+    with pytest.raises(ValueError, match="expected 1 to 1099511627776 nodes, found 0"):
+        _core.SyntheticEdges.rmat(1, 0, 5)
+    with pytest.raises(ValueError, match="expected 1 to 1099511627776 nodes, found 1099511627777"):
+        _core.SyntheticEdges.attachment(1, 2**40 + 1, 5)
+    for classes in (0, 7):
+        with pytest.raises(ValueError, match=f"expected 1 to 6 classes, one node each, found {classes}"):
+            block_law(9, 6, 5, classes=classes)
+
+
 def test_the_core_refuses_rows_it_cannot_make():
     nodes = _core.SyntheticNodes(1, _core.SynthNodes(100, 0), 4)
     values = np.zeros(2 * _core.NOISE_VALUES * 2, np.uint8)
@@ -516,6 +537,14 @@ def test_memory_does_not_grow_with_the_data_set(tmp_path):
     grown, size = map(int, shown.stdout.split())
     assert size > 400e6
     assert grown < 200e6
+
+
+def test_progress_names_what_is_being_made(tmp_path, capfd):
+    gz.synthesize(tmp_path / "made", 1000, 5000, features=4, progress=True)
+    shown = capfd.readouterr().err
+    assert "5,000 edges" in shown
+    assert "features of node" in shown
+    assert "1,000 rows" in shown
 
 
 def test_command_line_draws_a_data_set(capsys, tmp_path):
