@@ -21,6 +21,7 @@ _MOST_EDGES = 2**48
 _MOST_FEATURES = 2**20
 _MOST_CLASSES = 2**20
 _LARGEST_SKEW = 8
+_LARGEST_SIGNAL = 100  # float16 holds the rows of any number of classes
 _OF_BLOCKS = ("homophily", "skew")
 
 
@@ -113,8 +114,8 @@ def _checked(recipe: Recipe) -> Recipe:
     if not 0 <= homophily <= 1:
         raise ValueError(f"homophily: expected a share from 0 to 1, found {homophily:g}")
     signal = _real(recipe.signal, "signal")
-    if not 0 <= signal < math.inf:
-        raise ValueError(f"signal: expected a number from 0 on, found {signal:g}")
+    if not 0 <= signal <= _LARGEST_SIGNAL:
+        raise ValueError(f"signal: expected 0 to {_LARGEST_SIGNAL}, found {signal:g}")
     if not recipe.edge_ids and (recipe.index == "both" or recipe.undirected):
         raise ValueError("edge_ids: expected index='in' or index='out' with False, and a directed graph")
     checked = replace(
