@@ -250,3 +250,129 @@ def appearances(src, dst, num_nodes, *, directed=True, direction="in"):
 def hottest_first(counts):
     """Ids by falling count, equal ones by id."""
     return sorted(range(len(counts)), key=lambda node: (-counts[node], node))
+
+
+class Draws:
+    """The stream of a key, as docs/design/randomness.md says."""
+
+    MASK, GAMMA = 2**64 - 1, 0x9E3779B97F4A7C15
+
+    def __init__(self, seed, *words):
+        self.state = self.mix(seed + self.GAMMA)
+        for word in words:
+            self.state = self.mix((self.state ^ word) + self.GAMMA)
+
+    @classmethod
+    def mix(cls, x):
+        x &= cls.MASK
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & cls.MASK
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EB & cls.MASK
+        return x ^ (x >> 31)
+
+    def next(self):
+        self.state += self.GAMMA
+        return self.mix(self.state)
+
+    def below(self, bound):
+        while True:
+            product = self.next() * bound
+            if product & self.MASK >= 2**64 % bound:
+                return product >> 64
+
+    def uniform(self):
+        return (self.next() >> 11) / 2**53
+
+
+SYNTHESIS, PLACES, EDGES, CENTROIDS, NOISE, SPLITS = 6, 1, 2, 3, 4, 5
+
+
+def node_of_place(num_nodes, seed, kind=0, drawn=PLACES):
+    """The node at each place, as a list."""
+    rows = int(num_nodes**0.5)
+    rows += rows * rows < num_nodes
+    columns = -(-num_nodes // rows)
+    keys = [Draws(seed, SYNTHESIS, drawn, kind, i).state for i in range(4)]
+
+    def shift(i, x, bound):
+        return Draws.mix(x + keys[i]) * bound >> 64
+
+    def once(x):
+        row, column = divmod(x, columns)
+        for i in (0, 2):
+            row = (row + shift(i, column, rows)) % rows
+            column = (column + shift(i + 1, row, columns)) % columns
+        return row * columns + column
+
+    nodes = []
+    for place in range(num_nodes):
+        node = once(place)
+        while node >= num_nodes:
+            node = once(node)
+        nodes.append(node)
+    return nodes
+
+
+def block_edges(num_src, num_dst, num_edges, *, seed, kind=0, ends=(0, 0), classes, skew, homophily):
+    """The edges of a degree-corrected block model, as pairs of nodes."""
+    src_nodes, dst_nodes = node_of_place(num_src, seed, ends[0]), node_of_place(num_dst, seed, ends[1])
+
+    def place(rng, num_nodes, of_class):
+        u, size = rng.uniform(), len(range(of_class, num_nodes, classes))
+        share = float(size)
+        for _ in range(skew):
+            share *= u
+        return int(share) * classes + of_class
+
+    edges = []
+    for edge in range(num_edges):
+        rng = Draws(seed, SYNTHESIS, EDGES, kind, edge)
+        own = rng.below(classes)
+        src = place(rng, num_src, own)
+        stays, other = rng.uniform() < homophily, rng.below(classes)
+        edges.append((src_nodes[src], dst_nodes[place(rng, num_dst, own if stays else other)]))
+    return edges
+
+
+def rmat_edges(num_nodes, num_edges, *, seed):
+    """The edges of an R-MAT graph, as pairs of nodes."""
+    nodes, levels = node_of_place(num_nodes, seed), (num_nodes - 1).bit_length()
+    edges = []
+    for edge in range(num_edges):
+        rng = Draws(seed, SYNTHESIS, EDGES, 0, edge)
+        while True:
+            words = [rng.next() for _ in range(-(-levels // 4))]
+            draws = [words[i // 4] >> 16 * (i % 4) & 0xFFFF for i in range(levels)]
+            src = dst = 0
+            for draw in draws:
+                quadrant = (draw >= 37356) + (draw >= 37356 + 12452) + (draw >= 37356 + 2 * 12452)
+                src, dst = 2 * src + quadrant // 2, 2 * dst + quadrant % 2
+            if max(src, dst) < num_nodes:
+                break
+        edges.append((nodes[src], nodes[dst]))
+    return edges
+
+
+def attachment_edges(num_nodes, num_edges, *, seed):
+    """The edges of preferential attachment, by filling the list of edge ends from its beginning."""
+    nodes = node_of_place(num_nodes, seed)
+    brought = [num_edges // num_nodes + (node < num_edges % num_nodes) for node in range(num_nodes)]
+    ends = []
+    for node, count in enumerate(brought):
+        for _ in range(count):
+            ends.append(node)
+            position = len(ends)
+            ends.append(ends[Draws(seed, SYNTHESIS, EDGES, 0, position).below(position)])
+    return [(nodes[src], nodes[dst]) for src, dst in zip(ends[::2], ends[1::2], strict=True)]
+
+
+def synthetic_row(node, of_class, *, seed, kind=0, width):
+    """The sums of four bytes that are the noise of a row, and the signs of its class's centroid."""
+    rng = Draws(seed, SYNTHESIS, NOISE, kind, node)
+    sums, signs = [], []
+    for column in range(width):
+        if column % 2 == 0:
+            draw = rng.next()
+        sums.append(sum((draw >> 32 * (column % 2) & 0xFFFFFFFF).to_bytes(4, "little")))
+        word = Draws(seed, SYNTHESIS, CENTROIDS, of_class, column // 64).state
+        signs.append(1 if word >> column % 64 & 1 else -1)
+    return sums, signs

@@ -20,6 +20,7 @@ from graphzero.negatives import sample_negative_pairs, sample_negatives
 from graphzero.pipeline import Batch, Pipeline
 from graphzero.reorder import reorder
 from graphzero.sampling import HeteroNeighborhood, Neighborhood, sample_neighbors
+from graphzero.synth import synthesize
 from graphzero.threads import num_threads, set_num_threads
 from graphzero.verify import Check, verify
 from graphzero.walks import random_walk
@@ -64,6 +65,7 @@ __all__ = [
     "sample_negatives",
     "sample_neighbors",
     "set_num_threads",
+    "synthesize",
     "verify",
     "write_features",
     "write_graph",
