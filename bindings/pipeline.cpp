@@ -11,7 +11,6 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
-#include "bindings/neighborhood.h"
 
 namespace gz {
 
@@ -39,6 +38,13 @@ using AttributeIn =
 std::span<const std::int64_t> span_or_empty(const OptionalArray& array) {
   if (!array) return {};
   return as_span(*array);
+}
+
+using EndsArray = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>;
+
+nb::object id_array(IdArray& ids) {
+  using Array = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>;
+  return nb::cast(Array(ids.data, {ids.count}, owner(std::move(ids.memory))));
 }
 
 // A pipeline and the arrays it reads: graphs and features are kept by nanobind.
@@ -77,6 +83,21 @@ class KeptPipeline {
 
   Pipeline& pipeline() { return *pipeline_; }
 
+  // As to_python(Neighborhood), with sources above destinations.
+  nb::object ids_of(Batch& batch) const {
+    nb::list types, relations;
+    for (BatchNodes& type : batch.types) {
+      const nb::object trees = disjoint_ ? id_array(type.trees) : nb::object(nb::none());
+      types.append(nb::make_tuple(id_array(type.nodes), trees, nb::cast(type.per_hop)));
+    }
+    for (BatchEdges& relation : batch.relations) {
+      const std::size_t count = relation.edges.count;
+      const EndsArray ends(relation.ends.data, {2, count}, owner(std::move(relation.ends.memory)));
+      relations.append(nb::make_tuple(ends, id_array(relation.edges), nb::cast(relation.per_hop)));
+    }
+    return nb::make_tuple(types, relations);
+  }
+
   nb::object next() {
     std::optional<Batch> batch = without_gil([&] { return pipeline_->next(); });
     if (!batch) return nb::none();
@@ -97,8 +118,7 @@ class KeptPipeline {
       }
     }
     SampledBatch& sampled = batch->sampled;
-    return nb::make_tuple(batch->number, to_python(std::move(sampled.hood), disjoint_),
-                          owned_array(std::move(sampled.input_ids)),
+    return nb::make_tuple(batch->number, ids_of(*batch), owned_array(std::move(sampled.input_ids)),
                           owned_array(std::move(sampled.src)), owned_array(std::move(sampled.dst)),
                           rows);
   }

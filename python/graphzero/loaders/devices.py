@@ -86,7 +86,6 @@ class CudaTransfer:
             for by_type in (parts.nodes, parts.edges):
                 for of, values in by_type.items():
                     self._send_values(of, values, held)
-            parts.stack()
             event = self._stream.record_event()
         self._in_flight.append((event, held))
         return Parcel(parts, event)
@@ -100,8 +99,6 @@ class CudaTransfer:
                 value = self.rows.join(of, name, here, slots, places)
             elif isinstance(value, torch.Tensor):
                 value = self._copy(value, held)
-            elif isinstance(value, tuple):
-                value = tuple(self._copy(end, held) for end in value)
             dtype = self._dtypes.get(name)
             if dtype is not None and isinstance(value, torch.Tensor):
                 value = value.to(dtype)

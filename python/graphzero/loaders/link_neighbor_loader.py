@@ -189,9 +189,7 @@ def _negatives(given: Any, ratio: float | None) -> tuple[Any, float, Any]:
     if mode not in ("binary", "triplet"):
         raise ValueError(f"neg_sampling: expected mode 'binary' or 'triplet', found {mode!r}")
     weights = given.get("src_weight"), given.get("dst_weight")
-    if weights == (None, None):
-        return mode, given.get("amount", 1), "uniform"
-    return mode, given.get("amount", 1), weights
+    return mode, given.get("amount", 1), weights if mode == "binary" else weights[1]
 
 
 def _labels(given: Any, negatives: str | None, count: int) -> torch.Tensor | None:

@@ -187,7 +187,6 @@ class Loader(IterableDataset[Any]):
     def _finish(self, parcel: Parcel) -> Any:
         parts = parcel.parts if self._transfer is None else self._transfer.receive(parcel)
         with record_function("graphzero.form"):
-            parts.stack()
             batch = as_pyg(parts, self._options.custom_cls) if self._uses_pyg else as_torch_batch(parts)
             if self._options.pin_memory and self._transfer is None and torch.cuda.is_available():
                 batch = batch.pin_memory()
