@@ -238,3 +238,15 @@ def appearances(src, dst, num_nodes, *, directed=True, direction="in"):
 def hottest_first(counts):
     """Ids by falling count, equal ones by id."""
     return sorted(range(len(counts)), key=lambda node: (-counts[node], node))
+
+
+def blocks(row, col, edge, num_sampled_nodes, num_sampled_edges):
+    """The (source, destination, edge id) of each layer's edges by destination, and its numbers of nodes."""
+    layers = []
+    for hops in range(len(num_sampled_edges), 0, -1):
+        kept = range(sum(num_sampled_edges[:hops]))
+        edges = sorted(((int(row[i]), int(col[i]), int(edge[i]), i) for i in kept), key=lambda e: (e[1], e[3]))
+        layers.append(
+            ([e[:3] for e in edges], sum(num_sampled_nodes[: hops + 1]), sum(num_sampled_nodes[:hops]))
+        )
+    return layers
