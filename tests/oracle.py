@@ -246,7 +246,5 @@ def blocks(row, col, edge, num_sampled_nodes, num_sampled_edges):
     for hops in range(len(num_sampled_edges), 0, -1):
         kept = range(sum(num_sampled_edges[:hops]))
         edges = sorted(((int(row[i]), int(col[i]), int(edge[i]), i) for i in kept), key=lambda e: (e[1], e[3]))
-        layers.append(
-            ([e[:3] for e in edges], sum(num_sampled_nodes[: hops + 1]), sum(num_sampled_nodes[:hops]))
-        )
+        layers.append(([e[:3] for e in edges], sum(num_sampled_nodes[: hops + 1]), sum(num_sampled_nodes[:hops])))
     return layers

@@ -65,7 +65,9 @@ class HeteroBlock:
 
     def __repr__(self) -> str:
         edges = sum(len(block.indices) for block in self.relations.values())
-        nodes = ", ".join(f"{name} {count:,} → {self.num_dst_nodes[name]:,}" for name, count in self.num_src_nodes.items())
+        nodes = ", ".join(
+            f"{name} {count:,} → {self.num_dst_nodes[name]:,}" for name, count in self.num_src_nodes.items()
+        )
         return f"HeteroBlock({nodes}; {edges:,} edges)"
 
 

@@ -102,7 +102,9 @@ def graphs(tmp_path):
 
 
 def test_means_through_blocks_of_several_types_are_those_of_the_whole_sample(graphs):
-    hood = gz.sample_neighbors(graphs, {"paper": [3, 7]}, {WRITES: [3, 2, 2], CITES: [2, 2, 1], KNOWS: [2, 0, 3]}, seed=2)
+    hood = gz.sample_neighbors(
+        graphs, {"paper": [3, 7]}, {WRITES: [3, 2, 2], CITES: [2, 2, 1], KNOWS: [2, 0, 3]}, seed=2
+    )
     rng = np.random.default_rng(0)
     rows = {name: rng.standard_normal((len(ids), 4)) for name, ids in hood.node.items()}
     whole = dict(rows)
@@ -155,12 +157,16 @@ def test_the_layers_of_several_types_say_what_they_are(graphs):
 
 @pytest.mark.parametrize("kind", ["induced", "bidirectional"])
 def test_edges_that_are_not_grouped_by_hop_are_refused(tiny, kind):
-    with pytest.raises(ValueError, match="sample: expected one whose edges are grouped by hop.*subgraph_type='directional'"):
+    with pytest.raises(
+        ValueError, match="sample: expected one whose edges are grouped by hop.*subgraph_type='directional'"
+    ):
         gz.blocks(gz.sample_neighbors(tiny, [2], [-1], subgraph_type=kind))
 
 
 def test_edges_that_lead_away_from_the_seeds_are_refused(tiny, graphs):
-    expected = r"sample: expected edges of hop 0 to lead .* places 0 to 0, found col\[0\] = 1; sample with direction='in'"
+    expected = (
+        r"sample: expected edges of hop 0 to lead .* places 0 to 0, found col\[0\] = 1; sample with direction='in'"
+    )
     with pytest.raises(ValueError, match=expected):
         gz.blocks(gz.sample_neighbors(tiny, [0], [-1], direction="out"))
     with pytest.raises(ValueError, match="sample: expected edges of hop 0 to lead .* direction='in'"):
