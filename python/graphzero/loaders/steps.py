@@ -23,6 +23,8 @@ _ALL_NODES = frozenset(
 def steps_of(model: Any, layers: Any, *, is_hetero: bool, with_edges: bool) -> list[Step]:
     """Return the layers of a model, or those given. ``with_edges``: they take attributes of edges."""
     if layers is not None:
+        if not isinstance(model, (nn.Module, type(None))):
+            raise TypeError(f"model: expected a torch module, or None, found {type(model).__name__}")
         if not isinstance(layers, (list, tuple, nn.ModuleList)) or not all(callable(layer) for layer in layers):
             raise TypeError(f"layers: expected a list of functions, one for each layer, found {layers!r}")
         if not len(layers):
