@@ -1,5 +1,7 @@
 """Blocks hold the edges of each layer, and a model computes with them what it computes with the whole sample."""
 
+import dataclasses
+
 import hypothesis.strategies as st
 import numpy as np
 import pytest
@@ -30,6 +32,15 @@ def test_a_block_has_the_edges_of_its_hops_by_destination(case, num_hops, disjoi
         assert block.indptr.dtype == block.indices.dtype == block.edge.dtype == np.int64
         assert block.src_nodes.tolist() == hood.node[: block.num_src_nodes].tolist()
         assert block.dst_nodes.tolist() == hood.node[: block.num_dst_nodes].tolist()
+
+
+def test_edges_of_a_hop_may_come_in_any_order(tiny):
+    hood = gz.sample_neighbors(tiny, [2, 1, 0], [-1])
+    order = [3, 0, 2, 1]
+    shuffled = dataclasses.replace(hood, row=hood.row[order], col=hood.col[order], edge=hood.edge[order])
+    (block,), (sorted_block,) = gz.blocks(shuffled), gz.blocks(hood)
+    assert sorted(pairs(block)) == sorted(pairs(sorted_block))
+    assert len(pairs(block)) == 4
 
 
 def test_destinations_of_a_block_are_the_sources_of_the_next(tiny):
