@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphzero.arrays import integer
 from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.features import FeatureStore
 from graphzero.loaders.graph_data import GraphData
@@ -44,15 +43,13 @@ class AllNodes:
             yield self._without_nodes(stores)
             return
         graph, features, edge_features = self._joined(stores)
-        sizes = self._sizes(stores, name)
         with Pipeline(
             graph,
             (name, None),
             [-1],
             features=features,
             edge_features=edge_features,
-            # One size for all batches, as long as a pipeline does not take a size for each of them.
-            batch_size=-(-num_nodes // len(sizes)),
+            batch_size=self._sizes(stores, name) if self.batch_size is None else self.batch_size,
             memory=self.memory,
             dtype="float32" if any(store.quantised for store in stores.values()) else None,
         ) as pipeline:
@@ -61,17 +58,11 @@ class AllNodes:
                 del batch  # its memory is wanted for the next one
 
     def _sizes(self, stores: dict[str, FeatureStore], name: str) -> list[int]:
-        relations = self.data.relations
-        num_nodes = relations.num_nodes[name]
-        if self.batch_size is not None:
-            size = integer(self.batch_size, "batch_size")
-            if size < 1:
-                raise ValueError(f"batch_size: expected at least 1, found {size}")
-            return [min(size, num_nodes - start) for start in range(0, num_nodes, size)]
         row_bytes = max(4 * store.feature_dim for store in stores.values())
         most = max(1, self.memory // _BATCH_SHARE // (row_bytes + _ENTRY_BYTES))
+        relations = self.data.relations
         indptrs = [graph.index("in").indptr for triple, graph in relations.graphs.items() if triple[2] == name]
-        return batch_sizes(indptrs, num_nodes, most)
+        return batch_sizes(indptrs, relations.num_nodes[name], most)
 
     def _joined(self, stores: dict[str, FeatureStore]) -> tuple[Any, Any, Any]:
         """Return graph, features and edge features for a pipeline: the data's graphs with these rows."""

@@ -22,6 +22,7 @@ from graphzero.dtypes import as_data_type, name_of
 from graphzero.features import FeatureStore
 from graphzero.folder import NewFolder
 from graphzero.loaders.all_nodes import AllNodes
+from graphzero.loaders.devices import as_device
 from graphzero.loaders.graph_data import GraphData, as_graph_data
 from graphzero.loaders.steps import Step, check_one_hop, steps_of
 from graphzero.loaders.tensors import as_tensor
@@ -86,7 +87,8 @@ def inference(
     modules = [module for module in (model, *(layers or ())) if isinstance(module, nn.Module)]
     check_one_hop(modules, "model" if layers is None else "layers")
     parameter = next((parameter for module in modules for parameter in module.parameters()), None)
-    place = _device(device, parameter)
+    here = torch.device("cpu") if parameter is None else parameter.device
+    place = here if device is None else as_device(device)
     floats = torch.float32 if parameter is None or not parameter.is_floating_point() else parameter.dtype
     stored: torch.dtype = getattr(torch, name_of(as_data_type(dtype)))
     run = _Run(AllNodes(given, along, batch_size, _budget(memory)), place, floats)
@@ -223,16 +225,6 @@ def _edge_stores(data: GraphData) -> dict[EdgeTriple, FeatureStore]:
                 raise ValueError(f"edge_features: expected one attribute of {attribute.of}, found several")
             found[attribute.of] = attribute.store
     return found
-
-
-def _device(wanted: Any, parameter: torch.Tensor | None) -> torch.device:
-    if wanted is None:
-        return torch.device("cpu") if parameter is None else parameter.device
-    try:
-        return torch.empty(0, device=wanted).device
-    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for CUDA
-        reason = str(error).splitlines()[0]
-        raise ValueError(f"device: expected one that torch can use here, found {str(wanted)!r}: {reason}") from None
 
 
 def _budget(memory: Any) -> int:
