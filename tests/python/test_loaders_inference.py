@@ -331,17 +331,19 @@ def test_batches_are_cut_by_their_edges(monkeypatch, most, window):
     degrees = rng.integers(0, 5, (2, 50))
     degrees[0, 17] = 100
     indptrs = [np.concatenate([[0], np.cumsum(counts)]) for counts in degrees]
-    sizes = all_nodes.batch_sizes(indptrs, 50, most)
+    cuts = all_nodes.batch_cuts(indptrs, 50, most)
+    sizes = [size for size, _ in cuts]
     assert sum(sizes) == 50
     assert min(sizes) > 0
     weights = np.split(degrees.sum(axis=0) + 1, np.cumsum(sizes)[:-1])
+    assert [entries for _, entries in cuts] == [batch.sum() for batch in weights]
     assert all(batch.sum() <= most or len(batch) == 1 for batch in weights)
     for one, other in itertools.pairwise(weights):  # as few as can be: no batch has room for the next node
         assert one.sum() + other[0] > most or len(one) == window
 
 
 def test_no_nodes_make_no_batches():
-    assert all_nodes.batch_sizes([np.zeros(1, np.int64)], 0, 10) == []
+    assert all_nodes.batch_cuts([np.zeros(1, np.int64)], 0, 10) == []
 
 
 def test_less_memory_makes_more_batches(world):
@@ -360,6 +362,17 @@ def test_less_memory_makes_more_batches(world):
     number, edges = largest("64MB")  # 199 nodes and edges at a time, and the hub alone
     assert 9 <= number <= 20
     assert edges <= max(199, hub)
+
+
+def test_a_hub_that_no_batch_can_hold_is_named(world):
+    gz.write_features("wide.gd", np.zeros((NUM_NODES, 50_000), np.float16))
+    degrees = world.pair[0].degree(np.arange(NUM_NODES), "in")
+    message = (
+        rf"memory: expected at least [\d.]+ MB for node {degrees.argmax()} of type 'node' with its {degrees.max()} "
+        "neighbours, found 64.0 MB"
+    )
+    data = world.pair[0], gz.FeatureStore("wide.gd")
+    refused(ValueError, message, None, data, "emb.gd", layers=[identity], memory="64MB")
 
 
 def test_modes_are_restored_part_by_part(world):

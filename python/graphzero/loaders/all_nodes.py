@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.features import FeatureStore
 from graphzero.loaders.graph_data import GraphData
+from graphzero.memory import byte_text
 from graphzero.pipeline import Batch, Pipeline
 from graphzero.sampling import sample_neighbors
 
-# What part of the memory the rows of a batch may take. The pipeline holds up to four batches, and a
-# layer needs their rows, a message for each edge, and its results.
+# What part of the memory the rows of a batch may take: one in so many. The pipeline holds up to four
+# batches, and a layer needs their rows, a message for each edge, and its results.
 _BATCH_SHARE = 16
+# The same for a node that cannot be cut.
+_HUB_SHARE = 4
 # Ids of an edge, its ends and a node, and the table that finds them.
 _ENTRY_BYTES = 64
 # Nodes looked at at a time, and so the most in one batch.
@@ -58,11 +61,20 @@ class AllNodes:
                 del batch  # its memory is wanted for the next one
 
     def _sizes(self, stores: dict[str, FeatureStore], name: str) -> list[int]:
-        row_bytes = max(4 * store.feature_dim for store in stores.values())
-        most = max(1, self.memory // _BATCH_SHARE // (row_bytes + _ENTRY_BYTES))
+        entry = _ENTRY_BYTES + max(4 * store.feature_dim for store in stores.values())
+        most = max(1, self.memory // _BATCH_SHARE // entry)
         relations = self.data.relations
         indptrs = [graph.index("in").indptr for triple, graph in relations.graphs.items() if triple[2] == name]
-        return batch_sizes(indptrs, relations.num_nodes[name], most)
+        cuts = batch_cuts(indptrs, relations.num_nodes[name], most)
+        sizes = [size for size, _ in cuts]
+        number, (size, entries) = max(enumerate(cuts), key=lambda cut: cut[1][1])
+        least = _HUB_SHARE * entries * entry
+        if size == 1 and least > self.memory:
+            raise ValueError(
+                f"memory: expected at least {byte_text(least)} for node {sum(sizes[:number])} of type {name!r} with "
+                f"its {entries - 1:,} neighbours, found {byte_text(self.memory)}"
+            )
+        return sizes
 
     def _joined(self, stores: dict[str, FeatureStore]) -> tuple[Any, Any, Any]:
         """Return graph, features and edge features for a pipeline: the data's graphs with these rows."""
@@ -90,12 +102,13 @@ class AllNodes:
         return Batch(sample, nodes, edges, np.empty(0, np.int64), None, None, epoch=0, number=0)
 
 
-def batch_sizes(indptrs: Sequence[NDArray[np.int64]], num_nodes: int, most: int) -> list[int]:
+def batch_cuts(indptrs: Sequence[NDArray[np.int64]], num_nodes: int, most: int) -> list[tuple[int, int]]:
     """Cut nodes into batches of at most ``most`` nodes and neighbours, or of a single node that has more.
 
-    ``indptrs`` are the offsets of the nodes' lists; a window of them is looked at at a time.
+    Return for each batch its number of nodes, and that of nodes and neighbours. ``indptrs`` are the offsets
+    of the nodes' lists; a window of them is looked at at a time.
     """
-    sizes: list[int] = []
+    cuts: list[tuple[int, int]] = []
     start = 0
     while start < num_nodes:
         stop = min(start + _WINDOW, num_nodes)
@@ -107,10 +120,10 @@ def batch_sizes(indptrs: Sequence[NDArray[np.int64]], num_nodes: int, most: int)
             end = max(at + 1, int(np.searchsorted(entries, entries[at] + most, side="right")) - 1)
             if at and end == stop - start and stop < num_nodes:
                 break  # it may go on in the next window
-            sizes.append(end - at)
+            cuts.append((end - at, int(entries[end] - entries[at])))
             at = end
         start += at
-    return sizes
+    return cuts
 
 
 def _no_rows(store: FeatureStore) -> NDArray[Any]:

@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -144,7 +143,7 @@ class _Run:
         self, number: int, step: Step, stores: dict[str, FeatureStore], name: str, stored: torch.dtype | None
     ) -> Generator[torch.Tensor, None, None]:
         """Yield the rows of all nodes of a type in order; nothing, if the layer has none for the type."""
-        first: torch.Tensor | None = None
+        first: tuple[torch.dtype, tuple[int, ...]] | None = None
         with closing(self.nodes.batches(stores, name)) as batches:
             for batch in batches:
                 rows = self._call(number, step, batch, name)
@@ -154,8 +153,13 @@ class _Run:
                     raise ValueError(
                         f"layer {number}: expected rows of {name!r} in every batch, found none in {batch!r}"
                     )
-                first = rows[:0] if first is None else first
-                _check_like(rows, first, number)
+                found = rows.dtype, tuple(rows.shape[1:])
+                first = first or found
+                if found != first:
+                    raise ValueError(
+                        f"layer {number}: expected rows of {first[0]} {first[1]} as in the first batch, "
+                        f"found {found[0]} {found[1]}"
+                    )
                 if stored is not None and not torch.can_cast(rows.dtype, stored):
                     raise TypeError(
                         f"dtype: expected one that {rows.dtype} of the last layer can become, found {stored}"
@@ -199,14 +203,6 @@ class _Run:
 
     def _edges(self, row: NDArray[np.int64], col: NDArray[np.int64]) -> torch.Tensor:
         return torch.from_numpy(np.stack([row, col])).to(self.device)
-
-
-def _check_like(rows: torch.Tensor, first: torch.Tensor, number: int) -> None:
-    if rows.shape[1:] != first.shape[1:] or rows.dtype != first.dtype:
-        raise ValueError(
-            f"layer {number}: expected rows of {first.dtype} {tuple(first.shape[1:])} as in the first batch, "
-            f"found {rows.dtype} {tuple(rows.shape[1:])}"
-        )
 
 
 def _node_stores(data: GraphData, name: str) -> dict[str, FeatureStore]:
@@ -270,14 +266,16 @@ def _evaluating(modules: list[nn.Module], device: torch.device) -> Iterator[None
 
 def _write(path: str, blocks: Iterator[torch.Tensor], num_rows: int) -> bool:
     """Write rows that come in blocks, and return whether any block came."""
-    first = next(blocks, None)
-    if first is None:
+    block = next(blocks, None)
+    if block is None:
         return False
-    stored = as_data_type(first.dtype)
-    with RowWriter(path, stored, tuple(first.shape[1:]), quantised=False, num_rows=num_rows) as out:
-        for block in chain([first], blocks):
+    stored, shape = as_data_type(block.dtype), tuple(block.shape[1:])
+    with RowWriter(path, stored, shape, quantised=False, num_rows=num_rows) as out:
+        while block is not None:
             items = block.contiguous()
             out.append((items.view(torch.int16) if items.dtype == torch.bfloat16 else items).numpy(), None)
+            del block, items  # a layer may return what it got, whose memory is wanted for the next batch
+            block = next(blocks, None)
         out.finish()
     return True
 
