@@ -376,3 +376,13 @@ def synthetic_row(node, of_class, *, seed, kind=0, width):
         word = Draws(seed, SYNTHESIS, CENTROIDS, of_class, column // 64).state
         signs.append(1 if word >> column % 64 & 1 else -1)
     return sums, signs
+
+
+def blocks(row, col, edge, num_sampled_nodes, num_sampled_edges):
+    """The (source, destination, edge id) of each layer's edges by destination, and its numbers of nodes."""
+    layers = []
+    for hops in range(len(num_sampled_edges), 0, -1):
+        kept = range(sum(num_sampled_edges[:hops]))
+        edges = sorted(((int(row[i]), int(col[i]), int(edge[i]), i) for i in kept), key=lambda e: (e[1], e[3]))
+        layers.append(([e[:3] for e in edges], sum(num_sampled_nodes[: hops + 1]), sum(num_sampled_nodes[:hops])))
+    return layers

@@ -11,6 +11,7 @@ _HOMES = {
     "LoaderOptions": "loader_options",
     "NeighborLoader": "neighbor_loader",
     "TorchBatch": "batch_forms",
+    "inference": "layerwise",
 }
 
 __all__ = sorted(_HOMES)
