@@ -70,3 +70,11 @@ def integer(value: Any, name: str) -> int:
         return operator.index(value)
     except TypeError:
         raise TypeError(f"{name}: expected an integer, found {value!r}") from None
+
+
+def integer_from(value: Any, least: int, name: str) -> int:
+    """Turn a scalar that is exactly an integer, and not below ``least``, into an int."""
+    number = integer(value, name)
+    if number < least:
+        raise ValueError(f"{name}: expected an integer of at least {least}, found {number}")
+    return number

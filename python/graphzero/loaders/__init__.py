@@ -6,7 +6,11 @@ from importlib import import_module
 from typing import Any
 
 # The module that each name lives in.
-_HOMES: dict[str, str] = {}
+_HOMES: dict[str, str] = {
+    "MetaPath2Vec": "metapath2vec",
+    "Node2Vec": "node2vec",
+    "RandomWalks": "random_walks",
+}
 
 __all__ = sorted(_HOMES)
 
