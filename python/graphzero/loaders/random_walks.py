@@ -123,7 +123,8 @@ class RandomWalks(IterableDataset[torch.Tensor]):
         epoch = self._epochs.begin(None if worker is None else worker.seed - worker.id)
         order = EpochOrder(self._num_walks, shuffle=self._shuffle, seed=self._seed, epoch=epoch)
         first, stride = (0, 1) if worker is None else (worker.id, worker.num_workers)
-        return (self._batch(order, epoch, number) for number in range(first, len(self), stride))
+        for number in range(first, len(self), stride):
+            yield self._batch(order, epoch, number)
 
     def _batch(self, order: EpochOrder, epoch: int, number: int) -> torch.Tensor:
         begin = number * self._batch_size
