@@ -1,5 +1,6 @@
 """Graphs and checks that the tests of walk loaders share."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -69,5 +70,5 @@ def assert_legal(walks, graph):
     """Every step is an edge, or stands still at a node without edges."""
     lists = [set(graph.neighbors(node).tolist()) for node in range(graph.num_nodes)]
     for walk in np.asarray(walks).tolist():
-        for here, there in zip(walk, walk[1:], strict=False):
+        for here, there in itertools.pairwise(walk):
             assert there in lists[here] or (not lists[here] and here == there)
