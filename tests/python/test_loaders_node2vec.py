@@ -117,6 +117,7 @@ def test_attributes_and_forward_are_those_of_pyg():
     assert torch.equal(model(torch.tensor([7, 7])), model.embedding.weight[[7, 7]])
 
 
+@pytest.mark.no_tsan
 def test_an_edge_index_is_walked_until_the_model_goes(monkeypatch, tmp_path):
     folder = tmp_path / "temporary"
     folder.mkdir()

@@ -15,7 +15,7 @@ from graphzero.graph import Graph
 from graphzero.loaders.skip_gram import SkipGram, as_context_size, as_ids, cut_windows
 from graphzero.loaders.temporary_graphs import TemporaryGraphs, ends_of
 from graphzero.relations import as_relations, as_triple
-from graphzero.walks import GraphsByType, random_walk
+from graphzero.walks import GraphsByType, as_metapath, random_walk
 
 
 class MetaPath2Vec(SkipGram):
@@ -54,14 +54,15 @@ class MetaPath2Vec(SkipGram):
         size = as_context_size(context_size, steps + 1)
         repeats = integer_from(walks_per_node, 1, "walks_per_node")
         negatives = integer_from(num_negative_samples, 1, "num_negative_samples")
-        path = [as_triple(kind) for kind in metapath]
+        path = as_metapath(metapath, _edge_types(graph), steps)
         files, graphs, counts = _mounted(graph, path, num_nodes_dict)
-        random_walk(graphs, [], steps, metapath=path)  # a metapath that is wrong says so now
+        random_walk(graphs, [], steps, metapath=path)  # a graph that is wrong says so now
         types = [path[0][0], *(path[step % len(path)][2] for step in range(steps))]
         start, end = _rows_of({name for kind in path for name in (kind[0], kind[2])}, counts)
         num_rows = max(end.values())
         windows = _MetaPathWindows(
             {kind: graphs[kind] for kind in path},
+            files,
             path,
             torch.tensor([start[name] for name in types]),
             [counts[name] for name in types],
@@ -71,7 +72,6 @@ class MetaPath2Vec(SkipGram):
             negatives,
         )
         super().__init__(windows, counts[path[0][0]], num_rows + 1, embedding_dim, sparse, seed)
-        self._files = files
         self.metapath = path
         self.walk_length = steps
         self.context_size = size
@@ -107,6 +107,7 @@ class MetaPath2Vec(SkipGram):
 @dataclass(frozen=True)
 class _MetaPathWindows:
     graphs: Mapping[EdgeTriple, Graph]
+    files: TemporaryGraphs | None  # kept for as long as a model or a loader walks on them
     metapath: Sequence[EdgeTriple]
     offset: Tensor  # of each column: the row of its type's first node
     counts: Sequence[int]  # of each column: the number of nodes of its type
@@ -144,15 +145,22 @@ def _rows_of(types: set[str], counts: Mapping[str, int]) -> tuple[dict[str, int]
     return start, end
 
 
-def _mounted(
-    graph: Any, path: Sequence[EdgeTriple], num_nodes: Mapping[str, int] | None
-) -> tuple[TemporaryGraphs | None, Mapping[EdgeTriple, Graph], dict[str, int]]:
-    """Return the graphs by edge type and the number of nodes by type, and the owner of the files if they are ours."""
+def _edge_types(graph: Any) -> list[EdgeTriple]:
     if not isinstance(graph, (Dataset, Mapping)):
         raise TypeError(
             "graph: expected a Dataset, a mapping of edge types to Graphs, or an edge_index_dict, "
             f"found {type(graph).__name__}"
         )
+    edge_types = [as_triple(kind) for kind in (graph.edges if isinstance(graph, Dataset) else graph)]
+    if not edge_types:
+        raise ValueError("graph: expected at least one edge type, found none")
+    return edge_types
+
+
+def _mounted(
+    graph: Any, path: Sequence[EdgeTriple], num_nodes: Mapping[str, int] | None
+) -> tuple[TemporaryGraphs | None, Mapping[EdgeTriple, Graph], dict[str, int]]:
+    """Return the graphs by edge type and the number of nodes by type, and the owner of the files if they are ours."""
     if isinstance(graph, Mapping) and not any(isinstance(found, (Graph, EdgeType)) for found in graph.values()):
         return _written(graph, path, num_nodes)
     relations = as_relations(graph)
@@ -183,6 +191,6 @@ def _written(
     files = TemporaryGraphs()
     graphs = {}
     for kind in path:
-        if kind in ends and kind not in graphs:
+        if kind not in graphs:
             graphs[kind] = files.write(edges[kind], (counts[kind[0]], counts[kind[2]]))
     return files, graphs, counts

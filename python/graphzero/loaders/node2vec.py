@@ -65,10 +65,9 @@ class Node2Vec(SkipGram):
         files, mounted = _mounted(graph, num_nodes)
         if mounted.num_nodes == 0:
             raise ValueError(f"graph: expected at least one node, found none in {mounted.path}")
-        windows = _Node2VecWindows(mounted, steps, size, repeats, p, q, negatives)
+        windows = _Node2VecWindows(mounted, files, steps, size, repeats, p, q, negatives)
         windows.positive(torch.empty(0, dtype=torch.int64), 0)  # p, q or a graph that is wrong says so now
         super().__init__(windows, mounted.num_nodes, mounted.num_nodes, embedding_dim, sparse, seed)
-        self._files = files
         self.num_nodes = mounted.num_nodes
         self.walk_length = steps  # as PyG keeps it
         self.context_size = size
@@ -102,6 +101,7 @@ class Node2Vec(SkipGram):
 @dataclass(frozen=True)
 class _Node2VecWindows:
     graph: Graph
+    files: TemporaryGraphs | None  # kept for as long as a model or a loader walks on them
     num_steps: int
     context_size: int
     walks_per_node: int
