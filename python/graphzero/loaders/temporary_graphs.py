@@ -28,9 +28,6 @@ class TemporaryGraphs:
         write_graph(path, src, dst, num_nodes=num_nodes, index="out")
         return Graph(path)
 
-    def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        return type(None), ()  # another process mounts the files and does not own them
-
     def __deepcopy__(self, memo: dict[int, Any]) -> TemporaryGraphs:
         return self  # a copied model mounts the same files
 
