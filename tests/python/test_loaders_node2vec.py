@@ -67,6 +67,14 @@ def test_windows_are_those_of_pyg(options):
     assert (found.dtype, found.is_contiguous()) == (torch.int64, True)
 
 
+def test_p_and_q_are_those_of_node2vec():
+    gz.write_graph("path.gl", np.arange(9), np.arange(1, 10), directed=False)
+    back = model_of(gz.Graph("path.gl"), p=1e-100).pos_sample(torch.arange(10))
+    assert (back[:, 0] == back[:, 2]).all()
+    away = model_of(gz.Graph("path.gl"), q=1e-100).pos_sample(torch.tensor([0]))
+    assert away.tolist() == [[0, 1, 2], [1, 2, 3], [2, 3, 4]]
+
+
 @pytest.mark.parametrize("options", [{}, {"walks_per_node": 2, "num_negative_samples": 3}])
 def test_negatives_have_the_form_of_pygs_and_are_uniform(options):
     model = model_of(ring(), seed=1, **options)

@@ -164,7 +164,8 @@ class _Epochs:
     """Counts iterations. The number that was set is shared with workers, also with those that are running."""
 
     def __init__(self) -> None:
-        # The epoch that was set, how often one was set, then the iteration of workers that began last.
+        # The epoch that was set and how often one was set; then of the workers' iteration that began last: its epoch,
+        # one more than how often one had been set, and its loader seed. Zeros there are no iteration.
         self._shared = torch.zeros(5, dtype=torch.int64)
         self._shared.share_memory_()  # type: ignore[no-untyped-call]
         self._times_set = 0
