@@ -1,6 +1,7 @@
 """Slow, obvious Python versions of every algorithm."""
 
 import itertools
+import math
 from dataclasses import dataclass
 
 
@@ -386,3 +387,23 @@ def blocks(row, col, edge, num_sampled_nodes, num_sampled_edges):
         edges = sorted(((int(row[i]), int(col[i]), int(edge[i]), i) for i in kept), key=lambda e: (e[1], e[3]))
         layers.append(([e[:3] for e in edges], sum(num_sampled_nodes[: hops + 1]), sum(num_sampled_nodes[:hops])))
     return layers
+
+
+def windows(walks, context_size):
+    """Every stretch of ``context_size`` nodes of each walk; all that begin at the walks' first node come first."""
+    length = len(walks[0])
+    return [walk[at : at + context_size] for at in range(length - context_size + 1) for walk in walks]
+
+
+def skip_gram_loss(vectors, positive, negative):
+    """Mean of -log σ over pairs of a window's first node and each other, plus that of -log(1 - σ) over random ones."""
+
+    def mean(rows, sign):
+        losses = []
+        for first, *others in rows:
+            for other in others:
+                product = sum(a * b for a, b in zip(vectors[first], vectors[other], strict=True))
+                losses.append(math.log1p(math.exp(-sign * product)))
+        return sum(losses) / len(losses)
+
+    return mean(positive, 1) + mean(negative, -1)

@@ -81,9 +81,9 @@ def integer(value: Any, name: str) -> int:
         raise TypeError(f"{name}: expected an integer, found {value!r}") from None
 
 
-def at_least_one(value: Any, name: str) -> int:
-    """Turn a count into an int."""
+def integer_from(value: Any, least: int, name: str) -> int:
+    """Turn a scalar that is exactly an integer, and not below ``least``, into an int."""
     number = integer(value, name)
-    if number < 1:
-        raise ValueError(f"{name}: expected at least 1, found {number}")
+    if number < least:
+        raise ValueError(f"{name}: expected at least {least}, found {number}")
     return min(number, 2**62)

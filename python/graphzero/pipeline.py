@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
-from graphzero.arrays import at_least_one, integer, plain
+from graphzero.arrays import integer, integer_from, plain
 from graphzero.dataset import EdgeTriple
 from graphzero.features import READERS, Reader
 from graphzero.graph import Direction
@@ -217,13 +217,13 @@ class Pipeline:
         options.batch_size = self._schedule.batch_size
         options.shuffle = bool(shuffle)
         options.drop_last = bool(drop_last)
-        options.world_size = at_least_one(world_size, "world_size")
+        options.world_size = integer_from(world_size, 1, "world_size")
         options.rank = _natural(rank, "rank")
         options.drop_uneven = bool(drop_uneven_inputs)
         options.memory = pipeline_budget() if memory is None else _bytes(memory, "memory")
         options.cache = None if cache is None else _bytes(cache, "cache")
-        options.ahead = None if ahead is None else at_least_one(ahead, "ahead")
-        options.threads = 0 if threads is None else at_least_one(threads, "threads")
+        options.ahead = None if ahead is None else integer_from(ahead, 1, "ahead")
+        options.threads = 0 if threads is None else integer_from(threads, 1, "threads")
         if options.threads > 4096:
             raise ValueError(f"threads: expected 1 to 4096, found {threads}")
         if reader not in READERS:

@@ -9,7 +9,10 @@ from typing import Any
 _HOMES = {
     "LinkNeighborLoader": "link_neighbor_loader",
     "LoaderOptions": "loader_options",
+    "MetaPath2Vec": "metapath2vec",
     "NeighborLoader": "neighbor_loader",
+    "Node2Vec": "node2vec",
+    "RandomWalks": "random_walks",
     "TorchBatch": "batch_forms",
     "inference": "layerwise",
 }

@@ -20,7 +20,7 @@ from graphzero.loaders.device_rows import DeviceRows, divide_room
 from graphzero.loaders.devices import CudaTransfer, Parcel, PlainTransfer, as_device, cuda_pinning
 from graphzero.loaders.graph_data import GraphData
 from graphzero.loaders.loader_options import LoaderOptions
-from graphzero.loaders.ranks import common_seed, own_rank
+from graphzero.loaders.ranks import as_ranks, shared_seed
 from graphzero.loaders.tensors import as_tensor
 from graphzero.memory import byte_count, pipeline_budget
 from graphzero.pipeline import Batch, Pipeline, RowsHere, Taker
@@ -66,7 +66,7 @@ class Loader(IterableDataset[Any]):
         attributes = _own_attributes(data, self._labels)
         _check_names(data)
         self._late = attributes if transform_sampler_output is not None else Attributes()
-        rank, world_size = own_rank(options.rank, options.world_size)
+        rank, world_size = as_ranks(options.rank, options.world_size)
         if options.sampler is not None or options.batch_sampler is not None:
             rank, world_size = 0, 1  # whoever brings an order has divided it
         self._dtypes = _dtypes(attributes, options.dtype)
@@ -98,7 +98,7 @@ class Loader(IterableDataset[Any]):
             "time_window": options.time_window,
             "method": options.method,
             "layer_dependency": options.layer_dependency,
-            "seed": common_seed(options.seed, world_size, options.generator),
+            "seed": shared_seed(options.seed, world_size, options.generator),
             "progress": options.progress,
         }
         self._worker_epochs = torch.zeros(_MOST_WORKERS, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
