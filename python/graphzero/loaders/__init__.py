@@ -6,7 +6,11 @@ from importlib import import_module
 from typing import Any
 
 # The module that each name lives in.
-_HOMES: dict[str, str] = {}
+_HOMES: dict[str, str] = {
+    "FeatureStore": "pyg_stores",
+    "GraphStore": "pyg_stores",
+    "NeighborSampler": "pyg_sampler",
+}
 
 __all__ = sorted(_HOMES)
 
