@@ -108,7 +108,10 @@ def test_rows_of_one_store_are_read_by_one_gather(store, case, monkeypatch):
 
 def test_features_of_edges_are_found_by_edge_type(store, case):
     index = torch.tensor([7, 3])
-    assert store.get_tensor(group_name=EDGE, attr_name="edge_attr", index=index).tolist() == case.edge_attr[[7, 3]].tolist()
+    assert (
+        store.get_tensor(group_name=EDGE, attr_name="edge_attr", index=index).tolist()
+        == case.edge_attr[[7, 3]].tolist()
+    )
     kinds = hetero()
     several = FeatureStore(kinds.dataset())
     assert several.get_tensor(CITES, "edge_attr", index).tolist() == kinds.edge_attr(CITES)[[7, 3]].tolist()
@@ -149,7 +152,9 @@ def test_what_is_not_there_is_named(store):
 
 def test_the_store_is_read_only(store):
     tensor = torch.zeros(40, 3)
-    with pytest.raises(ValueError, match=r"x: this store is read-only; write the tensor with graphzero\.write_features"):
+    with pytest.raises(
+        ValueError, match=r"x: this store is read-only; write the tensor with graphzero\.write_features"
+    ):
         store.put_tensor(tensor, None, "x", None)
     for remove in (lambda: store.remove_tensor(None, "x", None), lambda: store.update_tensor(tensor, None, "x", None)):
         with pytest.raises(ValueError, match="x: this store is read-only; use select"):
@@ -324,7 +329,9 @@ def test_edge_index_as_coo_and_what_is_not_stored():
     found = store.get_edge_index(edge_type=None, layout="coo")
     assert [ends.tolist() for ends in found] == [case.src.tolist(), case.dst.tolist()]
     assert store.get_edge_index(edge_type=EDGE, layout="csc")[1].tolist() == store.csc()[1].tolist()
-    with pytest.raises(KeyError, match=r"g\.gl: has no 'out' index, so 'csr' is not stored; csr\(\) makes it in memory"):
+    with pytest.raises(
+        KeyError, match=r"g\.gl: has no 'out' index, so 'csr' is not stored; csr\(\) makes it in memory"
+    ):
         store.get_edge_index(edge_type=None, layout="csr")
     kinds = GraphStore(hetero().dataset())
     assert torch.equal(kinds.get_edge_index(CITES, "coo")[0], kinds.coo([CITES])[0][CITES])
@@ -341,7 +348,9 @@ def test_layouts_beyond_the_budget_are_refused(options, layout, words):
     needed = 8 * edges * words + offsets
     getattr(graph_store(case, options, max_bytes=needed), layout)()
     store = graph_store(case, options, max_bytes=needed - 1)
-    with pytest.raises(MemoryError, match=rf"{layout}\(\) of g\.gl: needs .* more than max_bytes, .*NeighborSampler.*max_bytes=\)"):
+    with pytest.raises(
+        MemoryError, match=rf"{layout}\(\) of g\.gl: needs .* more than max_bytes, .*NeighborSampler.*max_bytes=\)"
+    ):
         getattr(store, layout)()
 
 
