@@ -118,8 +118,9 @@ def test_features_of_edges_are_found_by_edge_type(store, case):
 
 def test_features_of_edges_beside_plain_graphs(tiny, tiny_gd):
     store = FeatureStore((tiny, gz.FeatureStore(tiny_gd)), edge_features=gz.FeatureStore(tiny_gd))
-    assert names(store) == [(None, "x")]
-    assert store.get_tensor(EDGE, "edge_attr", torch.tensor([3])).tolist() == [[9, 10, 11]]
+    for same in (store, pickle.loads(pickle.dumps(store))):
+        assert names(same) == [(None, "x")]
+        assert same.get_tensor(EDGE, "edge_attr", torch.tensor([3])).tolist() == [[9, 10, 11]]
 
 
 def test_select_lists_fewer_and_hides_none(store, case):
