@@ -42,6 +42,8 @@ def test_examples_run(page):
     if "torch_geometric" in page.read_text(encoding="utf-8"):
         pyg()
     namespace = {"__name__": "__main__"}
+    if "torch_geometric" in page.read_text(encoding="utf-8"):
+        pyg()
     for language, line, text in runnable(page):
         if language == "python":
             padded = "\n" * line + text  # so that a traceback names the line of the page

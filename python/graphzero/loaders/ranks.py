@@ -26,7 +26,7 @@ def as_ranks(rank: Any, world_size: Any) -> tuple[int, int]:
 
 
 def shared_seed(seed: Any, world_size: int, generator: torch.Generator | None = None) -> int:
-    """Read ``seed``; without one it is drawn from torch's own generator or another, on all ranks from that of rank 0."""
+    """Read ``seed``; without one it is drawn from torch's generator or another, on all ranks from that of rank 0."""
     if seed is not None:
         return as_seed(seed)
     drawn = [torch_seed(generator)]
