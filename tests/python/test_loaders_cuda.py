@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
+from data_sets import pyg
 from pipeline_cases import write_world
 
 torch = pytest.importorskip("torch")
@@ -12,6 +13,7 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a C
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
+    pyg()
     world = write_world(tmp_path_factory.mktemp("world"))
     gz.write_features(f"{world.folder}/half.gd", world.x.astype(np.float16))
     gz.write_features(f"{world.folder}/bf16.gd", torch.from_numpy(world.x).bfloat16())

@@ -28,8 +28,7 @@ class GraphData:
         return self.relations.is_hetero
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A data set pickles as its path, so what was read from it is read anew, not pickled file by file.
-        return partial(as_graph_data, features=self.features, edge_features=self.edge_features), (self.graph,)
+        return partial(as_graph_data, features=self.attributes), (self.graph,)
 
     def label_of(self, node_type: str) -> str | None:
         """Return the attribute that a data set names as the label of a node type."""

@@ -212,7 +212,8 @@ class Loader(IterableDataset[Any]):
                     rows = values if isinstance(values, RowsHere) else as_tensor(values)
                     by_type[of][name] = rows
         for attribute in self._late:
-            group = (parts.edges if isinstance(attribute.of, tuple) else parts.nodes)[attribute.of]
+            of = attribute.of
+            group = parts.edges[of] if isinstance(of, tuple) else parts.nodes[of]
             ids = group["e_id" if isinstance(attribute.of, tuple) else "n_id"]
             group[attribute.name] = as_tensor(attribute.store.gather(ids, dtype=self._dtypes.get(attribute.name)))
         for of, store in self._labels.items():
