@@ -14,7 +14,7 @@ from graphzero.loaders.batch_parts import Parts
 from graphzero.loaders.graph_data import GraphData, as_graph_data
 from graphzero.loaders.loader import Loader, check_nodes, input_ids, seed_times
 from graphzero.loaders.loader_options import read_options
-from graphzero.loaders.sampling_options import check_weights, fanouts_of, node_times
+from graphzero.loaders.sampling_options import check_weights, fanouts_of, node_times, times_to_compare
 from graphzero.loaders.tensors import as_tensor
 from graphzero.pipeline import Batch
 
@@ -72,7 +72,7 @@ class NeighborLoader(Loader):
             "seeds": (self._type, ids),
             "fanouts": fanouts_of(num_neighbors, graph_data),
             "seed_time": seed_time,
-            "node_time": (times if graph_data.is_hetero else times[self._type]) if times else None,
+            "node_time": times_to_compare(times, graph_data, read.time_window),
             "replace": replace,
             "subgraph_type": getattr(subgraph_type, "value", subgraph_type),
             "disjoint": disjoint,

@@ -85,3 +85,17 @@ def node_times(time_attr: str | None, data: GraphData) -> dict[str, NDArray[np.i
                 "write it with time=, or give the nodes such an attribute"
             )
     return {}
+
+
+def times_to_compare(times: dict[str, NDArray[np.int64]], data: GraphData, time_window: int | None) -> Any:
+    """Return node times as samplers take them: nodes of a type that has none are never too late."""
+    if not times:
+        return None
+    if not data.is_hetero:
+        return next(iter(times.values()))
+    timed = {end for ends, graph in data.relations.graphs.items() if graph.has_times for end in ends[::2]}
+    timeless = [of for of in data.relations.node_types if of not in times and of not in timed]
+    if timeless and time_window is not None:
+        raise ValueError(f"time_window: expected times for every node type, found none for {timeless[0]!r}")
+    never = np.iinfo(np.int64).min
+    return {**times, **{of: np.full(data.relations.num_nodes[of], never) for of in timeless}}
