@@ -198,3 +198,9 @@ def sampler_for_pyg(data, fanouts, **options):
             return edge_sample(index, sample, num_nodes, disjoint, neg_sampling=neg_sampling)
 
     return Sampler()
+
+
+def loader_of(kind, data, **options):
+    """Three batches of shuffled nodes or links, of two hops."""
+    inputs = data.train if kind.__name__ == "NeighborLoader" else (data.train, data.train[::-1].copy())
+    return kind(data.dataset, [4, 3], inputs, **{"batch_size": 40, "shuffle": True, **options})
