@@ -58,7 +58,9 @@ def write_homogeneous(folder):
         writer.add_split("held out", held_out, of=("node", "to", "node"))
     times = rng.integers(0, 100, NUM_EDGES)
     gz.write_graph(f"{folder}/timed.gl", src, dst, num_nodes=NUM_NODES, time=times)
-    return Data(gz.open(f"{folder}/homogeneous"), nodes, {**edges, "src": src, "dst": dst, "time": times}, train, held_out)
+    return Data(
+        gz.open(f"{folder}/homogeneous"), nodes, {**edges, "src": src, "dst": dst, "time": times}, train, held_out
+    )
 
 
 def write_heterogeneous(folder):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphzero
+from data_sets import pyg
 
 MODULES = sorted(
     module.name
@@ -19,5 +20,6 @@ MODULES = sorted(
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of_module(name, tiny_gl, tiny_gd, tiny_dataset):
     names = {"np": np, "tiny_gl": tiny_gl, "tiny_gd": tiny_gd, "tiny_dataset": tiny_dataset}
+    pyg()  # whose import warns
     result = doctest.testmod(importlib.import_module(name), extraglobs=names)
     assert result.failed == 0

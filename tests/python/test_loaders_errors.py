@@ -40,7 +40,11 @@ def assert_refused(kind, message, loader, *args, **options):
         ([0.5], TypeError, "input_nodes: expected integers, found float64"),
         ([[0, 1, 2]], ValueError, r"input_nodes: expected one dimension, found shape \(1, 3\)"),
         (np.ones(299, dtype=bool), ValueError, r"input_nodes: expected a mask of 300 nodes, found \(299,\)"),
-        (torch.ones((300, 1), dtype=torch.bool), ValueError, r"input_nodes: expected a mask of 300 nodes, found \(300, 1\)"),
+        (
+            torch.ones((300, 1), dtype=torch.bool),
+            ValueError,
+            r"input_nodes: expected a mask of 300 nodes, found \(300, 1\)",
+        ),
         ("test", KeyError, "no split test of node; there are train of node"),
         (("paper", [1]), ValueError, r"input_nodes: no node type 'paper'; there are \['node'\]"),
     ],
@@ -52,9 +56,17 @@ def test_nodes_that_are_not_there(data, nodes, kind, message):
 @pytest.mark.parametrize(
     ("nodes", "kind", "message"),
     [
-        ([0, 1], ValueError, r"input_nodes: expected a node type, or \(node type, ids\), with one of .*, found \[0, 1\]"),
+        (
+            [0, 1],
+            ValueError,
+            r"input_nodes: expected a node type, or \(node type, ids\), with one of .*, found \[0, 1\]",
+        ),
         (None, ValueError, "input_nodes: expected a node type, .* found None"),
-        ("venue", ValueError, r"input_nodes: expected a node type, a split that .* 'venue'; .*\['author', 'paper'\] and the splits"),
+        (
+            "venue",
+            ValueError,
+            r"input_nodes: expected a node type, a split that .* 'venue'; .*\['author', 'paper'\] and the splits",
+        ),
         (("venue", [1]), ValueError, r"input_nodes: no node type 'venue'; there are \['author', 'paper'\]"),
         ((PAPER, [200]), IndexError, r"input_nodes\[0\]: node 200 is not in the graph, which has 200 nodes"),
         ((PAPER, np.ones(80, dtype=bool)), ValueError, r"input_nodes: expected a mask of 200 nodes, found \(80,\)"),
@@ -96,10 +108,22 @@ def test_edges_that_are_not_there(data, links, kind, message):
         (None, ValueError, r"edge_label_index: expected an edge type, or \(edge type, \(src, dst\)\), with one of"),
         (([0], [1]), ValueError, r"edge_label_index: expected \(edge type, \(src, dst\)\) with one of"),
         (torch.zeros((2, 4), dtype=torch.int64), ValueError, "edge_label_index: expected an edge type, or"),
-        ((PAPER, "likes", PAPER), ValueError, r"edge_label_index: no edge type \('paper', 'likes', 'paper'\); there are"),
+        (
+            (PAPER, "likes", PAPER),
+            ValueError,
+            r"edge_label_index: no edge type \('paper', 'likes', 'paper'\); there are",
+        ),
         ((("a", "b", "c"), ([0], [1])), ValueError, r"edge_label_index: no edge type \('a', 'b', 'c'\)"),
-        ((WRITES, ([80], [0])), IndexError, r"edge_label_index\[0\]\[0\]: node 80 is not in the graph, which has 80 nodes"),
-        ("train", ValueError, "edge_label_index: expected an edge type, a split that one edge type has, .* found 'train'"),
+        (
+            (WRITES, ([80], [0])),
+            IndexError,
+            r"edge_label_index\[0\]\[0\]: node 80 is not in the graph, which has 80 nodes",
+        ),
+        (
+            "train",
+            ValueError,
+            "edge_label_index: expected an edge type, a split that one edge type has, .* found 'train'",
+        ),
         ((CITES, "held out"), KeyError, "no split held out of paper → cites → paper"),
     ],
 )
@@ -113,7 +137,11 @@ def test_edges_of_types_that_are_not_there(hetero, links, kind, message):
         ({"neg_sampling": "ternary"}, ValueError, "neg_sampling: expected mode 'binary' or 'triplet', found 'ternary'"),
         ({"neg_sampling": 3}, TypeError, "neg_sampling: expected 'binary', 'triplet' or a NegativeSampling, found 3"),
         ({"neg_sampling": {"amount": 2}}, ValueError, "neg_sampling: expected mode 'binary' or 'triplet', found None"),
-        ({"neg_sampling": {"mode": "binary", "count": 2}}, ValueError, r"neg_sampling: expected some of .*, found 'count'"),
+        (
+            {"neg_sampling": {"mode": "binary", "count": 2}},
+            ValueError,
+            r"neg_sampling: expected some of .*, found 'count'",
+        ),
         ({"neg_sampling": ("triplet", 1.5)}, ValueError, "num_negatives: .* a whole one for triplets, found 1.5"),
         ({"neg_sampling": ("binary", -1)}, ValueError, "num_negatives: expected a number above 0 .*, found -1"),
         (
@@ -123,8 +151,16 @@ def test_edges_of_types_that_are_not_there(hetero, links, kind, message):
         ),
         ({"edge_label": [1, 2]}, ValueError, r"edge_label: expected 3, one per edge, found shape \(2,\)"),
         ({"edge_label": 1}, ValueError, r"edge_label: expected 3, one per edge, found shape \(\)"),
-        ({"edge_label": [1, 2, 3], "neg_sampling": "triplet"}, ValueError, "edge_label: expected none with triplets; src_index"),
-        ({"edge_label_time": [1, 2, 3]}, ValueError, "edge_label_time, time_attr: expected both or none of them, found one"),
+        (
+            {"edge_label": [1, 2, 3], "neg_sampling": "triplet"},
+            ValueError,
+            "edge_label: expected none with triplets; src_index",
+        ),
+        (
+            {"edge_label_time": [1, 2, 3]},
+            ValueError,
+            "edge_label_time, time_attr: expected both or none of them, found one",
+        ),
         ({"time_attr": "time"}, ValueError, "edge_label_time, time_attr: expected both or none of them, found one"),
         (
             {"edge_label_time": [1, 2], "time_attr": "time"},
@@ -143,7 +179,10 @@ def test_options_of_links(data, options, kind, message):
     [
         ({"input_time": [1, 2, 3]}, "input_time: expected time_attr with it"),
         ({"input_time": [1, 2], "time_attr": "time"}, "input_time: expected 3 times, one per seed, found 2"),
-        ({"time_attr": "year"}, r"time_attr: no node attribute 'year', and the graph has no edge times \(.*graph.gl\); write it"),
+        (
+            {"time_attr": "year"},
+            r"time_attr: no node attribute 'year', and the graph has no edge times \(.*graph.gl\); write it",
+        ),
         ({"time_attr": "x"}, r"time_attr: expected one integer time per node in .*x.gd, found float32 \(300, 6\)"),
         ({"input_id": [1]}, "input_id: expected 3, one per seed, found 1"),
         ({"temporal_strategy": "first"}, "temporal_strategy: expected 'uniform' or 'last', found 'first'"),
@@ -155,24 +194,39 @@ def test_options_of_links(data, options, kind, message):
         ({"batch_size": 0}, "batch_size: expected at least 1, found 0"),
         ({"batch_size": [1, 1]}, "batch_size: expected sizes that sum up to 3, found 2"),
         ({"sampler": [0], "shuffle": True}, "shuffle: expected False with order"),
-        ({"batch_sampler": [[0]], "batch_size": 2}, "batch_sampler: expected neither batch_size nor shuffle, sampler or drop_last"),
+        (
+            {"batch_sampler": [[0]], "batch_size": 2},
+            "batch_sampler: expected neither batch_size nor shuffle, sampler or drop_last",
+        ),
         ({"batch_sampler": [[0]], "shuffle": True}, "batch_sampler: expected neither"),
         ({"batch_sampler": [[0]], "sampler": [0]}, "batch_sampler: expected neither"),
         ({"batch_sampler": [[0]], "drop_last": True}, "batch_sampler: expected neither"),
         ({"memory": "much"}, "memory: expected a size such as '2GB'"),
         ({"rank": 0}, "rank, world_size: expected both or none of them, found one"),
         ({"world_size": 2}, "rank, world_size: expected both or none of them, found one"),
-        ({"rank": 0, "world_size": 2}, "seed: expected one with rank and world_size, .* torch.distributed is not initialised"),
+        (
+            {"rank": 0, "world_size": 2},
+            "seed: expected one with rank and world_size, .* torch.distributed is not initialised",
+        ),
         ({"rank": 2, "world_size": 2, "seed": 1}, "rank: expected 0 to world_size - 1 = 1, found 2"),
         ({"device": "abacus"}, "device: expected one that torch knows, such as 'cuda', found 'abacus'"),
         ({"device": 1.5}, "device: expected one that torch knows, such as 'cuda', found 1.5"),
-        ({"device": "cuda:99"}, r"device: expected one of \d+ CUDA devices that torch .* sees, found 'cuda:99'; leave device out"),
+        (
+            {"device": "cuda:99"},
+            r"device: expected one of \d+ CUDA devices that torch .* sees, found 'cuda:99'; leave device out",
+        ),
         ({"device": "xpu"}, "device: expected one that torch .* can use, found 'xpu'"),
         ({"gpu_cache": "1GB"}, "gpu_cache: expected device with it, such as device='cuda', found none"),
         ({"gpu_cache": "1GB", "device": "cpu"}, "gpu_cache: expected a CUDA device with it, found device='cpu'"),
-        ({"custom_cls": dict, "form": "torch"}, "custom_cls, transform_sampler_output: expected PyG with them, found form='torch'"),
+        (
+            {"custom_cls": dict, "form": "torch"},
+            "custom_cls, transform_sampler_output: expected PyG with them, found form='torch'",
+        ),
         ({"transform_sampler_output": print, "form": "torch"}, "custom_cls, transform_sampler_output: expected PyG"),
-        ({"neighbor_sampler": 5}, "neighbor_sampler: NeighborLoader samples by itself; give a sampler to torch_geometric.loader"),
+        (
+            {"neighbor_sampler": 5},
+            "neighbor_sampler: NeighborLoader samples by itself; give a sampler to torch_geometric.loader",
+        ),
     ],
 )
 def test_options_of_nodes(data, options, message):
@@ -214,7 +268,11 @@ def test_attributes_that_are_not_there(data):
             ValueError,
             "num_neighbors: expected as many hops for each edge type, found different numbers",
         ),
-        ({"paper__likes__paper": [1]}, ValueError, r"num_neighbors: no edge type \('paper', 'likes', 'paper'\); there are"),
+        (
+            {"paper__likes__paper": [1]},
+            ValueError,
+            r"num_neighbors: no edge type \('paper', 'likes', 'paper'\); there are",
+        ),
         ([0.5], TypeError, "fanouts: expected an integer, found 0.5"),
     ],
 )
@@ -235,7 +293,10 @@ def test_an_edge_type_by_its_ends_must_be_the_only_one(tiny_gl):
 
 def test_weights_that_are_not_there(hetero, tiny):
     message = r"weight_attr: expected a graph with weights, found none in .*\.gl; write it with weight="
-    for loader, graph, inputs in ((NeighborLoader, tiny, [0]), (LinkNeighborLoader, hetero.dataset, (WRITES, ([0], [1])))):
+    for loader, graph, inputs in (
+        (NeighborLoader, tiny, [0]),
+        (LinkNeighborLoader, hetero.dataset, (WRITES, ([0], [1]))),
+    ):
         assert_refused(ValueError, message, loader, graph, [2], inputs, weight_attr="w")
 
 
@@ -270,7 +331,9 @@ def test_names_of_nodes_and_edges_share_a_batch(tiny, tiny_gd):
 
 @pytest.mark.parametrize("data", [5, None, "graph.gl", {}, [1, 2], {"a": 1}])
 def test_data_of_another_kind(data):
-    message = r"data: expected a data set \(graphzero.open\), a Graph, or \(Graph, FeatureStore\), found .*; graphzero.conv"
+    message = (
+        r"data: expected a data set \(graphzero.open\), a Graph, or \(Graph, FeatureStore\), found .*; graphzero.conv"
+    )
     assert_refused(TypeError, message, NeighborLoader, data, [2])
 
 

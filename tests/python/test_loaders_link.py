@@ -118,7 +118,9 @@ def test_disjoint_triplets_belong_to_their_link(data, hetero, triple):
     """Each of three negatives hangs in a tree of its link's source."""
     given = data if triple is None else hetero
     pair = links_of(given, triple, np.arange(30))
-    for batch in LinkNeighborLoader(given.dataset, [2], pair, disjoint=True, neg_sampling=("triplet", 3), batch_size=10):
+    for batch in LinkNeighborLoader(
+        given.dataset, [2], pair, disjoint=True, neg_sampling=("triplet", 3), batch_size=10
+    ):
         of_src, of_dst, of_edge = parts_of(batch, triple)
         edges = pair if triple is None else pair[1]
         links = torch.arange(10)
@@ -139,8 +141,8 @@ def test_disjoint_pairs_belong_to_a_link(data, hetero, triple, amount):
     for batch in LinkNeighborLoader(given.dataset, [2], pair, disjoint=True, neg_sampling_ratio=amount, batch_size=10):
         of_src, of_dst, of_edge = parts_of(batch, triple)
         expected = (torch.arange(10 + int(10 * amount)) % 10).tolist()
-        for values, index in ((of_src, of_edge.edge_label_index[0]), (of_dst, of_edge.edge_label_index[1])):
-            assert values.batch[index].tolist() == expected
+        for ends, index in zip((of_src, of_dst), of_edge.edge_label_index, strict=True):
+            assert ends.batch[index].tolist() == expected
         row, col = batch.edge_index if triple is None else batch[triple].edge_index
         assert of_src.batch[row].tolist() == of_dst.batch[col].tolist()
 
@@ -303,7 +305,9 @@ def test_negatives_may_leave_out_edges(kind):
     assert edges & set(negatives(False))
 
 
-@pytest.mark.parametrize("given", ["binary", ("binary",), ["binary", 1], {"mode": "binary"}, {"mode": "binary", "amount": 1}])
+@pytest.mark.parametrize(
+    "given", ["binary", ("binary",), ["binary", 1], {"mode": "binary"}, {"mode": "binary", "amount": 1}]
+)
 def test_negatives_are_asked_for_in_many_ways(data, given):
     from torch_geometric.sampler import NegativeSampling
 

@@ -144,7 +144,9 @@ def test_batches_equal_those_of_pygs_own_loader(data, hetero, is_hetero):
     """PyG's NodeLoader filters its own data by samples that were drawn by hand: every neighbour."""
     from torch_geometric.loader import NodeLoader
 
-    given, nodes = (hetero, (PAPER, torch.from_numpy(hetero.train))) if is_hetero else (data, torch.from_numpy(data.train))
+    given, nodes = (
+        (hetero, (PAPER, torch.from_numpy(hetero.train))) if is_hetero else (data, torch.from_numpy(data.train))
+    )
     options = {"input_nodes": nodes, "batch_size": 25}
     theirs = NodeLoader(as_pyg_data(given), sampler_for_pyg(given, [-1, -1]), **options)
     ours = NeighborLoader(given.dataset, [-1, -1], **options)
@@ -306,7 +308,9 @@ def test_neighbours_drawn_by_weight(data):
 
 @pytest.mark.parametrize("method", ["labor", "neighbor"])
 def test_other_methods(data, method):
-    (batch,) = NeighborLoader(data.dataset, [2, 2], batch_size=NUM_NODES, method=method, layer_dependency=method == "labor", seed=7)
+    (batch,) = NeighborLoader(
+        data.dataset, [2, 2], batch_size=NUM_NODES, method=method, layer_dependency=method == "labor", seed=7
+    )
     expected = by_hand(
         data, np.arange(NUM_NODES), np.arange(NUM_NODES), [2, 2], method=method, layer_dependency=method == "labor"
     )

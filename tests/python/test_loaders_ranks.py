@@ -26,6 +26,10 @@ def places(loader):
     return [batch.input_id.tolist() for batch in loader]
 
 
+def joined(lists):
+    return [item for items in lists for item in items]
+
+
 @pytest.mark.parametrize("kind", [NeighborLoader, LinkNeighborLoader])
 @pytest.mark.parametrize("drop_uneven", [False, True])
 @pytest.mark.parametrize("world_size", [1, 2, 4, 7])
@@ -59,7 +63,14 @@ def test_negatives_of_ranks_differ(data):
     """The same link at every rank."""
     made = [
         LinkNeighborLoader(
-            data.dataset, [1], ([3] * 40, [4] * 40), neg_sampling="binary", batch_size=20, rank=rank, world_size=2, seed=5
+            data.dataset,
+            [1],
+            ([3] * 40, [4] * 40),
+            neg_sampling="binary",
+            batch_size=20,
+            rank=rank,
+            world_size=2,
+            seed=5,
         )
         for rank in range(2)
     ]
@@ -75,7 +86,7 @@ def test_whoever_brings_an_order_has_divided_it(data):
         options = {"rank": rank, "world_size": 2, "batch_size": 10}
         loader = NeighborLoader(data.dataset, [2], data.train, sampler=sampler, **options)
         assert len(loader) == 5
-        found += sum(places(loader), [])
+        found += joined(places(loader))
     assert sorted(found) == list(range(90))
     loader = NeighborLoader(data.dataset, [2], data.train, batch_sampler=[[1, 2], [3]], rank=1, world_size=2)
     assert places(loader) == [[1, 2], [3]]
@@ -90,9 +101,9 @@ def test_a_rank_is_that_of_torch_distributed_once_it_is_there(data, tmp_path):
         given = loader_of(NeighborLoader, data, rank=1, world_size=2, seed=5)
     finally:
         torch.distributed.destroy_process_group()
-    assert sorted(sum(places(found), [])) == list(range(90))
+    assert sorted(joined(places(found))) == list(range(90))
     whole = loader_of(NeighborLoader, data, seed=5)
-    assert sum(places(given), []) == sum(places(whole), [])[1::2]
+    assert joined(places(given)) == joined(places(whole))[1::2]
 
 
 def test_a_rank_goes_on_where_it_was(data):

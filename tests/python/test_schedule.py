@@ -24,6 +24,10 @@ def places(batches):
     return [batch.input_id.tolist() for batch in batches]
 
 
+def joined(lists):
+    return [item for items in lists for item in items]
+
+
 @pytest.mark.parametrize("kind", [list, tuple, np.array])
 def test_sizes_of_batches_one_by_one(world, kind):
     sizes = kind([1, 12, 4, 3])
@@ -33,7 +37,7 @@ def test_sizes_of_batches_one_by_one(world, kind):
     assert places(found) == places(found) == expected
     shuffled = places(pipeline(world, batch_size=sizes, shuffle=True))
     assert [len(batch) for batch in shuffled] == [1, 12, 4, 3]
-    assert sum(shuffled, []) == sum(places(pipeline(world, shuffle=True)), [])
+    assert joined(shuffled) == joined(places(pipeline(world, shuffle=True)))
 
 
 @pytest.mark.parametrize(
@@ -88,13 +92,13 @@ def test_an_order_may_leave_out_its_rest(world, drop_last, expected):
 def test_orders_that_torch_makes(world):
     random = torch.utils.data.RandomSampler(range(20), generator=torch.Generator().manual_seed(1))
     found = pipeline(world, order=random)
-    first, second = sum(places(found), []), sum(places(found), [])
+    first, second = joined(places(found)), joined(places(found))
     assert sorted(first) == sorted(second) == list(range(20))
     assert first != second
     weighted = torch.utils.data.WeightedRandomSampler([0.0] * 18 + [1.0, 1.0], 9)
     found = places(pipeline(world, order=weighted))
     assert [len(batch) for batch in found] == [6, 3]
-    assert set(sum(found, [])) <= {18, 19}
+    assert set(joined(found)) <= {18, 19}
 
 
 def test_batches_of_ones_own(world):
@@ -150,12 +154,12 @@ def test_options_that_contradict_each_other(world, options, message):
 @pytest.mark.parametrize("count", [1, 2, 20, 21, 24])
 @pytest.mark.parametrize("world_size", [1, 2, 3, 5])
 def test_ranks_share_the_seeds(world, world_size, count, shuffle, drop_uneven):
-    order = sum(places(pipeline(world, count, shuffle=shuffle)), [])
+    order = joined(places(pipeline(world, count, shuffle=shuffle)))
     options = {"world_size": world_size, "drop_uneven_inputs": drop_uneven, "shuffle": shuffle}
     parts = [places(pipeline(world, count, rank=rank, **options)) for rank in range(world_size)]
     for rank, part in enumerate(parts):
         expected = oracle.part_of(order, rank, world_size, drop_uneven=drop_uneven)
-        assert sum(part, []) == expected
+        assert joined(part) == expected
         assert len(part) == len(pipeline(world, count, rank=rank, **options)) == -(-len(expected) // 6)
     taken = sorted(place for part in parts for batch in part for place in batch)
     if drop_uneven:
@@ -176,7 +180,7 @@ def test_ranks_have_as_many_batches(world, drop_last):
 def test_sizes_of_batches_are_those_of_a_rank(world):
     found = [places(pipeline(world, rank=rank, world_size=2, batch_size=[3, 7])) for rank in range(2)]
     assert [[len(batch) for batch in part] for part in found] == [[3, 7]] * 2
-    assert sorted(sum(sum(found, []), [])) == list(range(20))
+    assert sorted(joined(joined(found))) == list(range(20))
 
 
 def test_no_two_ranks_draw_alike(world):

@@ -178,9 +178,7 @@ def _links(data: GraphData, given: Any) -> tuple[EdgeTriple, NDArray[np.int64], 
         raise TypeError(f"edge_label_index: expected (src, dst), found {type(given).__name__}")
     src, dst = int64_vector(given[0], "edge_label_index[0]"), int64_vector(given[1], "edge_label_index[1]")
     if len(src) != len(dst):
-        raise ValueError(
-            f"edge_label_index: expected as many destinations as sources, found {len(dst)} for {len(src)}"
-        )
+        raise ValueError(f"edge_label_index: expected as many destinations as sources, found {len(dst)} for {len(src)}")
     check_nodes(src, data.relations.num_nodes[triple[0]], "edge_label_index[0]")
     check_nodes(dst, data.relations.num_nodes[triple[2]], "edge_label_index[1]")
     return triple, src, dst

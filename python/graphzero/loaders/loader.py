@@ -221,9 +221,12 @@ class Loader(IterableDataset[Any]):
                     rows = values if isinstance(values, RowsHere) else as_tensor(values)
                     by_type[of][name] = rows
         for attribute in self._late:
-            group = (parts.edges if isinstance(attribute.of, tuple) else parts.nodes)[attribute.of]
-            ids = group["e_id" if isinstance(attribute.of, tuple) else "n_id"]
-            group[attribute.name] = as_tensor(attribute.store.gather(ids, dtype=self._dtypes.get(attribute.name)))
+            if isinstance(attribute.of, tuple):
+                group, ids = parts.edges[attribute.of], "e_id"
+            else:
+                group, ids = parts.nodes[attribute.of], "n_id"
+            rows = attribute.store.gather(group[ids], dtype=self._dtypes.get(attribute.name))
+            group[attribute.name] = as_tensor(rows)
         for of, store in self._labels.items():
             seeds = parts.nodes[of]["n_id"][: parts.nodes[of]["num_sampled_nodes"][0]]
             parts.nodes[of]["y"] = as_tensor(store.gather(seeds))
