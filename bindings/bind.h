@@ -7,6 +7,7 @@ namespace gz {
 
 void bind_base(nanobind::module_& m);
 void bind_format(nanobind::module_& m);
+void bind_synth(nanobind::module_& m);
 void bind_convert(nanobind::module_& m);
 void bind_convert_features(nanobind::module_& m);
 void bind_store(nanobind::module_& m);

@@ -11,6 +11,16 @@ namespace gz {
 
 using namespace nb::literals;
 
+namespace {
+
+template <class Id>
+void append_places(GdWriter& writer, const InputArray<Id>& places) {
+  const auto items = as_span(places);
+  without_gil([&] { writer.append_row_map(items); });
+}
+
+}  // namespace
+
 void bind_format(nb::module_& m) {
   nb::enum_<Dtype>(m, "DataType")
       .value("INT32", Dtype::kInt32)
@@ -90,6 +100,8 @@ void bind_format(nb::module_& m) {
                 [&] { places.visit([&](const auto& by_id) { self.append_row_map(by_id); }); });
           },
           "places"_a)
+      .def("append_row_map", &append_places<std::int32_t>, "places"_a.noconvert())
+      .def("append_row_map", &append_places<std::int64_t>, "places"_a.noconvert())
       .def("set_num_rows", &GdWriter::set_num_rows, "num_rows"_a)
       .def("finish", [](GdWriter& self) { without_gil([&] { self.finish(); }); });
 }

@@ -55,6 +55,7 @@ NB_MODULE(_core, m) {
       format_error.ptr());
   gz::bind_base(m);
   gz::bind_format(m);
+  gz::bind_synth(m);
   gz::bind_convert(m);
   gz::bind_convert_features(m);
   gz::bind_store(m);

@@ -2,7 +2,10 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "bindings/arrays.h"
@@ -16,9 +19,21 @@ void bind_negative(nb::module_& m) {
   nb::enum_<NegativeLaw>(m, "NegativeLaw")
       .value("UNIFORM", NegativeLaw::kUniform)
       .value("DEGREE", NegativeLaw::kDegree);
+  nb::class_<EndLaw>(m, "EndLaw")
+      .def(
+          "__init__", [](EndLaw* self, NegativeLaw by) { new (self) EndLaw{by, nullptr}; }, "by"_a)
+      .def(
+          "__init__",
+          [](EndLaw* self, const InputArray<double>& weights, const std::string& name) {
+            auto kept = without_gil(
+                [&] { return std::make_shared<const NodeWeights>(name, as_span(weights)); });
+            new (self) EndLaw{NegativeLaw::kWeights, std::move(kept)};
+          },
+          "weights"_a.noconvert(), "name"_a);
   nb::class_<NegativeOptions>(m, "NegativeOptions")
       .def(nb::init<>())
-      .def_rw("by", &NegativeOptions::by)
+      .def_rw("src", &NegativeOptions::src)
+      .def_rw("dst", &NegativeOptions::dst)
       .def_rw("power", &NegativeOptions::power)
       .def_rw("exclude_edges", &NegativeOptions::exclude_edges)
       .def_rw("seed", &NegativeOptions::seed);

@@ -11,7 +11,6 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
-#include "bindings/neighborhood.h"
 
 namespace gz {
 
@@ -41,6 +40,13 @@ std::span<const std::int64_t> span_or_empty(const OptionalArray& array) {
   return as_span(*array);
 }
 
+using EndsArray = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>;
+
+nb::object id_array(IdArray& ids) {
+  using Array = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>;
+  return nb::cast(Array(ids.data, {ids.count}, owner(std::move(ids.memory))));
+}
+
 // A pipeline and the arrays it reads: graphs and features are kept by nanobind.
 class KeptPipeline {
  public:
@@ -55,8 +61,9 @@ class KeptPipeline {
           NodeSeeds{type, ids ? std::optional(as_span(*ids)) : std::nullopt, span_or_empty(times)};
     } else {
       const auto& [relation, src, dst, times, negatives, amount, negative, exclude] = *links_;
-      sampler.seeds = LinkSeeds{relation,  as_span(src), as_span(dst), span_or_empty(times),
-                                negatives, amount,       negative,     exclude};
+      sampler.seeds = LinkSeeds{
+          relation, as_span(src), as_span(dst), span_or_empty(times), {negatives, amount, negative},
+          exclude};
     }
     for (const auto& [num_nodes, times] : types_) {
       sampler.num_nodes.push_back(num_nodes);
@@ -75,6 +82,21 @@ class KeptPipeline {
   }
 
   Pipeline& pipeline() { return *pipeline_; }
+
+  // As to_python(Neighborhood), with sources above destinations.
+  nb::object ids_of(Batch& batch) const {
+    nb::list types, relations;
+    for (BatchNodes& type : batch.types) {
+      const nb::object trees = disjoint_ ? id_array(type.trees) : nb::object(nb::none());
+      types.append(nb::make_tuple(id_array(type.nodes), trees, nb::cast(type.per_hop)));
+    }
+    for (BatchEdges& relation : batch.relations) {
+      const std::size_t count = relation.edges.count;
+      const EndsArray ends(relation.ends.data, {2, count}, owner(std::move(relation.ends.memory)));
+      relations.append(nb::make_tuple(ends, id_array(relation.edges), nb::cast(relation.per_hop)));
+    }
+    return nb::make_tuple(types, relations);
+  }
 
   nb::object next() {
     std::optional<Batch> batch = without_gil([&] { return pipeline_->next(); });
@@ -96,8 +118,7 @@ class KeptPipeline {
       }
     }
     SampledBatch& sampled = batch->sampled;
-    return nb::make_tuple(batch->number, to_python(std::move(sampled.hood), disjoint_),
-                          owned_array(std::move(sampled.input_ids)),
+    return nb::make_tuple(batch->number, ids_of(*batch), owned_array(std::move(sampled.input_ids)),
                           owned_array(std::move(sampled.src)), owned_array(std::move(sampled.dst)),
                           rows);
   }

@@ -6,6 +6,17 @@ from scipy import stats
 P = 1e-4
 
 
+def p_value(drawn, law):
+    """Of the chi-square test that ``drawn`` came from ``law``; what is impossible must not be drawn at all."""
+    law = np.array(law)
+    counts = np.bincount(np.ravel(drawn), minlength=len(law))
+    assert len(counts) == len(law)
+    assert counts[law == 0].sum() == 0, np.flatnonzero((law == 0) & (counts > 0))
+    if (law > 0).sum() == 1:
+        return 1.0
+    return stats.chisquare(counts[law > 0], law[law > 0] * counts.sum()).pvalue
+
+
 def assert_law(observed, law):
     """``observed`` values follow ``law`` {value: probability}: chi-square, with rare values thrown together."""
     values, counts = np.unique(np.asarray(observed), return_counts=True)

@@ -1,6 +1,7 @@
 """Slow, obvious Python versions of every algorithm."""
 
 import itertools
+import math
 from dataclasses import dataclass
 
 
@@ -49,8 +50,14 @@ def edge_set(src, dst, *, directed=True):
 
 def negative_weights(num_nodes, src, dst, *, side="in", by="uniform", power=0.75, directed=True):
     """The weight each node has as a negative: destinations for ``side="in"``, sources for ``"out"``."""
-    if by == "uniform":
+    if isinstance(by, tuple):
+        by = by[0 if side == "out" else 1]
+    elif not isinstance(by, str) and side == "out":
+        by = None
+    if by is None or (isinstance(by, str) and by == "uniform"):
         return [1.0] * num_nodes
+    if not isinstance(by, str):
+        return [float(weight) for weight in by]
     ends = list(src) + list(dst) if not directed else list(dst if side == "in" else src)
     return [float(ends.count(node)) ** power if node in ends else 0.0 for node in range(num_nodes)]
 
@@ -119,6 +126,12 @@ def uniform_negative(seed, position, number, num_nodes, refused):
         node = below(draws, num_nodes)
         if node not in refused:
             return node
+
+
+def weighted_node(draws, weights):
+    """The node at which the running sum passes a uniform share of the whole."""
+    target = (next(draws) >> 11) * 2.0**-53 * list(itertools.accumulate(weights))[-1]
+    return next(node for node, total in enumerate(itertools.accumulate(weights)) if total > target)
 
 
 def step_law(lists, node, previous=None, *, p=1.0, q=1.0):
@@ -244,3 +257,159 @@ def part_of(order, rank, world_size, *, drop_uneven=False):
     """Every ``world_size``-th of ``order``, as many for each rank: the first again, or the last left out."""
     count = len(order) // world_size if drop_uneven else -(-len(order) // world_size)
     return [order[(place * world_size + rank) % len(order)] for place in range(count)]
+
+
+class Draws:
+    """The stream of a key, as docs/design/randomness.md says."""
+
+    MASK, GAMMA = 2**64 - 1, 0x9E3779B97F4A7C15
+
+    def __init__(self, seed, *words):
+        self.state = self.mix(seed + self.GAMMA)
+        for word in words:
+            self.state = self.mix((self.state ^ word) + self.GAMMA)
+
+    @classmethod
+    def mix(cls, x):
+        x &= cls.MASK
+        x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 & cls.MASK
+        x = (x ^ (x >> 27)) * 0x94D049BB133111EB & cls.MASK
+        return x ^ (x >> 31)
+
+    def next(self):
+        self.state += self.GAMMA
+        return self.mix(self.state)
+
+    def below(self, bound):
+        while True:
+            product = self.next() * bound
+            if product & self.MASK >= 2**64 % bound:
+                return product >> 64
+
+    def uniform(self):
+        return (self.next() >> 11) / 2**53
+
+
+SYNTHESIS, PLACES, EDGES, CENTROIDS, NOISE, SPLITS = 6, 1, 2, 3, 4, 5
+
+
+def node_of_place(num_nodes, seed, kind=0, drawn=PLACES):
+    """The node at each place, as a list."""
+    rows = int(num_nodes**0.5)
+    rows += rows * rows < num_nodes
+    columns = -(-num_nodes // rows)
+    keys = [Draws(seed, SYNTHESIS, drawn, kind, i).state for i in range(4)]
+
+    def shift(i, x, bound):
+        return Draws.mix(x + keys[i]) * bound >> 64
+
+    def once(x):
+        row, column = divmod(x, columns)
+        for i in (0, 2):
+            row = (row + shift(i, column, rows)) % rows
+            column = (column + shift(i + 1, row, columns)) % columns
+        return row * columns + column
+
+    nodes = []
+    for place in range(num_nodes):
+        node = once(place)
+        while node >= num_nodes:
+            node = once(node)
+        nodes.append(node)
+    return nodes
+
+
+def block_edges(num_src, num_dst, num_edges, *, seed, kind=0, ends=(0, 0), classes, skew, homophily):
+    """The edges of a degree-corrected block model, as pairs of nodes."""
+    src_nodes, dst_nodes = node_of_place(num_src, seed, ends[0]), node_of_place(num_dst, seed, ends[1])
+
+    def place(rng, num_nodes, of_class):
+        u, size = rng.uniform(), len(range(of_class, num_nodes, classes))
+        share = float(size)
+        for _ in range(skew):
+            share *= u
+        return int(share) * classes + of_class
+
+    edges = []
+    for edge in range(num_edges):
+        rng = Draws(seed, SYNTHESIS, EDGES, kind, edge)
+        own = rng.below(classes)
+        src = place(rng, num_src, own)
+        stays, other = rng.uniform() < homophily, rng.below(classes)
+        edges.append((src_nodes[src], dst_nodes[place(rng, num_dst, own if stays else other)]))
+    return edges
+
+
+def rmat_edges(num_nodes, num_edges, *, seed):
+    """The edges of an R-MAT graph, as pairs of nodes."""
+    nodes, levels = node_of_place(num_nodes, seed), (num_nodes - 1).bit_length()
+    edges = []
+    for edge in range(num_edges):
+        rng = Draws(seed, SYNTHESIS, EDGES, 0, edge)
+        while True:
+            words = [rng.next() for _ in range(-(-levels // 4))]
+            draws = [words[i // 4] >> 16 * (i % 4) & 0xFFFF for i in range(levels)]
+            src = dst = 0
+            for draw in draws:
+                quadrant = (draw >= 37356) + (draw >= 37356 + 12452) + (draw >= 37356 + 2 * 12452)
+                src, dst = 2 * src + quadrant // 2, 2 * dst + quadrant % 2
+            if max(src, dst) < num_nodes:
+                break
+        edges.append((nodes[src], nodes[dst]))
+    return edges
+
+
+def attachment_edges(num_nodes, num_edges, *, seed):
+    """The edges of preferential attachment, by filling the list of edge ends from its beginning."""
+    nodes = node_of_place(num_nodes, seed)
+    brought = [num_edges // num_nodes + (node < num_edges % num_nodes) for node in range(num_nodes)]
+    ends = []
+    for node, count in enumerate(brought):
+        for _ in range(count):
+            ends.append(node)
+            position = len(ends)
+            ends.append(ends[Draws(seed, SYNTHESIS, EDGES, 0, position).below(position)])
+    return [(nodes[src], nodes[dst]) for src, dst in zip(ends[::2], ends[1::2], strict=True)]
+
+
+def synthetic_row(node, of_class, *, seed, kind=0, width):
+    """The sums of four bytes that are the noise of a row, and the signs of its class's centroid."""
+    rng = Draws(seed, SYNTHESIS, NOISE, kind, node)
+    sums, signs = [], []
+    for column in range(width):
+        if column % 2 == 0:
+            draw = rng.next()
+        sums.append(sum((draw >> 32 * (column % 2) & 0xFFFFFFFF).to_bytes(4, "little")))
+        word = Draws(seed, SYNTHESIS, CENTROIDS, of_class, column // 64).state
+        signs.append(1 if word >> column % 64 & 1 else -1)
+    return sums, signs
+
+
+def blocks(row, col, edge, num_sampled_nodes, num_sampled_edges):
+    """The (source, destination, edge id) of each layer's edges by destination, and its numbers of nodes."""
+    layers = []
+    for hops in range(len(num_sampled_edges), 0, -1):
+        kept = range(sum(num_sampled_edges[:hops]))
+        edges = sorted(((int(row[i]), int(col[i]), int(edge[i]), i) for i in kept), key=lambda e: (e[1], e[3]))
+        layers.append(([e[:3] for e in edges], sum(num_sampled_nodes[: hops + 1]), sum(num_sampled_nodes[:hops])))
+    return layers
+
+
+def windows(walks, context_size):
+    """Every stretch of ``context_size`` nodes of each walk; all that begin at the walks' first node come first."""
+    length = len(walks[0])
+    return [walk[at : at + context_size] for at in range(length - context_size + 1) for walk in walks]
+
+
+def skip_gram_loss(vectors, positive, negative):
+    """Mean of -log σ over pairs of a window's first node and each other, plus that of -log(1 - σ) over random ones."""
+
+    def mean(rows, sign):
+        losses = []
+        for first, *others in rows:
+            for other in others:
+                product = sum(a * b for a, b in zip(vectors[first], vectors[other], strict=True))
+                losses.append(math.log1p(math.exp(-sign * product)))
+        return sum(losses) / len(losses)
+
+    return mean(positive, 1) + mean(negative, -1)

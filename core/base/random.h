@@ -38,7 +38,8 @@ enum class Purpose : std::uint64_t {
   kWalks = 2,
   kNegatives = 3,
   kFanout = 4,
-  kEpochOrder = 5
+  kEpochOrder = 5,
+  kSynthesis = 6
 };
 
 // Names a stream of draws: (seed, words...), for instance (seed, epoch, batch, hop, node). Keys of

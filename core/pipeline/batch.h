@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -37,9 +38,29 @@ struct BatchRows {
   std::optional<Whereabouts> whereabouts;  // empty: all rows are here
 };
 
+struct IdArray {
+  std::int64_t* data = nullptr;
+  std::size_t count = 0;
+  std::shared_ptr<const void> memory;  // what `data` points into
+};
+
+// As SampledNodes and SampledEdges.
+struct BatchNodes {
+  IdArray nodes;
+  IdArray trees;
+  std::vector<std::int64_t> per_hop;
+};
+struct BatchEdges {
+  IdArray ends;  // all sources, then all destinations
+  IdArray edges;
+  std::vector<std::int64_t> per_hop;
+};
+
 struct Batch {
   std::uint64_t number = 0;  // within the epoch
-  SampledBatch sampled;
+  SampledBatch sampled;      // without its neighbourhood, which is:
+  std::vector<BatchNodes> types;
+  std::vector<BatchEdges> relations;
   std::vector<BatchRows> rows;  // by attribute
 };
 

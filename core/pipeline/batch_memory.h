@@ -25,6 +25,8 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
 
   Block take(std::size_t bytes);
 
+  bool is_pinned() const { return pinning_.pin != nullptr; }
+
   std::size_t num_out() const;
   std::size_t bytes() const;         // out and idle
   std::size_t pinned_bytes() const;  // of these

@@ -1,7 +1,6 @@
 #include "core/pipeline/batch_sampler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <utility>
 
@@ -10,8 +9,6 @@
 
 namespace gz {
 namespace {
-
-constexpr double kMostNegatives = 1e6;  // for each edge
 
 void check_seeds(std::span<const NodeId> seeds, NodeId num_nodes, const char* name) {
   constexpr std::size_t kGrain = 1 << 20;
@@ -66,14 +63,8 @@ BatchSampler::BatchSampler(SamplerOptions options) : options_(std::move(options)
   check_seeds(seeds.src, options_.num_nodes[relation.src_type], "links[0]");
   check_seeds(seeds.dst, options_.num_nodes[relation.dst_type], "links[1]");
   check_times(options_.sampling, seeds.times.size(), seeds.src.size());
-  const bool whole = seeds.amount == std::floor(seeds.amount);
-  if (seeds.negatives != Negatives::kNone &&
-      (!(seeds.amount > 0 && seeds.amount <= kMostNegatives) ||
-       (seeds.negatives == Negatives::kTriplet && !whole))) {
-    throw std::invalid_argument(concat("num_negatives: expected a number above 0 and up to ",
-                                       kMostNegatives, ", a whole one for triplets, found ",
-                                       seeds.amount));
-  }
+  negatives_.emplace(*relation.graph, seeds.negatives, options_.node_times[relation.src_type],
+                     options_.node_times[relation.dst_type]);
 }
 
 std::uint64_t BatchSampler::num_seeds() const {
@@ -164,25 +155,14 @@ void BatchSampler::plant(const LinkSeeds& seeds, const NeighborOptions& sampling
   }
   const std::size_t count = src.size();
   std::vector<std::int64_t> src_times = times, dst_times = times;
-  NegativeOptions negative = seeds.negative;
-  negative.seed =
-      Key(sampling.seed, Purpose::kNegatives).with(sampling.epoch).with(sampling.batch).state();
-  if (seeds.negatives == Negatives::kBinary) {
-    const auto wanted =
-        static_cast<std::uint64_t>(std::ceil(static_cast<double>(count) * seeds.amount));
-    const NodePairs pairs = sample_negative_pairs(*relation.graph, wanted, negative);
-    src.insert(src.end(), pairs.src.begin(), pairs.src.end());
-    dst.insert(dst.end(), pairs.dst.begin(), pairs.dst.end());
-    for (std::size_t i = 0; !times.empty() && i < wanted; ++i) {
-      src_times.push_back(times[i % count]);
-      dst_times.push_back(times[i % count]);
-    }
-  } else if (seeds.negatives == Negatives::kTriplet) {
-    const auto amount = static_cast<std::uint64_t>(seeds.amount);
-    const auto drawn = sample_negatives(*relation.graph, src, amount, negative);
-    dst.insert(dst.end(), drawn.begin(), drawn.end());
-    for (std::size_t i = 0; !times.empty() && i < drawn.size(); ++i)
-      dst_times.push_back(times[i / amount]);
+  const Key key = Key(sampling.seed, Purpose::kNegatives).with(sampling.epoch).with(sampling.batch);
+  const NodePairs drawn = negatives_->draw(src, times, key);
+  src.insert(src.end(), drawn.src.begin(), drawn.src.end());
+  dst.insert(dst.end(), drawn.dst.begin(), drawn.dst.end());
+  for (std::size_t j = 0; !times.empty() && j < drawn.dst.size(); ++j) {
+    const std::int64_t time = times[negatives_->link_of(j, count)];
+    if (!drawn.src.empty()) src_times.push_back(time);
+    dst_times.push_back(time);
   }
 
   const bool one_type = relation.src_type == relation.dst_type;

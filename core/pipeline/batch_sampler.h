@@ -9,7 +9,7 @@
 
 #include "core/base/types.h"
 #include "core/pipeline/epoch_order.h"
-#include "core/sample/negative.h"
+#include "core/pipeline/link_negatives.h"
 #include "core/sample/neighbor.h"
 
 namespace gz {
@@ -21,22 +21,14 @@ struct NodeSeeds {
   std::span<const std::int64_t> times;           // beside the nodes; empty: not temporal
 };
 
-enum class Negatives : std::uint8_t {
-  kNone,
-  kBinary,   // pairs of nodes, drawn at both ends
-  kTriplet,  // destinations for each source
-};
-
 // Edges of one relation to make batches of.
 struct LinkSeeds {
   std::size_t relation = 0;
   std::span<const NodeId> src;
   std::span<const NodeId> dst;
   std::span<const std::int64_t> times;  // beside the edges; empty: not temporal
-  Negatives negatives = Negatives::kNone;
-  double amount = 1;         // of negatives for each edge; whole for triplets
-  NegativeOptions negative;  // the seed in it is not used
-  bool exclude = false;      // edges to be predicted are not sampled
+  LinkNegativeOptions negatives;
+  bool exclude = false;  // edges to be predicted are not sampled
 };
 
 struct SamplerOptions {
@@ -104,6 +96,7 @@ class BatchSampler {
              Planted& planted) const;
 
   SamplerOptions options_;
+  std::optional<LinkNegatives> negatives_;           // of links
   std::optional<std::vector<std::int64_t>> places_;  // arranged
   std::vector<std::uint64_t> batch_ends_;            // arranged; empty: batches of batch_size
 };

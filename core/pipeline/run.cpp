@@ -21,6 +21,9 @@ constexpr std::size_t kSample = ~std::size_t{0};  // the piece that is no attrib
 
 constexpr std::size_t kIdsAtOnce = 512;
 
+// Arrays begin at lines of their own.
+constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
 }  // namespace
 
 std::uint64_t Run::Packed::bytes() const {
@@ -28,6 +31,15 @@ std::uint64_t Run::Packed::bytes() const {
   for (const Nodes& type : types) sum += type.nodes.bytes() + type.trees.bytes();
   for (const Edges& relation : relations)
     sum += relation.near.bytes() + relation.far.bytes() + relation.edges.bytes();
+  return sum;
+}
+
+std::size_t Run::Packed::unpacked_bytes() const {
+  const auto size = [](std::size_t ids) { return aligned(ids * sizeof(std::int64_t)); };
+  std::size_t sum = 0;
+  for (const Nodes& type : types) sum += size(type.nodes.size()) + size(type.trees.size());
+  for (const Edges& relation : relations)
+    sum += size(2 * relation.near.size()) + size(relation.edges.size());
   return sum;
 }
 
@@ -251,15 +263,16 @@ void Run::sample(Entry& entry) {
 // Finds memory for all attributes of a batch, and cuts them into pieces.
 void Run::begin(Entry& entry) {
   if (entry.error) return;
-  constexpr std::size_t kAlignment = 64;
   std::vector<std::size_t> offsets;
   std::size_t bytes = 0;
   for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
     offsets.push_back(bytes);
-    const std::size_t size = rows_of(entry, a).size() * (*options_.sources)[a].copy().out_bytes();
-    bytes += (size + kAlignment - 1) / kAlignment * kAlignment;
+    bytes += aligned(rows_of(entry, a).size() * (*options_.sources)[a].copy().out_bytes());
   }
-  const BatchMemory::Block memory = options_.memory->take(bytes);
+  entry.memory_taken = bytes;
+  if (options_.memory->is_pinned()) bytes += entry.packed.unpacked_bytes();
+  entry.memory = options_.memory->take(bytes);
+  const BatchMemory::Block& memory = entry.memory;
   std::vector<Piece> pieces = {{kSample, 0, 0}};
   for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
     const std::size_t count = rows_of(entry, a).size();
@@ -274,15 +287,46 @@ void Run::begin(Entry& entry) {
   entry.pieces = std::move(pieces);
 }
 
+// Pinned memory is for the device's copies of all that a batch has. Elsewhere ids have memory of
+// their own: whoever keeps the nodes of a batch does not keep its rows.
+IdArray Run::ids_in(Entry& entry, std::size_t count) {
+  const std::size_t bytes = count * sizeof(std::int64_t);
+  if (options_.memory->is_pinned()) {
+    auto* const data = reinterpret_cast<std::int64_t*>(entry.memory.get() + entry.memory_taken);
+    entry.memory_taken += aligned(bytes);
+    return {data, count, entry.memory};
+  }
+  const MemoryBlock block = gz::hand_out(std::max<std::size_t>(bytes, 1));
+  auto* const data = static_cast<std::int64_t*>(block.data);
+  return {data, count, std::shared_ptr<const void>(data, [block](auto*) { take_back(block); })};
+}
+
+void Run::hand_out_ids(Entry& entry) {
+  const auto unpacked = [&](const PackedIds& ids) {
+    const IdArray array = ids_in(entry, ids.size());
+    ids.unpack(0, {array.data, array.count});
+    return array;
+  };
+  const bool near_first = options_.sampler->options().sampling.direction == Direction::kOut;
+  for (Packed::Nodes& type : entry.packed.types) {
+    entry.batch.types.push_back(
+        {unpacked(type.nodes), unpacked(type.trees), std::move(type.per_hop)});
+  }
+  for (Packed::Edges& relation : entry.packed.relations) {
+    const std::size_t count = relation.near.size();
+    IdArray ends = ids_in(entry, 2 * count);
+    const std::span<std::int64_t> first(ends.data, count), second(ends.data + count, count);
+    relation.near.unpack(0, near_first ? first : second);
+    relation.far.unpack(0, near_first ? second : first);
+    entry.batch.relations.push_back(
+        {std::move(ends), unpacked(relation.edges), std::move(relation.per_hop)});
+  }
+  entry.memory.reset();  // now, as it rings the bell if nothing of the batch is in it
+}
+
 void Run::assemble(Entry& entry, const Piece& piece) {
   if (piece.attribute == kSample) {
-    Neighborhood& hood = entry.batch.sampled.hood;
-    for (Packed::Nodes& type : entry.packed.types)
-      hood.types.push_back({type.nodes.unpack(), type.trees.unpack(), std::move(type.per_hop)});
-    for (Packed::Edges& relation : entry.packed.relations) {
-      hood.relations.push_back({relation.near.unpack(), relation.far.unpack(),
-                                relation.edges.unpack(), std::move(relation.per_hop)});
-    }
+    hand_out_ids(entry);
     return;
   }
   RowSource& source = (*options_.sources)[piece.attribute];

@@ -105,6 +105,7 @@ class Run {
     std::vector<Edges> relations;
 
     std::uint64_t bytes() const;
+    std::size_t unpacked_bytes() const;  // with each array aligned
   };
   enum class State { kSampling, kWaiting, kBeginning, kAssembling, kDone };
   // Rows `first` … of one attribute; the piece of no attribute is the sample itself.
@@ -123,6 +124,8 @@ class Run {
     std::uint64_t due = 0;                                // when the sweep has read them
     std::uint64_t bytes = 0;                              // counted in the window
     Batch batch;
+    BatchMemory::Block memory;     // of its rows, and of its ids if that is pinned
+    std::size_t memory_taken = 0;  // bytes
     std::vector<Piece> pieces;
     std::size_t next_piece = 0;
     std::size_t pieces_left = 0;
@@ -141,6 +144,8 @@ class Run {
   Entry* entry_to_assemble();
   void sample(Entry& entry);
   void begin(Entry& entry);
+  void hand_out_ids(Entry& entry);
+  IdArray ids_in(Entry& entry, std::size_t count);
   void assemble(Entry& entry, const Piece& piece);
   void count_rows(const Entry& entry);
   void finish(Entry& entry);

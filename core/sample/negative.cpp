@@ -173,22 +173,25 @@ void draw_all(std::size_t count, const Start& start, const MakeSettle& make_sett
   });
 }
 
-// Calls body(make_law), where make_law(side) is the law for one end of a pair. Throws
-// std::invalid_argument if it could draw nothing.
+// Calls body(law) with the law for one end of a pair. Throws std::invalid_argument if it could
+// draw nothing.
 template <class Id, class Body>
-void with_law(const Topology& graph, const NegativeOptions& options, Body&& body) {
-  if (options.by == NegativeLaw::kUniform) {
-    body([&](Direction side) {
+void with_law(const Topology& graph, const NegativeOptions& options, Direction side, Body&& body) {
+  const EndLaw& end = side == Direction::kOut ? options.src : options.dst;
+  check_weights(graph, end, side);
+  switch (end.by) {
+    case NegativeLaw::kUniform:
       if (graph.num_nodes(side) == 0)
         throw std::invalid_argument(concat(graph.path(), ": has no nodes to draw from"));
-      return UniformLaw(graph, side);
-    });
-  } else {
-    if (graph.num_edges() == 0) {
-      throw std::invalid_argument(
-          concat(graph.path(), ": has no edges, and by=\"degree\" draws nodes that have some"));
-    }
-    body([&](Direction side) { return DegreeLaw<Id>(graph, side, options.power); });
+      return body(UniformLaw(graph, side));
+    case NegativeLaw::kDegree:
+      if (graph.num_edges() == 0) {
+        throw std::invalid_argument(
+            concat(graph.path(), ": has no edges, and by=\"degree\" draws nodes that have some"));
+      }
+      return body(DegreeLaw<Id>(graph, side, options.power));
+    case NegativeLaw::kWeights:
+      return body(WeightLaw(*end.weights));
   }
 }
 
@@ -241,6 +244,14 @@ void fill_rows(std::vector<NodeId>& result, std::size_t amount, std::uint64_t se
 
 }  // namespace
 
+void check_weights(const Topology& graph, const EndLaw& law, Direction side) {
+  if (law.by != NegativeLaw::kWeights || law.weights->num_nodes() == graph.num_nodes(side)) return;
+  throw std::invalid_argument(concat(law.weights->name(), ": expected ", graph.num_nodes(side),
+                                     " weights, one for each ",
+                                     side == Direction::kOut ? "source" : "destination", " of ",
+                                     graph.path(), ", found ", law.weights->num_nodes()));
+}
+
 std::vector<NodeId> sample_negatives(const Topology& graph, std::span<const NodeId> sources,
                                      std::uint64_t amount, const NegativeOptions& options) {
   check_power(options.power);
@@ -249,8 +260,7 @@ std::vector<NodeId> sample_negatives(const Topology& graph, std::span<const Node
   if (result.empty()) return result;
   guarded(*graph.mapping(), [&] {
     with_id_type(graph.layout().id_width, [&]<class Id>() {
-      with_law<Id>(graph, options, [&](const auto& make_law) {
-        const auto law = make_law(Direction::kIn);
+      with_law<Id>(graph, options, Direction::kIn, [&](const auto& law) {
         const auto fill = [&](const auto& refusal) {
           fill_rows(
               result, amount, options.seed, law, refusal,
@@ -287,8 +297,7 @@ std::vector<NodeId> sample_shared_negatives(const Topology& graph, std::span<con
   }
   guarded(*graph.mapping(), [&] {
     with_id_type(graph.layout().id_width, [&]<class Id>() {
-      with_law<Id>(graph, options, [&](const auto& make_law) {
-        const auto law = make_law(Direction::kIn);
+      with_law<Id>(graph, options, Direction::kIn, [&](const auto& law) {
         const auto fill = [&](const auto& refusal) {
           fill_rows(
               result, amount, options.seed, law, refusal, [](std::size_t) { return NodeId{0}; },
@@ -319,53 +328,54 @@ NodePairs sample_negative_pairs(const Topology& graph, std::uint64_t count,
   const Key key(options.seed, Purpose::kNegatives);
   guarded(*graph.mapping(), [&] {
     with_id_type(graph.layout().id_width, [&]<class Id>() {
-      with_law<Id>(graph, options, [&](const auto& make_law) {
-        const auto src_law = make_law(Direction::kOut);
-        const auto dst_law = make_law(Direction::kIn);
-        const std::uint64_t tries =
-            max_tries(checked_mul(static_cast<std::uint64_t>(src_law.num_nodes()),
-                                  static_cast<std::uint64_t>(dst_law.num_nodes()))
-                          .value_or(std::numeric_limits<std::uint64_t>::max()));
-        const auto propose = [&](std::span<Draw> draws) {
-          src_law.draw(draws, &Draw::src);
-          dst_law.draw(draws, &Draw::dst);
-        };
-        const auto exact = [&](Draw& draw) {
-          Race race(draw.rng);
-          bool any = false;
-          src_law.for_each_outside({}, [&](NodeId src, double src_weight) {
-            check_interrupt();
-            const std::vector<NodeId> refused = destinations_of<Id>(graph, {&src, 1});
-            dst_law.for_each_outside(refused, [&](NodeId dst, double dst_weight) {
-              if (!race.enter(src_weight + dst_weight)) return;
-              any = true;
-              draw.src = src;
-              draw.dst = dst;
-            });
-          });
-          if (!any) {
-            throw std::invalid_argument(concat(
-                graph.path(), ": each ", src_law.kSource, " has an edge to every ",
-                dst_law.kDestination, ": expected a pair without an edge to be left; allow edges"));
-          }
-        };
-        const auto deliver = [&](const Draw& draw) {
-          result.src[draw.slot] = draw.src;
-          result.dst[draw.slot] = draw.dst;
-        };
-        const auto fill = [&](const auto& refusal) {
-          draw_all(
-              count, [&](std::size_t i) { return Draw{Rng(key.with(i)), i}; },
-              [&] {
-                return [&](std::vector<Draw>& pending) {
-                  settle(pending, tries, propose, refusal, exact, deliver);
-                };
+      with_law<Id>(graph, options, Direction::kOut, [&](const auto& src_law) {
+        with_law<Id>(graph, options, Direction::kIn, [&](const auto& dst_law) {
+          const std::uint64_t tries =
+              max_tries(checked_mul(static_cast<std::uint64_t>(src_law.num_nodes()),
+                                    static_cast<std::uint64_t>(dst_law.num_nodes()))
+                            .value_or(std::numeric_limits<std::uint64_t>::max()));
+          const auto propose = [&](std::span<Draw> draws) {
+            src_law.draw(draws, &Draw::src);
+            dst_law.draw(draws, &Draw::dst);
+          };
+          const auto exact = [&](Draw& draw) {
+            Race race(draw.rng);
+            bool any = false;
+            src_law.for_each_outside({}, [&](NodeId src, double src_weight) {
+              check_interrupt();
+              const std::vector<NodeId> refused = destinations_of<Id>(graph, {&src, 1});
+              dst_law.for_each_outside(refused, [&](NodeId dst, double dst_weight) {
+                if (!race.enter(src_weight + dst_weight)) return;
+                any = true;
+                draw.src = src;
+                draw.dst = dst;
               });
-        };
-        if (options.exclude_edges)
-          fill(EdgeRefusal<Id>(graph));
-        else
-          fill(NoRefusal());
+            });
+            if (!any) {
+              throw std::invalid_argument(
+                  concat(graph.path(), ": each ", src_law.kSource, " has an edge to every ",
+                         dst_law.kDestination,
+                         ": expected a pair without an edge to be left; allow edges"));
+            }
+          };
+          const auto deliver = [&](const Draw& draw) {
+            result.src[draw.slot] = draw.src;
+            result.dst[draw.slot] = draw.dst;
+          };
+          const auto fill = [&](const auto& refusal) {
+            draw_all(
+                count, [&](std::size_t i) { return Draw{Rng(key.with(i)), i}; },
+                [&] {
+                  return [&](std::vector<Draw>& pending) {
+                    settle(pending, tries, propose, refusal, exact, deliver);
+                  };
+                });
+          };
+          if (options.exclude_edges)
+            fill(EdgeRefusal<Id>(graph));
+          else
+            fill(NoRefusal());
+        });
       });
     });
   });

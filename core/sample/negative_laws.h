@@ -1,4 +1,4 @@
-// How likely a node is to be drawn as a negative: all alike, or by degree.
+// How likely a node is to be drawn as a negative: all alike, by degree, or by weights.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include "core/base/parallel.h"
 #include "core/base/random.h"
 #include "core/base/types.h"
+#include "core/sample/node_weights.h"
 #include "core/store/index_reader.h"
 #include "core/store/topology.h"
 
@@ -55,6 +56,21 @@ class Race {
   Rng& rng_;
   double best_ = -std::numeric_limits<double>::infinity();
 };
+
+// Draws among the nodes of a law that are not in `refused` by going through all of them. Empty if
+// none is left.
+template <class Law>
+std::optional<NodeId> race_outside(const Law& law, std::span<const NodeId> refused, Rng& rng) {
+  Race race(rng);
+  std::optional<NodeId> first;
+  law.for_each_outside(refused, [&](NodeId node, double log_weight) {
+    if (race.enter(log_weight)) first = node;
+  });
+  return first;
+}
+
+// Laws ask whether they are to stop after so many nodes of a long way.
+inline constexpr std::int64_t kStepsPerCheck = 1 << 20;
 
 // Every node of one side with the same probability.
 class UniformLaw {
@@ -156,18 +172,12 @@ class DegreeLaw {
   }
 
   std::optional<NodeId> draw_outside(std::span<const NodeId> refused, Rng& rng) const {
-    Race race(rng);
-    std::optional<NodeId> first;
-    for_each_outside(refused, [&](NodeId node, double log_weight) {
-      if (race.enter(log_weight)) first = node;
-    });
-    return first;
+    return race_outside(*this, refused, rng);
   }
 
   // Without the lists of this side a node comes once per edge, and with weight 1 each time.
   template <class Body>
   void for_each_outside(std::span<const NodeId> refused, Body&& body) const {
-    constexpr std::int64_t kStepsPerCheck = 1 << 20;
     if (!lists_) {
       for (EdgeId at = 0; at < graph_->num_edges(); ++at) {
         if (at % kStepsPerCheck == 0) check_interrupt();
@@ -232,6 +242,46 @@ class DegreeLaw {
   double power_;
   std::optional<IndexReader<Id>> lists_;  // of the nodes drawn: their degrees
   std::optional<IndexReader<Id>> names_;  // of the other side, whose entries are the nodes drawn
+};
+
+// A node in proportion to its weight. Interface as UniformLaw.
+class WeightLaw {
+ public:
+  static constexpr const char* kSource = "source that has a weight above 0";
+  static constexpr const char* kDestination = "destination that has a weight above 0";
+
+  // `weights` outlive this.
+  explicit WeightLaw(const NodeWeights& weights) : weights_(&weights) {}
+
+  NodeId num_nodes() const { return weights_->num_nodes(); }
+
+  void draw(std::span<Draw> draws, NodeId Draw::* end) const {
+    static_assert(kDrawGroup <= NodeWeights::kMostTargets);
+    std::array<double, kDrawGroup> targets;
+    std::array<NodeId, kDrawGroup> found;
+    for (std::size_t i = 0; i < draws.size(); ++i)
+      targets[i] = draws[i].rng.uniform() * weights_->total();
+    weights_->find({targets.data(), draws.size()}, found.data());
+    for (std::size_t i = 0; i < draws.size(); ++i) draws[i].*end = found[i];
+  }
+
+  std::optional<NodeId> draw_outside(std::span<const NodeId> refused, Rng& rng) const {
+    return race_outside(*this, refused, rng);
+  }
+
+  template <class Body>
+  void for_each_outside(std::span<const NodeId> refused, Body&& body) const {
+    for (NodeId node = 0; node < num_nodes(); ++node) {
+      if (node % kStepsPerCheck == 0) check_interrupt();
+      if (!refused.empty() && refused.front() == node)
+        refused = refused.subspan(1);
+      else if ((*weights_)[node] > 0)
+        body(node, natural_log((*weights_)[node]));
+    }
+  }
+
+ private:
+  const NodeWeights* weights_;
 };
 
 }  // namespace gz

@@ -4,7 +4,11 @@ A graph and its features are compiled once into files (``.gl`` topology, ``.gd``
 files are mounted, not loaded: opening one takes under a millisecond and no memory whatever its size.
 """
 
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
 from graphzero._core import FormatError
+from graphzero.blocks import Block, HeteroBlock, blocks
 from graphzero.convert import ConversionReport, convert_csv_to_gl, convert_edges
 from graphzero.convert_dataset import DatasetReport, convert_dataset
 from graphzero.convert_features import FeatureReport, convert_csv_to_gd, convert_features
@@ -20,6 +24,7 @@ from graphzero.negatives import sample_negative_pairs, sample_negatives
 from graphzero.pipeline import Batch, Pipeline
 from graphzero.reorder import reorder
 from graphzero.sampling import HeteroNeighborhood, Neighborhood, sample_neighbors
+from graphzero.synth import synthesize
 from graphzero.threads import num_threads, set_num_threads
 from graphzero.verify import Check, verify
 from graphzero.walks import random_walk
@@ -32,6 +37,7 @@ __all__ = [
     "INT32",
     "INT64",
     "Batch",
+    "Block",
     "Check",
     "ConversionReport",
     "DataType",
@@ -43,6 +49,7 @@ __all__ = [
     "FeatureStore",
     "FormatError",
     "Graph",
+    "HeteroBlock",
     "HeteroNeighborhood",
     "IdDictionary",
     "Index",
@@ -50,6 +57,7 @@ __all__ = [
     "Neighborhood",
     "NodeType",
     "Pipeline",
+    "blocks",
     "convert_csv_to_gd",
     "convert_csv_to_gl",
     "convert_dataset",
@@ -64,8 +72,21 @@ __all__ = [
     "sample_negatives",
     "sample_neighbors",
     "set_num_threads",
+    "synthesize",
     "verify",
     "write_features",
     "write_graph",
     "write_ids",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    if name == "loaders":
+        return _import_module("graphzero.loaders")
+    if name == "inference":
+        return _import_module("graphzero.loaders").inference
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__", "inference", "loaders"]

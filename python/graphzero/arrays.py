@@ -43,15 +43,24 @@ def int64_vector(values: Any, name: str) -> NDArray[np.int64]:
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def float32_vector(values: Any, name: str) -> NDArray[np.float32]:
-    """Turn numbers into a contiguous float32 vector."""
+def _numbers(values: Any, name: str) -> NDArray[Any]:
     array = as_numpy(values, name)
     if array.ndim != 1:
         raise ValueError(f"{name}: expected one dimension, found shape {array.shape}")
     if array.size and array.dtype.kind not in "iuf":
         raise TypeError(f"{name}: expected numbers, found {array.dtype}")
+    return array
+
+
+def float32_vector(values: Any, name: str) -> NDArray[np.float32]:
+    """Turn numbers into a contiguous float32 vector."""
     with np.errstate(over="ignore"):  # what overflows is infinite, and refused as such
-        return np.ascontiguousarray(array, dtype=np.float32)
+        return np.ascontiguousarray(_numbers(values, name), dtype=np.float32)
+
+
+def float64_vector(values: Any, name: str) -> NDArray[np.float64]:
+    """Turn numbers into a contiguous float64 vector."""
+    return np.ascontiguousarray(_numbers(values, name), dtype=np.float64)
 
 
 def time_vector(values: Any, name: str) -> NDArray[np.int64]:
@@ -72,9 +81,9 @@ def integer(value: Any, name: str) -> int:
         raise TypeError(f"{name}: expected an integer, found {value!r}") from None
 
 
-def at_least_one(value: Any, name: str) -> int:
-    """Turn a count into an int."""
+def integer_from(value: Any, least: int, name: str) -> int:
+    """Turn a scalar that is exactly an integer, and not below ``least``, into an int."""
     number = integer(value, name)
-    if number < 1:
-        raise ValueError(f"{name}: expected at least 1, found {number}")
+    if number < least:
+        raise ValueError(f"{name}: expected at least {least}, found {number}")
     return min(number, 2**62)

@@ -30,6 +30,9 @@ from graphzero.manifest import (
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+# Ids of a split that are checked together: one may be as long as a graph that does not fit in memory.
+_IDS_AT_ONCE = 1 << 20
+
 
 class DatasetWriter:
     """Writes a data set folder; it appears whole when the ``with`` block ends, or not at all.
@@ -148,10 +151,12 @@ class DatasetWriter:
             raise ValueError(f"split {name!r} of {kind!r} was added before")
         vector = int64_vector(ids, f"split {name!r}")
         limit = self._count(kind)
-        wrong = np.flatnonzero((vector < 0) | (vector >= limit))
-        if wrong.size:
-            at = int(wrong[0])
-            raise IndexError(f"split {name!r}[{at}]: expected an id of {kind!r} below {limit}, found {vector[at]}")
+        for start in range(0, len(vector), _IDS_AT_ONCE):
+            block = vector[start : start + _IDS_AT_ONCE]
+            wrong = np.flatnonzero((block < 0) | (block >= limit))
+            if wrong.size:
+                at = start + int(wrong[0])
+                raise IndexError(f"split {name!r}[{at}]: expected an id of {kind!r} below {limit}, found {vector[at]}")
         part = file_name(kind) if isinstance(kind, str) else "__".join(file_name(part) for part in kind)
         record = self._features(f"splits/{file_name(name)}/{part}.gd", vector, None, f"split {name!r}")
         self._manifest.splits.append(SplitRecord(name, kind, record))

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
-from graphzero.arrays import at_least_one, integer, plain
+from graphzero.arrays import integer, integer_from, plain
 from graphzero.dataset import EdgeTriple
 from graphzero.features import READERS, Reader
 from graphzero.graph import Direction
 from graphzero.memory import byte_count, byte_text, pipeline_budget
-from graphzero.negatives import Law, negative_options
+from graphzero.negatives import PairLaw, negative_options
 from graphzero.pipeline_inputs import (
     Attribute,
     attributes_of,
@@ -133,7 +133,9 @@ class Pipeline:
         again, or with ``drop_uneven_inputs`` some of the last are left out.
     :param negatives: ``"binary"`` draws ``num_negatives`` pairs for each link, ``"triplet"`` as many
         destinations for each source; ``negatives_by`` and ``exclude_edges`` are ``by`` and ``exclude_edges``
-        of :func:`graphzero.sample_negative_pairs` and :func:`graphzero.sample_negatives`.
+        of :func:`graphzero.sample_negative_pairs` and :func:`graphzero.sample_negatives`. With ``node_time``
+        no negative is newer than its link, whatever ``time_window`` says: newer ones are drawn again, and
+        after 64 draws replaced by the oldest node.
     :param exclude_seed_edges: Do not sample the links of a batch; with ``exclude_reverse`` nor their
         reverses.
     :param progress: Show one line on standard error: batches/s, hit rate, reads, memory.
@@ -185,7 +187,7 @@ class Pipeline:
         layer_dependency: bool = False,
         negatives: Literal["binary", "triplet"] | None = None,
         num_negatives: float = 1,
-        negatives_by: Law = "uniform",
+        negatives_by: PairLaw = "uniform",
         exclude_edges: bool = False,
         exclude_seed_edges: bool = False,
         exclude_reverse: bool = False,
@@ -215,13 +217,13 @@ class Pipeline:
         options.batch_size = self._schedule.batch_size
         options.shuffle = bool(shuffle)
         options.drop_last = bool(drop_last)
-        options.world_size = at_least_one(world_size, "world_size")
+        options.world_size = integer_from(world_size, 1, "world_size")
         options.rank = _natural(rank, "rank")
         options.drop_uneven = bool(drop_uneven_inputs)
         options.memory = pipeline_budget() if memory is None else _bytes(memory, "memory")
         options.cache = None if cache is None else _bytes(cache, "cache")
-        options.ahead = None if ahead is None else at_least_one(ahead, "ahead")
-        options.threads = 0 if threads is None else at_least_one(threads, "threads")
+        options.ahead = None if ahead is None else integer_from(ahead, 1, "ahead")
+        options.threads = 0 if threads is None else integer_from(threads, 1, "threads")
         if options.threads > 4096:
             raise ValueError(f"threads: expected 1 to 4096, found {threads}")
         if reader not in READERS:
@@ -240,7 +242,9 @@ class Pipeline:
         else:
             if negatives not in _NEGATIVES:
                 raise ValueError(f"negatives: expected 'binary', 'triplet' or None, found {negatives!r}")
-            law = negative_options(negatives_by, 0.75, exclude_edges, 0)
+            law = negative_options(
+                negatives_by, 0.75, exclude_edges, 0, sources=negatives != "triplet", name="negatives_by"
+            )
             ends = link_seeds(self._relations, links, seed_time)
             edges = (*ends, _NEGATIVES[negatives], _number(num_negatives), law, bool(exclude_seed_edges))
         hops = hops_by_type(self._relations, fanouts)

@@ -46,7 +46,7 @@ class Neighborhood:
     @property
     def edge_index(self) -> IntArray:
         """``row`` above ``col``, as PyG's models take it."""
-        return np.stack([self.row, self.col])
+        return stacked(self.row, self.col)
 
     def __repr__(self) -> str:
         return f"Neighborhood({len(self.node):,} nodes, {len(self.row):,} edges, hops {self.num_sampled_nodes})"
@@ -255,6 +255,16 @@ def named(
     return found.hetero() if relations.is_hetero else found.homogeneous()
 
 
+def stacked(row: IntArray, col: IntArray) -> IntArray:
+    """Return ``row`` above ``col``; a pipeline's batch has them so already."""
+    both = row.base
+    if not (isinstance(both, np.ndarray) and both is col.base and both.shape == (2, len(row))):
+        return np.stack([row, col])
+    begin = both.ctypes.data
+    in_order = row.ctypes.data == begin and col.ctypes.data == begin + row.nbytes
+    return plain(both) if in_order else np.stack([row, col])
+
+
 def by_node_type(values: Any, relations: Relations, name: str) -> dict[str, Any]:
     """Return what belongs to each node type."""
     if values is None:
@@ -362,13 +372,16 @@ class _Found:
     grouped: bool
 
     def _ends(self, sampled: Any) -> tuple[IntArray, IntArray]:
+        if len(sampled) == 3:  # a pipeline's: sources above destinations
+            ends = plain(sampled[0])
+            return ends[0], ends[1]
         near, far = plain(sampled[0]), plain(sampled[1])
         return (far, near) if self.direction == _core.Direction.IN else (near, far)
 
     def homogeneous(self) -> Neighborhood:
         nodes, trees, per_hop = self.types[0]
         row, col = self._ends(self.edges[0])
-        _, _, edge, edges_per_hop = self.edges[0]
+        *_, edge, edges_per_hop = self.edges[0]
         return Neighborhood(
             node=plain(nodes),
             row=row,
@@ -388,12 +401,12 @@ class _Found:
             node={name: plain(sampled[0]) for name, sampled in zip(node_types, self.types, strict=True)},
             row={triple: end[0] for triple, end in zip(edge_types, ends, strict=True)},
             col={triple: end[1] for triple, end in zip(edge_types, ends, strict=True)},
-            edge={triple: plain(sampled[2]) for triple, sampled in zip(edge_types, self.edges, strict=True)},
+            edge={triple: plain(sampled[-2]) for triple, sampled in zip(edge_types, self.edges, strict=True)},
             batch={name: plain(sampled[1]) for name, sampled in zip(node_types, self.types, strict=True)}
             if disjoint
             else None,
             num_sampled_nodes={name: sampled[2] for name, sampled in zip(node_types, self.types, strict=True)},
-            num_sampled_edges={triple: sampled[3] for triple, sampled in zip(edge_types, self.edges, strict=True)}
+            num_sampled_edges={triple: sampled[-1] for triple, sampled in zip(edge_types, self.edges, strict=True)}
             if self.grouped
             else None,
         )

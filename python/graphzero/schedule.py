@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphzero import _core
-from graphzero.arrays import at_least_one, int64_vector, integer
+from graphzero.arrays import int64_vector, integer, integer_from
 from graphzero.sampling import IntArray
 
 
@@ -32,7 +32,7 @@ class Schedule:
             if (self._sizes < 1).any():
                 at = int(np.argmax(self._sizes < 1))
                 raise ValueError(f"batch_size[{at}]: expected at least 1, found {self._sizes[at]}")
-        self.batch_size = 1 if self._sizes is not None else at_least_one(batch_size, "batch_size")
+        self.batch_size = 1 if self._sizes is not None else integer_from(batch_size, 1, "batch_size")
 
     def begin(self, core: _core.Pipeline) -> None:
         """Tell the core what holds for all epochs."""

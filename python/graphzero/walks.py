@@ -101,10 +101,18 @@ def _steps(graph: Any, metapath: Sequence[EdgeTriple], length: int) -> list[tupl
         raise TypeError(
             f"graph: expected a Dataset or a mapping of edge types with a metapath, found {type(graph).__name__}"
         )
+    path = as_metapath(metapath, list(edges), length)
+    return [(_graph_of(edges[kind])._core, kind[2] == path[0][0]) for kind in path]
+
+
+def as_metapath(metapath: Sequence[EdgeTriple], edge_types: Sequence[EdgeTriple], length: int) -> list[EdgeTriple]:
+    """Read a ``metapath`` that walks of ``length`` steps follow; all of it must be among ``edge_types``."""
     path = [_triple(kind, at) for at, kind in enumerate(metapath)]
+    if not path:
+        raise ValueError("metapath: expected at least one edge type, found none")
     for at, kind in enumerate(path):
-        if kind not in edges:
-            there = ", ".join(type_text(known) for known in edges)
+        if kind not in edge_types:
+            there = ", ".join(type_text(known) for known in edge_types)
             raise ValueError(f"metapath[{at}]: no edge type {type_text(kind)}; there are {there}")
     for at, (kind, following) in enumerate(pairwise(path)):
         if kind[2] != following[0]:
@@ -112,12 +120,12 @@ def _steps(graph: Any, metapath: Sequence[EdgeTriple], length: int) -> list[tupl
                 f"metapath[{at + 1}]: expected an edge type from {kind[2]!r}, where {type_text(kind)} leads, "
                 f"found {type_text(following)}"
             )
-    if length > len(path) > 0 and path[-1][2] != path[0][0]:
+    if length > len(path) and path[-1][2] != path[0][0]:
         raise ValueError(
             f"walk_length: expected at most {len(path)}, found {length}: the metapath leads from {path[0][0]!r} to "
             f"{path[-1][2]!r} and cannot be repeated"
         )
-    return [(_graph_of(edges[kind])._core, kind[2] == path[0][0]) for kind in path]
+    return path
 
 
 def _triple(kind: Any, at: int) -> EdgeTriple:

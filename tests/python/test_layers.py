@@ -10,6 +10,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 CORE = {
     "base": set(),
     "format": {"base"},
+    "synth": {"base"},
     "convert": {"base", "format"},
     "store": {"base", "format"},
     "sample": {"base", "format", "store"},

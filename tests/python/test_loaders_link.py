@@ -11,6 +11,7 @@ from loader_cases import (
     AUTHOR,
     CITES,
     NUM_EDGES,
+    NUM_NODES,
     PAPER,
     REVERSE,
     WRITES,
@@ -154,6 +155,7 @@ def test_times_of_links_hold_for_their_negatives(data, hetero, negatives, triple
     kind, amount = negatives or (None, 0)
     given = data if triple is None else hetero
     times = np.arange(40) * 2 + 10
+    node_time = given.nodes["time"] if triple is None else given.nodes[PAPER]["time"]
     loader = LinkNeighborLoader(
         given.dataset,
         [4, 3],
@@ -173,7 +175,9 @@ def test_times_of_links_hold_for_their_negatives(data, hetero, negatives, triple
         else:
             total = count + int(np.ceil(count * amount))
             assert of_edge.edge_label_time.tolist() == now.repeat(3)[:total].tolist()
-        node_time = given.nodes["time"] if triple is None else given.nodes[PAPER]["time"]
+        if kind is not None and triple != REVERSE:  # papers are drawn, and none that is newer
+            newest = now.repeat_interleave(amount) if kind == "triplet" else now.repeat(3)[count:total]
+            assert (torch.from_numpy(node_time)[drawn(batch, triple, kind)[-1]] <= newest).all()
         papers = batch if triple is None else batch[PAPER]
         first = papers.num_sampled_nodes[0]
         limit = now[papers.batch[first:]]
@@ -320,6 +324,21 @@ def test_negatives_are_asked_for_in_many_ways(data, given):
     assert_same(batch(neg_sampling=given), expected)
     assert_same(batch(neg_sampling_ratio=1.0), expected)
     assert len(batch(neg_sampling_ratio=0.0)["edge_label_index"][0]) == 2
+
+
+@pytest.mark.parametrize("kind", ["binary", "triplet"])
+def test_negatives_follow_weights(data, kind):
+    weights = {"src": torch.zeros(NUM_NODES), "dst": torch.zeros(NUM_NODES)}
+    weights["src"][[7, 9]] = 1
+    weights["dst"][[11, 13]] = 1
+    given = {"mode": kind, "amount": 20, "dst_weight": weights["dst"]}
+    if kind == "binary":
+        given["src_weight"] = weights["src"]
+    (batch,) = LinkNeighborLoader(data.dataset, [1], ([0, 1], [2, 3]), neg_sampling=given, batch_size=2, seed=3)
+    found = drawn(batch, None, kind)
+    assert set(found[-1].tolist()) == {11, 13}
+    if kind == "binary":
+        assert set(found[0].tolist()) == {7, 9}
 
 
 @pytest.mark.parametrize("exclude", [False, True])

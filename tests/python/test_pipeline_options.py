@@ -129,7 +129,7 @@ def test_seeds_that_are_none_are_refused(tiny, seeds, error, message):
             ([0], [1]),
             {"negatives": "binary", "negatives_by": "age"},
             ValueError,
-            "by: expected 'uniform' or 'degree', fo",
+            "negatives_by: expected 'uniform', 'degree' or an array of weights, fo",
         ),
         (([0], [1]), {"num_negatives": "two"}, TypeError, "^num_negatives: expected a number, found 'two'$"),
         (([0], [1]), {"seed_time": [1, 2]}, ValueError, "^seed_time: expected 1 times, one per seed, found 2$"),

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from graphzero import FormatError, __version__
-from graphzero.cli import convert, info, verify
+from graphzero.cli import convert, info, synth, verify
 
 DAMAGED = 1
 FAILED = 2
@@ -35,7 +35,7 @@ def _root(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="On an error print the traceback too.")] = False,
 ) -> None:
-    """Convert edges and features to graphzero files, look at them and prove them intact."""
+    """Convert or draw graphs and features as graphzero files, look at them and prove them intact."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit(FAILED)
@@ -52,6 +52,7 @@ def make_app() -> typer.Typer:
     app.callback(invoke_without_command=True)(_root)
     app.command("convert")(convert.convert)
     app.command("info")(info.info)
+    app.command("synth")(synth.synth)
     app.command("verify")(verify.verify)
     return app
 

@@ -31,7 +31,7 @@ def info(
     name = os.fspath(path)
     if os.path.isdir(name):
         facts = dataset_facts(name, degrees)
-        rows = _dataset_rows(facts)
+        rows = dataset_rows(facts)
     elif is_features(name):
         if degrees:
             raise typer.BadParameter(f"--degrees is about graphs, and {name} holds features")
@@ -217,7 +217,8 @@ def _graph_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def _dataset_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+def dataset_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """Put what :func:`dataset_facts` gathered in words."""
     rows = [("holds", f"data set, format {facts['format']}")]
     for node in facts["nodes"]:
         classes = f" of {node['num_classes']} classes" if node["num_classes"] is not None else ""

@@ -7,10 +7,17 @@ from typing import Any
 
 # The module that each name lives in.
 _HOMES = {
+    "FeatureStore": "pyg_stores",
+    "GraphStore": "pyg_stores",
     "LinkNeighborLoader": "link_neighbor_loader",
     "LoaderOptions": "loader_options",
+    "MetaPath2Vec": "metapath2vec",
     "NeighborLoader": "neighbor_loader",
+    "NeighborSampler": "pyg_sampler",
+    "Node2Vec": "node2vec",
+    "RandomWalks": "random_walks",
     "TorchBatch": "batch_forms",
+    "inference": "layerwise",
 }
 
 __all__ = sorted(_HOMES)

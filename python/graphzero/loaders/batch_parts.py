@@ -10,17 +10,14 @@ import torch
 
 from graphzero.dataset import EdgeTriple
 from graphzero.loaders.tensors import as_tensor
-from graphzero.sampling import HeteroNeighborhood, Neighborhood
+from graphzero.sampling import HeteroNeighborhood, Neighborhood, stacked
 
 Values = dict[str, Any]
 
 
 @dataclass
 class Parts:
-    """What belongs to each node type and each edge type. Of a homogeneous graph there is one of each.
-
-    An ``edge_index`` is a pair of sources and destinations until :meth:`stack` joins them.
-    """
+    """What belongs to each node type and each edge type. Of a homogeneous graph there is one of each."""
 
     nodes: dict[str, Values]
     edges: dict[EdgeTriple, Values]
@@ -37,14 +34,6 @@ class Parts:
             for name, value in values.items():
                 if isinstance(value, torch.Tensor):
                     values[name] = change(value)
-                elif isinstance(value, tuple):
-                    values[name] = tuple(change(end) for end in value)
-
-    def stack(self) -> None:
-        """Make every ``edge_index`` one tensor."""
-        for values in self.edges.values():
-            if isinstance(values["edge_index"], tuple):
-                values["edge_index"] = torch.stack(values["edge_index"])
 
 
 def sampled_parts(sample: Neighborhood | HeteroNeighborhood, node_type: str, edge_type: EdgeTriple) -> Parts:
@@ -75,4 +64,4 @@ def _of_nodes(ids: Any) -> Values:
 
 
 def _of_edges(row: Any, col: Any, edge: Any) -> Values:
-    return {"edge_index": (as_tensor(row), as_tensor(col)), "e_id": as_tensor(edge)}
+    return {"edge_index": as_tensor(stacked(row, col)), "e_id": as_tensor(edge)}

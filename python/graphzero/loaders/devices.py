@@ -68,15 +68,15 @@ class Parcel:
     """A batch that is being copied."""
 
     parts: Parts
-    event: Any
+    event: Any = None
 
 
 class CudaTransfer:
     """Copies batches to a CUDA device on a stream of their own."""
 
-    def __init__(self, device: torch.device, dtypes: dict[str, Any]) -> None:
+    def __init__(self, device: torch.device, dtypes: dict[str, Any], rows: DeviceRows | None) -> None:
         self.device = device
-        self.rows: DeviceRows | None = None
+        self.rows = rows
         self._dtypes = {name: getattr(torch, str(dtype).removeprefix("torch.")) for name, dtype in dtypes.items()}
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         # What the device still reads must not be used again.
@@ -91,7 +91,6 @@ class CudaTransfer:
             for by_type in (parts.nodes, parts.edges):
                 for of, values in by_type.items():
                     self._send_values(of, values, held)
-            parts.stack()
             event = self._stream.record_event()
         self._in_flight.append((event, held))
         return Parcel(parts, event)
@@ -105,8 +104,6 @@ class CudaTransfer:
                 value = self.rows.join(of, name, here, slots, places)
             elif isinstance(value, torch.Tensor):
                 value = self._copy(value, held)
-            elif isinstance(value, tuple):
-                value = tuple(self._copy(end, held) for end in value)
             dtype = self._dtypes.get(name)
             if dtype is not None and isinstance(value, torch.Tensor):
                 value = value.to(dtype)
@@ -137,13 +134,13 @@ class CudaTransfer:
 class PlainTransfer:
     """Copies batches to any other device, one after the other."""
 
-    def __init__(self, device: torch.device, dtypes: dict[str, Any]) -> None:
+    def __init__(self, device: torch.device) -> None:
         self.device = device
 
     def send(self, parts: Parts) -> Parcel:
         """Copy a batch."""
         parts.map(lambda tensor: tensor.to(self.device))
-        return Parcel(parts, None)
+        return Parcel(parts)
 
     def receive(self, parcel: Parcel) -> Parts:
         """Return a batch that has been copied."""

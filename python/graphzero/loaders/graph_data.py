@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from graphzero.dataset import Dataset
@@ -25,6 +26,9 @@ class GraphData:
     def is_hetero(self) -> bool:
         """Whether there is more than one kind of node or edge."""
         return self.relations.is_hetero
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(as_graph_data, features=self.attributes), (self.graph,)
 
     def label_of(self, node_type: str) -> str | None:
         """Return the attribute that a data set names as the label of a node type."""

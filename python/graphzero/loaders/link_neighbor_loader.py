@@ -79,7 +79,7 @@ class LinkNeighborLoader(Loader):
         if (edge_label_time is not None) != (time_attr is not None):
             raise ValueError("edge_label_time, time_attr: expected both or none of them, found one")
         self._type, src, dst = _links(graph_data, edge_label_index)
-        self._negatives, self._amount = _negatives(neg_sampling, neg_sampling_ratio)
+        self._negatives, self._amount, weights = _negatives(neg_sampling, neg_sampling_ratio)
         self._label = _labels(edge_label, self._negatives, len(src))
         times = node_times(time_attr, graph_data)
         self._time = None if edge_label_time is None else seed_times(edge_label_time, len(src), "edge_label_time")
@@ -96,6 +96,7 @@ class LinkNeighborLoader(Loader):
             "weighted": check_weights(weight_attr, graph_data),
             "negatives": self._negatives,
             "num_negatives": self._amount,
+            "negatives_by": weights,
             "exclude_edges": exclude_positives,
             "exclude_seed_edges": exclude_seed_edges,
             "exclude_reverse": exclude_reverse,
@@ -202,12 +203,12 @@ def _type_of_split(data: GraphData, split: str) -> EdgeTriple:
     )
 
 
-def _negatives(given: Any, ratio: float | None) -> tuple[Any, float]:
-    """Return kind and amount of the negatives."""
+def _negatives(given: Any, ratio: float | None) -> tuple[Any, float, Any]:
+    """Return kind, amount and law of the negatives."""
     if ratio:
         given = ("binary", ratio)
     if given is None:
-        return None, 1
+        return None, 1, "uniform"
     if isinstance(given, str):
         given = (given,)
     names = ("mode", "amount", "src_weight", "dst_weight")
@@ -223,10 +224,8 @@ def _negatives(given: Any, ratio: float | None) -> tuple[Any, float]:
     mode = getattr(given.get("mode"), "value", given.get("mode"))
     if mode not in ("binary", "triplet"):
         raise ValueError(f"neg_sampling: expected mode 'binary' or 'triplet', found {mode!r}")
-    for name in ("src_weight", "dst_weight"):
-        if given.get(name) is not None:
-            raise ValueError(f"neg_sampling: {name}: expected none, as negatives are drawn uniformly, found weights")
-    return mode, given.get("amount", 1)
+    weights = given.get("src_weight"), given.get("dst_weight")
+    return mode, given.get("amount", 1), weights if mode == "binary" else weights[1]
 
 
 def _labels(given: Any, negatives: str | None, count: int) -> torch.Tensor | None:

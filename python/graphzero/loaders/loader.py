@@ -17,10 +17,10 @@ from graphzero.arrays import int64_vector, time_vector
 from graphzero.loaders.batch_forms import as_pyg, as_torch_batch, has_pyg
 from graphzero.loaders.batch_parts import Parts, sampled_parts
 from graphzero.loaders.device_rows import DeviceRows, divide_room
-from graphzero.loaders.devices import CudaTransfer, PlainTransfer, as_device, cuda_pinning
+from graphzero.loaders.devices import CudaTransfer, Parcel, PlainTransfer, as_device, cuda_pinning
 from graphzero.loaders.graph_data import GraphData
 from graphzero.loaders.loader_options import LoaderOptions
-from graphzero.loaders.ranks import common_seed, own_rank
+from graphzero.loaders.ranks import as_ranks, shared_seed
 from graphzero.loaders.tensors import as_tensor
 from graphzero.memory import byte_count, pipeline_budget
 from graphzero.pipeline import Batch, Pipeline, RowsHere, Taker
@@ -66,7 +66,7 @@ class Loader(IterableDataset[Any]):
         attributes = _own_attributes(data, self._labels)
         _check_names(data)
         self._late = attributes if transform_sampler_output is not None else Attributes()
-        rank, world_size = own_rank(options.rank, options.world_size)
+        rank, world_size = as_ranks(options.rank, options.world_size)
         if options.sampler is not None or options.batch_sampler is not None:
             rank, world_size = 0, 1  # whoever brings an order has divided it
         self._dtypes = _dtypes(attributes, options.dtype)
@@ -98,7 +98,7 @@ class Loader(IterableDataset[Any]):
             "time_window": options.time_window,
             "method": options.method,
             "layer_dependency": options.layer_dependency,
-            "seed": common_seed(options.seed, world_size, options.generator),
+            "seed": shared_seed(options.seed, world_size, options.generator),
             "progress": options.progress,
         }
         # For each number of workers, that of each of them.
@@ -155,31 +155,20 @@ class Loader(IterableDataset[Any]):
         pipeline = self._open()
         self._ahead = 0
         with closing(pipeline.share(worker, num_workers)) as batches:
-            transfer = self._open_transfer(pipeline)
-            arriving: Any = None
+            arriving: Parcel | None = None
             while True:
-                current = arriving if arriving is not None else self._begin(batches, transfer)
+                current = arriving if arriving is not None else self._begin(batches)
                 arriving, self._ahead = None, 0
                 if current is None:
                     return
                 # The next batch travels while the model works on this one, if it waits for us anyway.
-                if transfer is not None and pipeline.is_ready():
-                    arriving = self._begin(batches, transfer)
+                if self._transfer is not None and pipeline.is_ready():
+                    arriving = self._begin(batches)
                     self._ahead = 0 if arriving is None else 1
-                yield self._finish(current, transfer)
+                yield self._finish(current)
                 del current
 
-    def _open_transfer(self, pipeline: Pipeline) -> CudaTransfer | PlainTransfer | None:
-        if self._device is None or self._device.type == "cpu":
-            return None
-        if self._transfer is None:
-            made = CudaTransfer if self._device.type == "cuda" else PlainTransfer
-            self._transfer = made(self._device, self._dtypes)
-            if isinstance(self._transfer, CudaTransfer) and self._options.gpu_cache is not None:
-                self._transfer.rows = DeviceRows(pipeline, self._device, self._host_dtypes)
-        return self._transfer
-
-    def _begin(self, batches: Iterator[Batch], transfer: Any) -> Any:
+    def _begin(self, batches: Iterator[Batch]) -> Parcel | None:
         """Take the next batch and send it on its way. ``None`` behind the last one."""
         with record_function("graphzero.wait"):
             batch = next(batches, None)
@@ -187,17 +176,27 @@ class Loader(IterableDataset[Any]):
             return None
         with record_function("graphzero.collate"):
             parts = self._parts(batch)
-        if transfer is None:
-            return parts
+        del batch
+        if self._device is None or self._device.type == "cpu":
+            return Parcel(parts)
+        if self._transfer is None:  # now it is known which rows stay on the device
+            self._transfer = self._make_transfer(self._device)
         with record_function("graphzero.copy"):
-            return transfer.send(parts)
+            return self._transfer.send(parts)
 
-    def _finish(self, current: Any, transfer: Any) -> Any:
-        parts = current if transfer is None else transfer.receive(current)
+    def _make_transfer(self, device: torch.device) -> CudaTransfer | PlainTransfer:
+        if device.type != "cuda":
+            return PlainTransfer(device)
+        rows = None
+        if self._options.gpu_cache is not None:
+            rows = DeviceRows(self._open(), device, self._host_dtypes)
+        return CudaTransfer(device, self._dtypes, rows)
+
+    def _finish(self, parcel: Parcel) -> Any:
+        parts = parcel.parts if self._transfer is None else self._transfer.receive(parcel)
         with record_function("graphzero.form"):
-            parts.stack()
             batch = as_pyg(parts, self._options.custom_cls) if self._uses_pyg else as_torch_batch(parts)
-            if self._options.pin_memory and transfer is None and torch.cuda.is_available():
+            if self._options.pin_memory and self._transfer is None and torch.cuda.is_available():
                 batch = batch.pin_memory()
         if self.transform is None:
             return batch
@@ -225,8 +224,8 @@ class Loader(IterableDataset[Any]):
                 group, ids = parts.edges[attribute.of], "e_id"
             else:
                 group, ids = parts.nodes[attribute.of], "n_id"
-            rows = attribute.store.gather(group[ids], dtype=self._dtypes.get(attribute.name))
-            group[attribute.name] = as_tensor(rows)
+            gathered = attribute.store.gather(group[ids], dtype=self._dtypes.get(attribute.name))
+            group[attribute.name] = as_tensor(gathered)
         for of, store in self._labels.items():
             seeds = parts.nodes[of]["n_id"][: parts.nodes[of]["num_sampled_nodes"][0]]
             parts.nodes[of]["y"] = as_tensor(store.gather(seeds))

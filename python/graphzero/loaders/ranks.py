@@ -1,4 +1,4 @@
-"""Several processes that share an epoch: which one this is, and the seed they agree on."""
+"""Which part of an epoch belongs to this process, and a seed that all processes share."""
 
 from __future__ import annotations
 
@@ -6,36 +6,39 @@ from typing import Any
 
 import torch
 
-from graphzero.arrays import integer
+from graphzero.arrays import integer, integer_from
+from graphzero.loaders.keys import torch_seed
+from graphzero.seeds import as_seed
 
 
-def own_rank(rank: Any, world_size: Any) -> tuple[int, int]:
-    """Return what was given, or what ``torch.distributed`` says once it is initialised."""
+def as_ranks(rank: Any, world_size: Any) -> tuple[int, int]:
+    """Read ``rank`` and ``world_size``; without them they are those of torch.distributed, if it is initialised."""
     if (rank is None) != (world_size is None):
-        raise ValueError("rank, world_size: expected both or none of them, found one")
-    if rank is not None:
-        return integer(rank, "rank"), integer(world_size, "world_size")
-    if _initialised():
-        return torch.distributed.get_rank(), torch.distributed.get_world_size()
-    return 0, 1
+        given, missing = ("rank", "world_size") if world_size is None else ("world_size", "rank")
+        raise ValueError(f"{missing}: expected one with {given}, found None; give both or neither")
+    if rank is None:
+        return (torch.distributed.get_rank(), torch.distributed.get_world_size()) if _initialised() else (0, 1)
+    size = integer_from(world_size, 1, "world_size")
+    number = integer(rank, "rank")
+    if not 0 <= number < size:
+        raise ValueError(f"rank: expected 0 to {size - 1}, below world_size, found {number}")
+    return number, size
 
 
-def common_seed(seed: Any, world_size: int, generator: torch.Generator | None = None) -> int:
-    """Return a seed that is the same for all ranks: the given one, or one drawn by torch."""
+def shared_seed(seed: Any, world_size: int, generator: torch.Generator | None = None) -> int:
+    """Read ``seed``; without one it is drawn from torch's generator or another, on all ranks from that of rank 0."""
     if seed is not None:
-        return integer(seed, "seed")
-    drawn = torch.randint(2**62, (1,), dtype=torch.int64, generator=generator)
+        return as_seed(seed)
+    drawn = [torch_seed(generator)]
     if world_size == 1:
-        return int(drawn)
-    if not _initialised():
+        return drawn[0]
+    if not _initialised() or torch.distributed.get_world_size() != world_size:
         raise ValueError(
-            "seed: expected one with rank and world_size, the same for all of them; found none, and "
-            "torch.distributed is not initialised, so that they cannot agree"
+            f"seed: expected one with world_size={world_size}, found None: ranks draw their parts from one order; give "
+            "all of them the same seed, or initialise torch.distributed, which tells them"
         )
-    if torch.distributed.get_backend() == "nccl":
-        drawn = drawn.cuda()
-    torch.distributed.broadcast(drawn, src=0)
-    return int(drawn)
+    torch.distributed.broadcast_object_list(drawn, src=0)
+    return drawn[0]
 
 
 def _initialised() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch_geometric.sampler import HeteroSamplerOutput, SamplerOutput
 
 from graphzero.loaders.batch_parts import Parts, Values
@@ -69,7 +70,8 @@ def from_sampler_output(output: Any, before: Parts) -> Parts:
             if value is not None:
                 values[name] = value
     for triple, values in edges.items():
-        values["edge_index"] = (of_type(output.row, triple, edge), of_type(output.col, triple, edge))
+        ends = of_type(output.row, triple, edge), of_type(output.col, triple, edge)
+        values["edge_index"] = torch.stack(ends)
         for name, value in (("e_id", output.edge), ("num_sampled_edges", output.num_sampled_edges)):
             found = of_type(value, triple, edge)
             if found is not None:

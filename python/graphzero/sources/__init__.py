@@ -15,6 +15,7 @@ from graphzero.sources.batch import EdgeBatch, EdgeSource
 from graphzero.sources.chain import ChainedSource
 from graphzero.sources.iterables import IterableSource
 from graphzero.sources.matrix_market import MatrixMarketSource
+from graphzero.sources.synthetic import SyntheticSource
 from graphzero.sources.torch_files import load_tensors
 
 __all__ = ["EdgeBatch", "EdgeSource", "edge_source"]
@@ -33,6 +34,8 @@ def edge_source(
     >>> [batch.dst.tolist() for batch in batches]
     [[1, 2, 2], [0]]
     """
+    if isinstance(source, SyntheticSource):
+        return source
     options = {"src": src, "dst": dst, "weight": weight, "time": time, "tmp_dir": tmp_dir}
     if isinstance(source, (str, os.PathLike)):
         return _path_source(os.fsdecode(source), **options)

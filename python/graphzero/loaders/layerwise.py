@@ -1,0 +1,285 @@
+"""Layer-wise inference: a model applied to every node of a graph, one layer after the other, from disk to disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from graphzero.arrays import integer
+from graphzero.dataset import Dataset, EdgeTriple
+from graphzero.dtypes import as_data_type, name_of
+from graphzero.features import FeatureStore
+from graphzero.folder import NewFolder
+from graphzero.loaders.all_nodes import AllNodes
+from graphzero.loaders.devices import as_device
+from graphzero.loaders.graph_data import GraphData, as_graph_data
+from graphzero.loaders.steps import Step, check_one_hop, steps_of
+from graphzero.loaders.tensors import as_tensor
+from graphzero.manifest import file_name
+from graphzero.memory import byte_count, pipeline_budget
+from graphzero.mounted import Mounted
+from graphzero.pipeline import Batch
+from graphzero.pipeline_inputs import check_names
+from graphzero.progress import watching
+from graphzero.rows.placing import RowWriter
+
+
+def inference(
+    model: nn.Module | None,
+    data: Any,
+    out: str | os.PathLike[str],
+    *,
+    features: str = "x",
+    edge_features: Any = None,
+    layers: Sequence[Callable[..., Any]] | None = None,
+    batch_size: int | None = None,
+    memory: int | str | None = None,
+    device: torch.device | str | None = None,
+    dtype: Any = "float32",
+    progress: bool = False,
+) -> Any:
+    """Apply a model to all nodes of a graph and write the rows it gives them to ``out``, a ``.gd`` file.
+
+    Layer after layer is computed for every node: its rows are read from the file that the layer before
+    wrote, along with those of its neighbours, all of them. So nothing is computed twice, no neighbour is
+    left out, and memory does not grow with the graph. The result is that of the model on the whole graph.
+
+    ``data`` is a data set, or ``(graph, store)``. ``model`` is one of PyG's basic models, such as
+    ``GraphSAGE``, or any that has ``num_layers`` and their ``inference_per_layer``. For every other model
+    give ``layers``, a function for each: called with the rows of some nodes and the edges between them, it
+    returns a row for each node, or for each of the seeds, which come first. Of several types, rows and
+    edges are dicts by type, ``out`` is a folder of a file for each node type that the last layer has rows
+    for, and a dict of stores is returned.
+
+    The model is in evaluation mode meanwhile. If anything fails, nothing is left of ``out``.
+
+    :param features: The attribute that the first layer gets.
+    :param edge_features: The attribute of edges that layers get as their third argument: its name, or for
+        graphs that are not of a data set the store.
+    :param batch_size: Nodes in a batch. As many as their edges let fit in ``memory`` unless told.
+    :param memory: What the pipeline may hold, as in :class:`graphzero.Pipeline`. What a layer allocates
+        comes on top, about a quarter of it.
+    :param device: Where layers are computed; the model is moved there. Where it is, unless told.
+    :param dtype: The type of the rows in ``out``. Between layers they stay as they are.
+
+    >>> from graphzero import FeatureStore, Graph
+    >>> def sums(x, edge_index):
+    ...     return x.index_add(0, edge_index[1], x[edge_index[0]])
+    >>> data = Graph(tiny_gl), FeatureStore(tiny_gd)             # 0→1  0→2  1→2  3→0
+    >>> inference(None, data, "sums.gd", layers=[sums]).get_data(0)
+    array([ 9., 11., 13.], dtype=float32)
+    """
+    given = as_graph_data(data, edge_features=edge_features)
+    stores = _node_stores(given, features)
+    along = {} if edge_features is None else _edge_stores(given)
+    steps = steps_of(model, layers, is_hetero=given.is_hetero, with_edges=bool(along))
+    modules = [module for module in (model, *(layers or ())) if isinstance(module, nn.Module)]
+    check_one_hop(modules, "model" if layers is None else "layers")
+    parameter = next((parameter for module in modules for parameter in module.parameters()), None)
+    here = torch.device("cpu") if parameter is None else parameter.device
+    place = here if device is None else as_device(device)
+    floats = torch.float32 if parameter is None or not parameter.is_floating_point() else parameter.dtype
+    stored: torch.dtype = getattr(torch, name_of(as_data_type(dtype)))
+    run = _Run(AllNodes(given, along, batch_size, _budget(memory)), place, floats)
+    total = len(steps) * sum(given.relations.num_nodes.values())
+    path = os.path.abspath(os.fsdecode(out))
+    scratch = _scratch(path, given)
+    try:
+        with _evaluating(modules, place), watching(progress, os.path.basename(path), total, "nodes", lambda: run.done):
+            for number, step in enumerate(steps):
+                folder = os.path.join(scratch.temporary, str(number))
+                os.mkdir(folder)
+                is_last = number == len(steps) - 1
+                following = run.apply(number, step, stores, folder, stored if is_last else None)
+                if number:
+                    _close(stores)
+                    shutil.rmtree(os.path.join(scratch.temporary, str(number - 1)))
+                stores = following
+        _close(stores)
+        if not given.is_hetero:
+            os.rename(next(iter(stores.values())).path, path)
+            return FeatureStore(path)
+        os.rename(folder, path)
+        return {name: FeatureStore(os.path.join(path, f"{file_name(name)}.gd")) for name in stores}
+    finally:
+        scratch.abort()
+
+
+@dataclass
+class _Run:
+    nodes: AllNodes
+    device: torch.device
+    floats: torch.dtype  # what layers compute with
+    done: int = 0
+
+    def apply(
+        self, number: int, step: Step, stores: dict[str, FeatureStore], folder: str, stored: torch.dtype | None
+    ) -> dict[str, FeatureStore]:
+        """Write what a layer makes of the rows in ``stores``, a file for each node type it has rows for."""
+        written = {}
+        counts = self.nodes.data.relations.num_nodes
+        for name, count in counts.items():
+            before = self.done
+            path = os.path.join(folder, f"{file_name(name)}.gd")
+            with closing(self._rows(number, step, stores, name, stored)) as blocks:
+                if _write(path, blocks, count):
+                    written[name] = FeatureStore(path)
+            self.done = before + count
+        if not written:
+            raise ValueError(f"layer {number}: expected rows of at least one of {list(counts)}, found none")
+        return written
+
+    def _rows(
+        self, number: int, step: Step, stores: dict[str, FeatureStore], name: str, stored: torch.dtype | None
+    ) -> Generator[torch.Tensor, None, None]:
+        """Yield the rows of all nodes of a type in order; nothing, if the layer has none for the type."""
+        first: tuple[torch.dtype, tuple[int, ...]] | None = None
+        with closing(self.nodes.batches(stores, name)) as batches:
+            for batch in batches:
+                rows = self._call(number, step, batch, name)
+                if rows is None and first is None:
+                    return
+                if rows is None:
+                    raise ValueError(
+                        f"layer {number}: expected rows of {name!r} in every batch, found none in {batch!r}"
+                    )
+                found = rows.dtype, tuple(rows.shape[1:])
+                first = first or found
+                if found != first:
+                    raise ValueError(
+                        f"layer {number}: expected rows of {first[0]} {first[1]} as in the first batch, "
+                        f"found {found[0]} {found[1]}"
+                    )
+                if stored is not None and not torch.can_cast(rows.dtype, stored):
+                    raise TypeError(
+                        f"dtype: expected one that {rows.dtype} of the last layer can become, found {stored}"
+                    )
+                self.done += batch.num_seeds
+                yield rows.to("cpu", stored)
+                del batch, rows  # their memory is wanted for the next one
+
+    def _call(self, number: int, step: Step, batch: Batch, name: str) -> torch.Tensor | None:
+        sample = batch.sample
+        rows: Any
+        if self.nodes.data.is_hetero:
+            x = {kind: self._tensor(values["x"]) for kind, values in batch.node_features.items()}
+            edges = {triple: self._edges(sample.row[triple], sample.col[triple]) for triple in sample.row}
+            along = {triple: self._tensor(values["edge_attr"]) for triple, values in batch.edge_features.items()}
+            found = step(x, edges, along, batch.num_seeds)
+            if not isinstance(found, Mapping):
+                raise TypeError(
+                    f"layer {number}: expected a dict of tensors by node type, found {type(found).__name__}"
+                )
+            if found.get(name) is None:
+                return None
+            rows, num_nodes = found[name], len(sample.node[name])
+        else:
+            attributes = self._tensor(batch.edge_features["edge_attr"]) if batch.edge_features else None
+            edge_index = self._edges(sample.row, sample.col)
+            rows = step(self._tensor(batch.node_features["x"]), edge_index, attributes, batch.num_seeds)
+            num_nodes = len(sample.node)
+        if not isinstance(rows, torch.Tensor) or rows.ndim == 0:
+            raise TypeError(f"layer {number}: expected a tensor of rows, found {rows!r}")
+        if len(rows) not in (num_nodes, batch.num_seeds):
+            raise ValueError(
+                f"layer {number}: expected a row for each of {num_nodes} nodes, or for each of the {batch.num_seeds} "
+                f"seeds that come first, found {len(rows)}"
+            )
+        return rows[: batch.num_seeds]
+
+    def _tensor(self, rows: NDArray[Any]) -> torch.Tensor:
+        tensor = as_tensor(rows).to(self.device)
+        return tensor.to(self.floats) if tensor.is_floating_point() else tensor
+
+    def _edges(self, row: NDArray[np.int64], col: NDArray[np.int64]) -> torch.Tensor:
+        return torch.from_numpy(np.stack([row, col])).to(self.device)
+
+
+def _node_stores(data: GraphData, name: str) -> dict[str, FeatureStore]:
+    if not isinstance(name, str):
+        raise TypeError(f"features: expected the name of an attribute, found {name!r}")
+    of_nodes = [attribute for attribute in data.attributes if isinstance(attribute.of, str)]
+    check_names([name], of_nodes, "features")
+    return {str(attribute.of): attribute.store for attribute in of_nodes if attribute.name == name}
+
+
+def _edge_stores(data: GraphData) -> dict[EdgeTriple, FeatureStore]:
+    found: dict[EdgeTriple, FeatureStore] = {}
+    for attribute in data.attributes:
+        if isinstance(attribute.of, tuple):
+            if attribute.of in found:
+                raise ValueError(f"edge_features: expected one attribute of {attribute.of}, found several")
+            found[attribute.of] = attribute.store
+    return found
+
+
+def _budget(memory: Any) -> int:
+    if memory is None:
+        return pipeline_budget()
+    try:
+        return byte_count(memory) if isinstance(memory, str) else integer(memory, "memory")
+    except ValueError as error:
+        raise ValueError(f"memory: {error}") from None
+
+
+def _scratch(path: str, data: GraphData) -> NewFolder:
+    """Make a hidden folder beside ``path``, after proving that nothing is there yet."""
+    parent = os.path.dirname(path)
+    if not os.path.isdir(parent):
+        raise FileNotFoundError(errno.ENOENT, "out: no such folder; make it first", parent)
+    if os.path.lexists(path):
+        inputs: list[Mounted[Any] | Dataset] = [attribute.store for attribute in data.attributes]
+        inputs += data.relations.graphs.values()
+        inputs += [data.graph] if isinstance(data.graph, Dataset) else []
+        if os.path.exists(path) and any(os.path.samefile(path, one.path) for one in inputs):
+            raise ValueError(f"{path}: out: expected another path than those of the data, found one of them")
+        raise FileExistsError(errno.EEXIST, "out: exists; remove it, or choose another path", path)
+    try:
+        return NewFolder(path, overwrite=False)
+    except OSError as error:
+        raise OSError(error.errno, f"out: cannot be written: {error.strerror}", path) from None
+
+
+@contextmanager
+def _evaluating(modules: list[nn.Module], device: torch.device) -> Iterator[None]:
+    """Put modules in evaluation mode, without gradients; each part of them gets its own mode back."""
+    training = {part: part.training for module in modules for part in module.modules()}
+    try:
+        for module in modules:
+            module.to(device).eval()
+        with torch.inference_mode():
+            yield
+    finally:
+        for part, flag in training.items():
+            part.training = flag
+
+
+def _write(path: str, blocks: Iterator[torch.Tensor], num_rows: int) -> bool:
+    """Write rows that come in blocks, and return whether any block came."""
+    block = next(blocks, None)
+    if block is None:
+        return False
+    stored, shape = as_data_type(block.dtype), tuple(block.shape[1:])
+    with RowWriter(path, stored, shape, quantised=False, num_rows=num_rows) as out:
+        while block is not None:
+            items = block.contiguous()
+            out.append((items.view(torch.int16) if items.dtype == torch.bfloat16 else items).numpy(), None)
+            del block, items  # a layer may return what it got, whose memory is wanted for the next batch
+            block = next(blocks, None)
+        out.finish()
+    return True
+
+
+def _close(stores: dict[str, FeatureStore]) -> None:
+    for store in stores.values():
+        store.close()

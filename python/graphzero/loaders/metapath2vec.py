@@ -1,0 +1,196 @@
+"""metapath2vec embeddings on our walks, a drop-in for ``torch_geometric.nn.MetaPath2Vec``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from graphzero.arrays import integer_from
+from graphzero.dataset import Dataset, EdgeTriple, EdgeType
+from graphzero.graph import Graph
+from graphzero.loaders.skip_gram import SkipGram, as_context_size, as_ids, cut_windows
+from graphzero.loaders.temporary_graphs import TemporaryGraphs, ends_of
+from graphzero.relations import as_relations, as_triple
+from graphzero.walks import GraphsByType, as_metapath, random_walk
+
+
+class MetaPath2Vec(SkipGram):
+    """Learns an embedding of each node of the types on a metapath (Dong, Chawla, Swami: metapath2vec, KDD 2017).
+
+    A drop-in for ``torch_geometric.nn.MetaPath2Vec``. Walks come from the mounted files; the table of embeddings,
+    all nodes of these types × ``embedding_dim``, is in memory. Types follow each other in it by name: those of
+    ``t`` are the rows ``start[t]`` to ``end[t]``. One more row, ``dummy_idx``, stands for what lies behind a dead
+    end.
+
+    :param graph: A data set, a mapping of ``(source, relation, destination)`` to :class:`Graph`, or PyG's
+        ``edge_index_dict``. Of the latter temporary files are written, which go with the model.
+    :param metapath: The edge types that a walk follows, over and over if it ends where it began.
+    :param walk_length: The number of steps of a walk, whose start is not counted.
+    :param num_nodes_dict: The number of nodes of each type, for an ``edge_index_dict`` whose last nodes have no
+        edges.
+
+    The other parameters are those of :class:`Node2Vec`.
+    """
+
+    def __init__(
+        self,
+        graph: Dataset | GraphsByType | Mapping[EdgeTriple, Tensor],
+        embedding_dim: int,
+        metapath: Sequence[EdgeTriple],
+        walk_length: int,
+        context_size: int,
+        walks_per_node: int = 1,
+        num_negative_samples: int = 1,
+        num_nodes_dict: Mapping[str, int] | None = None,
+        sparse: bool = False,
+        *,
+        seed: int | None = None,
+    ) -> None:
+        steps = integer_from(walk_length, 1, "walk_length")
+        size = as_context_size(context_size, steps + 1)
+        repeats = integer_from(walks_per_node, 1, "walks_per_node")
+        negatives = integer_from(num_negative_samples, 1, "num_negative_samples")
+        path = as_metapath(metapath, _edge_types(graph), steps)
+        files, graphs, counts = _mounted(graph, path, num_nodes_dict)
+        random_walk(graphs, [], steps, metapath=path)  # a graph that is wrong says so now
+        types = [path[0][0], *(path[step % len(path)][2] for step in range(steps))]
+        start, end = _rows_of({name for kind in path for name in (kind[0], kind[2])}, counts)
+        num_rows = max(end.values())
+        windows = _MetaPathWindows(
+            {kind: graphs[kind] for kind in path},
+            files,
+            path,
+            torch.tensor([start[name] for name in types]),
+            [counts[name] for name in types],
+            num_rows,
+            size,
+            repeats,
+            negatives,
+        )
+        super().__init__(windows, counts[path[0][0]], num_rows + 1, embedding_dim, sparse, seed)
+        self.metapath = path
+        self.walk_length = steps
+        self.context_size = size
+        self.walks_per_node = repeats
+        self.num_negative_samples = negatives
+        self.num_nodes_dict = counts
+        self.start = start
+        self.end = end
+        self.offset = windows.offset
+        self.dummy_idx = num_rows
+
+    def forward(self, node_type: str, batch: Tensor | None = None) -> Tensor:
+        """Return the embeddings of nodes of one type: of those of ``batch``, or of all."""
+        if node_type not in self.start:
+            raise ValueError(f"node_type: expected one on the metapath, {list(self.start)}, found {node_type!r}")
+        weight = self.embedding.weight[self.start[node_type] : self.end[node_type]]
+        return weight if batch is None else weight.index_select(0, batch)
+
+    def _pos_sample(self, batch: Tensor) -> Tensor:
+        return self._windows.positive(as_ids(batch), self._seeds.draw())
+
+    def _neg_sample(self, batch: Tensor) -> Tensor:
+        return self._windows.negative(as_ids(batch), self._seeds.draw())
+
+    def _sample(self, batch: Tensor | list[int]) -> tuple[Tensor, Tensor]:
+        ids = as_ids(batch)
+        return self._pos_sample(ids), self._neg_sample(ids)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.dummy_idx}, {self.embedding_dim})"
+
+
+@dataclass(frozen=True)
+class _MetaPathWindows:
+    graphs: Mapping[EdgeTriple, Graph]
+    files: TemporaryGraphs | None  # kept for as long as a model or a loader walks on them
+    metapath: Sequence[EdgeTriple]
+    offset: Tensor  # of each column: the row of its type's first node
+    counts: Sequence[int]  # of each column: the number of nodes of its type
+    dummy: int
+    context_size: int
+    walks_per_node: int
+    num_negative_samples: int
+
+    def positive(self, starts: Tensor, seed: int) -> Tensor:
+        first = starts.repeat(self.walks_per_node)
+        found = random_walk(self.graphs, first, len(self.counts) - 1, metapath=self.metapath, seed=seed)
+        walks = torch.from_numpy(found)
+        rows = torch.where(walks < 0, self.dummy, walks + self.offset)
+        return cut_windows(rows.to(starts.device), self.context_size)
+
+    def negative(self, starts: Tensor, seed: int) -> Tensor:
+        first = starts.repeat(self.walks_per_node * self.num_negative_samples)
+        generator = torch.Generator().manual_seed(seed)
+        others = [torch.randint(count, (len(first),), generator=generator) for count in self.counts[1:]]
+        rows = torch.stack([first.cpu(), *others], dim=1) + self.offset
+        return cut_windows(rows.to(starts.device), self.context_size)
+
+
+def _rows_of(types: set[str], counts: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the first row of each type, and the row behind its last, in the order of names."""
+    start: dict[str, int] = {}
+    end: dict[str, int] = {}
+    row = 0
+    for name in sorted(types):
+        if counts[name] == 0:
+            raise ValueError(f"graph: expected at least one node of type {name!r}, found none")
+        start[name] = row
+        row += counts[name]
+        end[name] = row
+    return start, end
+
+
+def _edge_types(graph: Any) -> list[EdgeTriple]:
+    if not isinstance(graph, (Dataset, Mapping)):
+        raise TypeError(
+            "graph: expected a Dataset, a mapping of edge types to Graphs, or an edge_index_dict, "
+            f"found {type(graph).__name__}"
+        )
+    edge_types = [as_triple(kind) for kind in (graph.edges if isinstance(graph, Dataset) else graph)]
+    if not edge_types:
+        raise ValueError("graph: expected at least one edge type, found none")
+    return edge_types
+
+
+def _mounted(
+    graph: Any, path: Sequence[EdgeTriple], num_nodes: Mapping[str, int] | None
+) -> tuple[TemporaryGraphs | None, Mapping[EdgeTriple, Graph], dict[str, int]]:
+    """Return the graphs by edge type and the number of nodes by type, and the owner of the files if they are ours."""
+    if isinstance(graph, Mapping) and not any(isinstance(found, (Graph, EdgeType)) for found in graph.values()):
+        return _written(graph, path, num_nodes)
+    relations = as_relations(graph)
+    for name, count in (num_nodes or {}).items():
+        if relations.num_nodes.get(name, count) != count:
+            raise ValueError(
+                f"num_nodes_dict[{name!r}]: expected {relations.num_nodes[name]}, as many as the graphs have, found "
+                f"{count}; leave it out, or write the graphs with num_nodes="
+            )
+    return None, relations.graphs, dict(relations.num_nodes)
+
+
+def _written(
+    edges: Mapping[EdgeTriple, Any], path: Sequence[EdgeTriple], num_nodes: Mapping[str, int] | None
+) -> tuple[TemporaryGraphs, Mapping[EdgeTriple, Graph], dict[str, int]]:
+    ends = {as_triple(kind): ends_of(found, f"edge_index_dict[{kind!r}]") for kind, found in edges.items()}
+    there: dict[str, int] = {}
+    for (source, _, destination), sides in ends.items():
+        for name, nodes in zip((source, destination), sides, strict=True):
+            there[name] = max(there.get(name, 0), int(nodes.max()) + 1 if len(nodes) else 0)
+    counts = dict(there) if num_nodes is None else dict(num_nodes)
+    for name, least in there.items():
+        if counts.setdefault(name, least) < least:
+            raise ValueError(
+                f"num_nodes_dict[{name!r}]: expected at least {least}, because there is a node {least - 1}, "
+                f"found {counts[name]}"
+            )
+    files = TemporaryGraphs()
+    graphs = {}
+    for kind in path:
+        if kind not in graphs:
+            graphs[kind] = files.write(edges[kind], (counts[kind[0]], counts[kind[2]]))
+    return files, graphs, counts

@@ -1,0 +1,205 @@
+"""Random walks for training loops: an iterable data set of tensors, and sentences for gensim."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch.utils.data import IterableDataset
+
+from graphzero.arrays import int64_vector, integer, integer_from
+from graphzero.dataset import Dataset, EdgeTriple
+from graphzero.graph import Direction, Graph
+from graphzero.ids import IdDictionary
+from graphzero.loaders.epoch_order import EpochOrder
+from graphzero.loaders.keys import WALK_BATCHES, keyed
+from graphzero.loaders.ranks import as_ranks, shared_seed
+from graphzero.loaders.sentences import Sentences
+from graphzero.walks import GraphsByType, random_walk
+
+
+class RandomWalks(IterableDataset[torch.Tensor]):
+    """An epoch of random walks as int64 tensors ``(batch_size, walk_length + 1)``.
+
+    ``walks_per_node`` walks begin at each of ``starts`` (``None``: all nodes; with a ``metapath`` all of the
+    type it begins with). ``graph``, ``walk_length``, ``p``, ``q``, ``weighted``, ``restart``, ``metapath`` and
+    ``direction`` are those of :func:`graphzero.random_walk`. Memory is that of a batch, whatever the number of
+    nodes.
+
+    Iterate over it, or give it to ``DataLoader(walks, batch_size=None, num_workers=k)``, which gives the same
+    batches in the same order, however workers are started. Each iteration is the next epoch, with other
+    walks. Workers that are started anew know only of :meth:`set_epoch`: call it before each iteration.
+
+    :param shuffle: Take starts in an order that depends on ``seed`` and epoch.
+    :param seed: The same seed gives the same walks. Without one it is drawn from torch's default generator, so
+        ``torch.manual_seed`` decides.
+    :param rank: With ``world_size``, which part of the starts is walked from here. Unless told they are those
+        of torch.distributed, if it is initialised. All ranks take equally many steps of equally many walks: if
+        walks cannot be divided, fewer than ``world_size`` starts come once more.
+
+    >>> from graphzero import Graph
+    >>> walks = RandomWalks(Graph(tiny_gl), 3, batch_size=2, shuffle=False, seed=0)     # 0→1  0→2  1→2  3→0
+    >>> len(walks)
+    2
+    >>> for batch in walks:
+    ...     print(batch.tolist())
+    [[0, 1, 2, 2], [1, 2, 2, 2]]
+    [[2, 2, 2, 2], [3, 0, 1, 2]]
+    """
+
+    def __init__(
+        self,
+        graph: Graph | Dataset | GraphsByType,
+        walk_length: int,
+        *,
+        starts: ArrayLike | None = None,
+        walks_per_node: int = 1,
+        batch_size: int = 1024,
+        p: float = 1.0,
+        q: float = 1.0,
+        weighted: bool = False,
+        restart: float = 0.0,
+        metapath: Sequence[EdgeTriple] | None = None,
+        direction: Direction = "out",
+        shuffle: bool = True,
+        seed: int | None = None,
+        rank: int | None = None,
+        world_size: int | None = None,
+    ) -> None:
+        self._graph = graph
+        self._options: dict[str, Any] = {
+            "walk_length": walk_length,
+            "p": p,
+            "q": q,
+            "weighted": weighted,
+            "restart": restart,
+            "metapath": metapath,
+            "direction": direction,
+        }
+        random_walk(graph, [], **self._options)  # an option that is wrong says so now, not in a worker
+        num_nodes = _num_starts(graph, metapath)
+        self._starts = None if starts is None else int64_vector(starts, "starts")
+        if self._starts is not None:
+            outside = np.flatnonzero((self._starts < 0) | (self._starts >= num_nodes))
+            if outside.size:
+                at = int(outside[0])
+                raise IndexError(f"starts[{at}]: expected a node from 0 to {num_nodes - 1}, found {self._starts[at]}")
+        self._num_starts = num_nodes if self._starts is None else len(self._starts)
+        self._num_walks = self._num_starts * integer_from(walks_per_node, 1, "walks_per_node")
+        self._batch_size = integer_from(batch_size, 1, "batch_size")
+        self._shuffle = bool(shuffle)
+        self._rank, self._world_size = as_ranks(rank, world_size)
+        self._seed = shared_seed(seed, self._world_size)
+        self._share = -(-self._num_walks // self._world_size)  # walks of each rank
+        self._epochs = _Epochs()
+
+    @property
+    def seed(self) -> int:
+        """The seed that was given, or drawn."""
+        return self._seed
+
+    @property
+    def num_walks(self) -> int:
+        """The number of walks of an epoch on this rank."""
+        return self._share
+
+    def set_epoch(self, epoch: int) -> None:
+        """Make the next iteration that of ``epoch``, also in workers that are running."""
+        number = integer(epoch, "epoch")
+        if not 0 <= number < 2**63:
+            raise ValueError(f"epoch: expected 0 to 2^63 - 1, found {number}")
+        self._epochs.set(number)
+
+    def __len__(self) -> int:
+        """Return the number of batches of an epoch on this rank."""
+        return -(-self._share // self._batch_size)
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        worker = torch.utils.data.get_worker_info()
+        epoch = self._epochs.begin(None if worker is None else worker.seed - worker.id)
+        order = EpochOrder(self._num_walks, shuffle=self._shuffle, seed=self._seed, epoch=epoch)
+        first, stride = (0, 1) if worker is None else (worker.id, worker.num_workers)
+        for number in range(first, len(self), stride):
+            yield self._batch(order, epoch, number)
+
+    def _batch(self, order: EpochOrder, epoch: int, number: int) -> torch.Tensor:
+        begin = number * self._batch_size
+        places = np.arange(begin, min(begin + self._batch_size, self._share), dtype=np.int64)
+        starts = order.at((places + self._rank * self._share) % self._num_walks) % self._num_starts
+        if self._starts is not None:
+            starts = self._starts[starts]
+        seed = keyed(self._seed, WALK_BATCHES, epoch, self._rank * len(self) + number)
+        return torch.from_numpy(random_walk(self._graph, starts, seed=seed, **self._options))
+
+    def sentences(self, ids: IdDictionary | Mapping[str, IdDictionary] | None = None) -> Sentences:
+        """Return the walks as lists of words, which may be iterated any number of times, as gensim does.
+
+        Words are node ids, or labels from the dictionary ``ids`` of a data set's nodes. Those of a metapath have
+        their type in front, as in ``paper:7``, and ``ids`` is a dict by type; what lies behind a dead end is
+        left out. Each iteration is the next epoch.
+
+        >>> from graphzero import Graph
+        >>> walks = RandomWalks(Graph(tiny_gl), 2, starts=[3], seed=0)
+        >>> list(walks.sentences())
+        [['3', '0', '1']]
+        """
+        path = self._options["metapath"]
+        length = self._options["walk_length"]
+        types = None
+        if path is not None:
+            types = [path[0][0], *(path[step % len(path)][2] for step in range(length))]
+        return Sentences(self, self.num_walks, types, ids)
+
+    def __repr__(self) -> str:
+        part = "" if self._world_size == 1 else f", rank {self._rank} of {self._world_size}"
+        length = self._options["walk_length"]
+        return f"RandomWalks({self.num_walks:,} walks of {length} steps, {len(self):,} batches{part})"
+
+
+class _Epochs:
+    """Counts iterations. The number that was set is shared with workers, also with those that are running."""
+
+    def __init__(self) -> None:
+        # The epoch that was set and how often one was set; then of the workers' iteration that began last: its epoch,
+        # one more than how often one had been set, and its loader seed. Zeros there are no iteration.
+        self._shared = torch.zeros(5, dtype=torch.int64)
+        self._shared.share_memory_()  # type: ignore[no-untyped-call]
+        self._times_set = 0
+        self._begun = 0  # iterations since then, of this copy
+
+    def set(self, epoch: int) -> None:
+        self._shared[0] = epoch
+        self._shared[1] += 1
+
+    def begin(self, loader_seed: int | None) -> int:
+        """Return the epoch of an iteration that begins. ``loader_seed`` is what all workers of it have in common."""
+        epoch, times_set = (int(number) for number in self._shared[:2])
+        if times_set != self._times_set:
+            self._times_set, self._begun = times_set, 0
+        epoch += self._begun
+        self._begun += 1
+        if loader_seed is not None:
+            self._warn_of_repeated(epoch, times_set, loader_seed)
+        return epoch
+
+    def _warn_of_repeated(self, epoch: int, times_set: int, loader_seed: int) -> None:
+        last = self._shared[2:].tolist()
+        self._shared[2:] = torch.tensor([epoch, times_set + 1, loader_seed])
+        if last[:2] == [epoch, times_set + 1] and last[2] != loader_seed:
+            warnings.warn(
+                f"RandomWalks: epoch {epoch} was walked before, and its walks come again: new workers do not know of "
+                "earlier iterations; call set_epoch(epoch) before each, or use persistent_workers=True",
+                stacklevel=3,
+            )
+
+
+def _num_starts(graph: Any, metapath: Sequence[EdgeTriple] | None) -> int:
+    if metapath is None:
+        return int((graph.graph if isinstance(graph, Dataset) else graph).num_nodes)
+    edges: Mapping[Any, Any] = graph.edges if isinstance(graph, Dataset) else graph
+    first = edges[tuple(metapath[0])]
+    return int((first if isinstance(first, Graph) else first.graph).num_src_nodes)

@@ -1,0 +1,128 @@
+"""Batches on a CUDA device: the same as on the host, and nothing is left there."""
+
+import numpy as np
+import pytest
+
+import graphzero as gz
+from pipeline_cases import write_world
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    world = write_world(tmp_path_factory.mktemp("world"))
+    gz.write_features(f"{world.folder}/half.gd", world.x.astype(np.float16))
+    gz.write_features(f"{world.folder}/bf16.gd", torch.from_numpy(world.x).bfloat16())
+    gz.convert_features(f"{world.folder}/x.gd", f"{world.folder}/int8.gd", dtype="int8-quantised")
+    return world
+
+
+def loader(world, name="x", **options):
+    from graphzero.loaders import NeighborLoader
+
+    stores = {"x": world.store(name), "y": world.store("y")}
+    given = {"batch_size": 100, "shuffle": True, "seed": 3, "edge_features": world.store("w"), "memory": "60MB"}
+    return NeighborLoader((world.graph, stores), [4, 3], **{**given, **options})
+
+
+def assert_same_batches(found, expected):
+    count = 0
+    for one, other in zip(found, expected, strict=True):
+        count += 1
+        assert one.keys() == other.keys()
+        for name in other.keys():  # noqa: SIM118 (a Data is no dict)
+            if isinstance(other[name], torch.Tensor):
+                assert one[name].is_cuda
+                assert one[name].dtype == other[name].dtype, name
+                torch.testing.assert_close(one[name].cpu(), other[name], rtol=0, atol=0)
+            else:
+                assert one[name] == other[name]
+    assert count > 0
+
+
+@pytest.mark.parametrize("name", ["x", "hot", "half", "bf16", "int8"])
+@pytest.mark.parametrize("reader", ["mmap", "direct"])
+@pytest.mark.parametrize("gpu_cache", [None, "60kB", "1GB"])
+def test_batches_are_those_of_the_host(world, name, reader, gpu_cache):
+    ours = loader(world, name, reader=reader, device="cuda", gpu_cache=gpu_cache)
+    theirs = loader(world, name, reader=reader)
+    for _ in range(2):
+        assert_same_batches(ours, theirs)
+    stats = ours.stats()
+    assert stats["pinned_bytes"] > 0
+    assert (stats["gpu_cache_bytes"] > 0) == (gpu_cache is not None)
+    assert (stats["elsewhere_rows"] > 0) == (gpu_cache is not None)
+
+
+def test_links_and_types(world):
+    from graphzero.loaders import LinkNeighborLoader, NeighborLoader
+
+    links = (world.src[:500], world.dst[:500])
+    for options in ({"neg_sampling": "binary"}, {"neg_sampling": ("triplet", 2)}, {"disjoint": True}):
+        made = [
+            LinkNeighborLoader(
+                (world.graph, world.store("x")), [3, 2], links, batch_size=50, seed=1, device=device, **options
+            )
+            for device in ("cuda", None)
+        ]
+        assert_same_batches(*made)
+    graphs = {("a", "to", "a"): world.graph, ("a", "rev_to", "a"): world.graph}
+    made = [
+        NeighborLoader((graphs, {"a": world.store("x")}), [3, 2], "a", batch_size=50, seed=1, device=device, **more)
+        for device, more in (("cuda", {"gpu_cache": "50kB"}), (None, {}))
+    ]
+    for one, other in zip(*made, strict=True):
+        torch.testing.assert_close(one["a"].x.cpu(), other["a"].x, rtol=0, atol=0)
+        for triple in graphs:
+            torch.testing.assert_close(one[triple].edge_index.cpu(), other[triple].edge_index, rtol=0, atol=0)
+
+
+def test_memory_is_not_used_again_while_the_device_reads_it(world):
+    """Slow work on the model's stream, and batches that are dropped at once."""
+    sums, busy = [], torch.randn(2048, 2048, device="cuda")
+    for batch in loader(world, device="cuda", batch_size=20):
+        for _ in range(10):
+            busy = torch.nn.functional.normalize(busy @ busy)
+        sums.append((batch.x.double().sum(), batch.n_id.clone()))
+    for total, ids in sums:
+        assert abs(total.item() - world.x[ids.cpu().numpy()].astype(np.float64).sum()) < 1e-6
+
+
+def test_state_tells_the_batch_that_was_handed_out(world):
+    ours = loader(world, device="cuda")
+    batches = iter(ours)
+    for _ in range(4):
+        next(batches)
+    state = ours.state_dict()
+    assert state["batch"] == 4
+    resumed = loader(world, device="cuda")
+    resumed.load_state_dict(state)
+    rest = list(resumed)
+    assert len(rest) == len(ours) - 4
+    torch.testing.assert_close(rest[0].n_id, next(batches).n_id)
+
+
+def test_ten_epochs_leave_nothing_behind(world):
+    ours = loader(world, device="cuda", gpu_cache="50kB")
+
+    def held():
+        torch.cuda.synchronize()
+        return torch.cuda.memory_allocated(), ours.stats()["pinned_bytes"]
+
+    for batch in ours:
+        del batch
+    before = held()
+    for _ in range(9):
+        for batch in ours:
+            del batch
+    device, pinned = held()
+    assert device <= before[0] + (4 << 20)
+    assert pinned <= 1.3 * before[1]
+    ours.close()
+
+
+def test_a_device_that_is_not_there(world):
+    with pytest.raises(ValueError, match=r"device: expected one of \d+ CUDA devices .* found 'cuda:99'"):
+        loader(world, device="cuda:99")
