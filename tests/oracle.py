@@ -253,6 +253,12 @@ def hottest_first(counts):
     return sorted(range(len(counts)), key=lambda node: (-counts[node], node))
 
 
+def part_of(order, rank, world_size, *, drop_uneven=False):
+    """Every ``world_size``-th of ``order``, as many for each rank: the first again, or the last left out."""
+    count = len(order) // world_size if drop_uneven else -(-len(order) // world_size)
+    return [order[(place * world_size + rank) % len(order)] for place in range(count)]
+
+
 class Draws:
     """The stream of a key, as docs/design/randomness.md says."""
 

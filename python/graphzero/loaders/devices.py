@@ -36,6 +36,11 @@ def as_device(device: Any) -> torch.device:
             )
         if found.index is None:
             return torch.device("cuda", torch.cuda.current_device())
+        return found
+    try:
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError, ImportError) as error:
+        raise ValueError(f"device: expected one that torch {torch.__version__} can use, found {device!r}") from error
     return found
 
 

@@ -10,14 +10,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from graphzero.arrays import int64_vector, time_vector
-from graphzero.dataset import EdgeTriple
+from graphzero.arrays import int64_vector
+from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.loaders.all_edges import all_edges
 from graphzero.loaders.batch_parts import Parts
 from graphzero.loaders.graph_data import GraphData, as_graph_data
-from graphzero.loaders.loader import Loader, input_ids
+from graphzero.loaders.loader import Loader, check_nodes, input_ids, seed_times
 from graphzero.loaders.loader_options import read_options
-from graphzero.loaders.sampling_options import check_weights, edge_type_of, fanouts_of, node_times
+from graphzero.loaders.sampling_options import (
+    check_weights,
+    edge_type_of,
+    fanouts_of,
+    node_times,
+    times_to_compare,
+)
 from graphzero.loaders.tensors import as_tensor
 from graphzero.pipeline import Batch
 
@@ -27,7 +33,8 @@ class LinkNeighborLoader(Loader):
 
     Takes the arguments of ``torch_geometric.loader.LinkNeighborLoader`` and returns the same batches, from files
     of any size. ``data`` is what :class:`NeighborLoader` takes. ``edge_label_index`` are sources and destinations;
-    of several types ``(edge_type, (src, dst))``; without them it is all edges, 16 bytes of memory each.
+    of several types ``(edge_type, (src, dst))``; without them it is all edges, 16 bytes of memory each; of a data
+    set also the name of a split of its edges.
     ``neg_sampling`` is ``"binary"``, ``"triplet"``, PyG's ``NegativeSampling``, or what that is made of.
 
     :param exclude_positives: Never return an edge of the graph as a negative. PyG does.
@@ -74,14 +81,14 @@ class LinkNeighborLoader(Loader):
         self._type, src, dst = _links(graph_data, edge_label_index)
         self._negatives, self._amount, weights = _negatives(neg_sampling, neg_sampling_ratio)
         self._label = _labels(edge_label, self._negatives, len(src))
-        times = node_times(time_attr, as_graph_data(data))
-        self._time = None if edge_label_time is None else time_vector(edge_label_time, "edge_label_time")
+        times = node_times(time_attr, graph_data)
+        self._time = None if edge_label_time is None else seed_times(edge_label_time, len(src), "edge_label_time")
         self._input_id = input_ids(read.input_id, len(src))
         sampling = {
             "links": (self._type, (src, dst)),
             "fanouts": fanouts_of(num_neighbors, graph_data),
             "seed_time": self._time,
-            "node_time": (times if graph_data.is_hetero else times[self._type[0]]) if times else None,
+            "node_time": times_to_compare(times, graph_data, read.time_window),
             "replace": replace,
             "subgraph_type": getattr(subgraph_type, "value", subgraph_type),
             "disjoint": disjoint,
@@ -160,14 +167,40 @@ def _links(data: GraphData, given: Any) -> tuple[EdgeTriple, NDArray[np.int64], 
             given = given[1]
         elif data.is_hetero:
             raise ValueError(f"edge_label_index: expected (edge type, (src, dst)) with one of {types}")
+    elif isinstance(given, str):
+        triple = _type_of_split(data, given)
     elif data.is_hetero:
         raise ValueError(f"edge_label_index: expected an edge type, or (edge type, (src, dst)), with one of {types}")
-    if given is None:
+    if given is None or isinstance(given, str):
+        ids = slice(None) if given is None else _split(data, given, triple)
         src, dst = all_edges(data.relations.graphs[triple], "edge_label_index")
-        return triple, src, dst
+        return triple, src[ids], dst[ids]
     if not hasattr(given, "__len__") or len(given) != 2:
         raise TypeError(f"edge_label_index: expected (src, dst), found {type(given).__name__}")
-    return triple, int64_vector(given[0], "edge_label_index[0]"), int64_vector(given[1], "edge_label_index[1]")
+    src, dst = int64_vector(given[0], "edge_label_index[0]"), int64_vector(given[1], "edge_label_index[1]")
+    if len(src) != len(dst):
+        raise ValueError(f"edge_label_index: expected as many destinations as sources, found {len(dst)} for {len(src)}")
+    check_nodes(src, data.relations.num_nodes[triple[0]], "edge_label_index[0]")
+    check_nodes(dst, data.relations.num_nodes[triple[2]], "edge_label_index[1]")
+    return triple, src, dst
+
+
+def _split(data: GraphData, name: str, triple: EdgeTriple) -> NDArray[np.int64]:
+    if not isinstance(data.graph, Dataset):
+        raise TypeError(f"edge_label_index: expected (src, dst), found {name!r}; splits have names in data sets only")
+    return data.graph.split(name, triple)
+
+
+def _type_of_split(data: GraphData, split: str) -> EdgeTriple:
+    """Return the one edge type that has such a split, or the only one there is."""
+    types = list(data.relations.graphs)
+    having = [of for of in types if isinstance(data.graph, Dataset) and data.graph.has_split(split, of)]
+    if len(having) == 1 or len(types) == 1:
+        return (having or types)[0]
+    raise ValueError(
+        f"edge_label_index: expected an edge type, a split that one edge type has, or (edge type, (src, dst)), "
+        f"found {split!r}; there are the edge types {types}"
+    )
 
 
 def _negatives(given: Any, ratio: float | None) -> tuple[Any, float, Any]:
@@ -178,13 +211,16 @@ def _negatives(given: Any, ratio: float | None) -> tuple[Any, float, Any]:
         return None, 1, "uniform"
     if isinstance(given, str):
         given = (given,)
+    names = ("mode", "amount", "src_weight", "dst_weight")
     if isinstance(given, (tuple, list)):
-        given = dict(zip(("mode", "amount", "src_weight", "dst_weight"), given, strict=False))
+        given = dict(zip(names, given, strict=False))
     if not isinstance(given, dict):
-        names = ("mode", "amount", "src_weight", "dst_weight")
         if not hasattr(given, "mode"):
             raise TypeError(f"neg_sampling: expected 'binary', 'triplet' or a NegativeSampling, found {given!r}")
         given = {name: getattr(given, name) for name in names}
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise ValueError(f"neg_sampling: expected some of {names}, found {unknown[0]!r}")
     mode = getattr(given.get("mode"), "value", given.get("mode"))
     if mode not in ("binary", "triplet"):
         raise ValueError(f"neg_sampling: expected mode 'binary' or 'triplet', found {mode!r}")

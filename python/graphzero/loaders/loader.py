@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch.profiler import record_function
 from torch.utils.data import IterableDataset, get_worker_info
 
-from graphzero.arrays import int64_vector
+from graphzero.arrays import int64_vector, time_vector
 from graphzero.loaders.batch_forms import as_pyg, as_torch_batch, has_pyg
 from graphzero.loaders.batch_parts import Parts, sampled_parts
 from graphzero.loaders.device_rows import DeviceRows, divide_room
@@ -30,7 +30,7 @@ from graphzero.threads import num_threads
 _log = logging.getLogger("graphzero")
 
 # DataLoader workers that keep count of their epochs.
-_MOST_WORKERS = 1024
+_MOST_WORKERS = 256
 
 
 class Loader(IterableDataset[Any]):
@@ -101,8 +101,11 @@ class Loader(IterableDataset[Any]):
             "seed": shared_seed(options.seed, world_size, options.generator),
             "progress": options.progress,
         }
-        self._worker_epochs = torch.zeros(_MOST_WORKERS, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
+        # For each number of workers, that of each of them.
+        counts = torch.zeros(_first_of(_MOST_WORKERS + 1), dtype=torch.int64)
+        self._worker_epochs = counts.share_memory_()  # type: ignore[no-untyped-call]
         self._state: dict[str, int] | None = None
+        self._begin_at: dict[str, int] | None = None  # where the first epoch of workers begins
         self._ahead = 0  # batches that are on their way to the device
         self._pipeline: Pipeline | None = Pipeline(**self._arguments, taker=self._taker())
 
@@ -127,7 +130,7 @@ class Loader(IterableDataset[Any]):
         return self._iterate_in_worker(worker.id, worker.num_workers)
 
     def _iterate_in_worker(self, worker: int, num_workers: int) -> Iterator[Any]:
-        if worker >= _MOST_WORKERS:
+        if num_workers > _MOST_WORKERS:
             raise ValueError(f"num_workers: expected at most {_MOST_WORKERS}, found {num_workers}")
         if self._device is not None:
             raise ValueError("device: expected none in a worker process; move batches where they are used")
@@ -138,9 +141,14 @@ class Loader(IterableDataset[Any]):
             share["threads"] = max(1, num_threads() // num_workers)
         self._pipeline = Pipeline(**{**self._arguments, **share})
         # Workers are often copies of the loader made anew for each epoch: what counts is shared.
-        epoch = int(self._worker_epochs[worker])
-        self._worker_epochs[worker] += 1
-        self._pipeline.set_epoch(epoch)
+        place = _first_of(num_workers) + worker
+        epoch = int(self._worker_epochs[place])
+        self._worker_epochs[place] += 1
+        begin, self._begin_at = self._begin_at, None
+        if begin is not None and begin["epoch"] == epoch:
+            self._pipeline.load_state_dict(begin)
+        else:
+            self._pipeline.set_epoch(epoch)
         return self._iterate(worker, num_workers)
 
     def _iterate(self, worker: int, num_workers: int) -> Iterator[Any]:
@@ -212,10 +220,12 @@ class Loader(IterableDataset[Any]):
                     rows = values if isinstance(values, RowsHere) else as_tensor(values)
                     by_type[of][name] = rows
         for attribute in self._late:
-            of = attribute.of
-            group = parts.edges[of] if isinstance(of, tuple) else parts.nodes[of]
-            ids = group["e_id" if isinstance(attribute.of, tuple) else "n_id"]
-            group[attribute.name] = as_tensor(attribute.store.gather(ids, dtype=self._dtypes.get(attribute.name)))
+            if isinstance(attribute.of, tuple):
+                group, ids = parts.edges[attribute.of], "e_id"
+            else:
+                group, ids = parts.nodes[attribute.of], "n_id"
+            gathered = attribute.store.gather(group[ids], dtype=self._dtypes.get(attribute.name))
+            group[attribute.name] = as_tensor(gathered)
         for of, store in self._labels.items():
             seeds = parts.nodes[of]["n_id"][: parts.nodes[of]["num_sampled_nodes"][0]]
             parts.nodes[of]["y"] = as_tensor(store.gather(seeds))
@@ -238,6 +248,7 @@ class Loader(IterableDataset[Any]):
         """Make the next iteration that of ``epoch``, from its beginning."""
         self._open().set_epoch(epoch)
         self._worker_epochs.fill_(epoch)
+        self._begin_at = None
 
     def state_dict(self) -> dict[str, int]:
         """Return where the iteration is: a loader with the same arguments that loads it goes on right there."""
@@ -247,6 +258,9 @@ class Loader(IterableDataset[Any]):
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Make the next iteration go on where ``state`` was taken."""
         self._open().load_state_dict(state)
+        self._arguments["seed"] = state["seed"]
+        self._worker_epochs.fill_(state["epoch"])
+        self._begin_at = dict(state)
 
     def stats(self) -> dict[str, Any]:
         """Return :meth:`graphzero.Pipeline.stats`: where time, bytes and memory went."""
@@ -280,6 +294,11 @@ class Loader(IterableDataset[Any]):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self):,} batches)"
+
+
+def _first_of(num_workers: int) -> int:
+    """Return where the counts for so many workers begin: behind those for fewer."""
+    return num_workers * (num_workers - 1) // 2
 
 
 def _seed_labels(data: GraphData) -> dict[str, Any]:
@@ -329,6 +348,21 @@ def _dtypes(attributes: list[Attribute], wanted: Any) -> dict[str, Any]:
 def _host_dtypes(attributes: list[Attribute], dtypes: dict[str, Any]) -> dict[str, Any]:
     quantised = {one.name for one in attributes if one.store.quantised}
     return {name: dtype for name, dtype in dtypes.items() if name in quantised}
+
+
+def check_nodes(ids: NDArray[np.int64], num_nodes: int, name: str) -> None:
+    """Refuse ids of nodes that are not there."""
+    if len(ids) and not (ids.min() >= 0 and ids.max() < num_nodes):
+        at = int(np.argmax((ids < 0) | (ids >= num_nodes)))
+        raise IndexError(f"{name}[{at}]: node {ids[at]} is not in the graph, which has {num_nodes} nodes")
+
+
+def seed_times(given: Any, count: int, name: str) -> NDArray[np.int64]:
+    """Read the times of seeds."""
+    times = time_vector(given, name)
+    if len(times) != count:
+        raise ValueError(f"{name}: expected {count} times, one per seed, found {len(times)}")
+    return times
 
 
 def input_ids(given: Any, count: int) -> NDArray[np.int64] | None:

@@ -117,6 +117,6 @@ def read_options(loader: str, given: dict[str, Any]) -> LoaderOptions:
             f"{loader}: {', '.join(noted)}: taken, but of no use: batches are made ahead by threads of this process "
             "(threads=, memory=, ahead=). To have processes do it, wrap the loader: "
             "torch.utils.data.DataLoader(loader, batch_size=None, num_workers=...)",
-            stacklevel=4,
+            stacklevel=3,
         )
     return LoaderOptions(**given)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphzero.arrays import int64_vector, time_vector
+from graphzero.arrays import int64_vector
 from graphzero.dataset import Dataset
 from graphzero.loaders.batch_parts import Parts
 from graphzero.loaders.graph_data import GraphData, as_graph_data
-from graphzero.loaders.loader import Loader, input_ids
+from graphzero.loaders.loader import Loader, check_nodes, input_ids, seed_times
 from graphzero.loaders.loader_options import read_options
-from graphzero.loaders.sampling_options import check_weights, fanouts_of, node_times
+from graphzero.loaders.sampling_options import check_weights, fanouts_of, node_times, times_to_compare
 from graphzero.loaders.tensors import as_tensor
 from graphzero.pipeline import Batch
 
@@ -60,16 +60,19 @@ class NeighborLoader(Loader):
         if input_time is not None and time_attr is None:
             raise ValueError("input_time: expected time_attr with it, which says what times it is compared with")
         self._type, ids, is_mask = _input_nodes(graph_data, input_nodes)
-        times = node_times(time_attr, as_graph_data(data))
-        seed_time = _seed_time(input_time, times, time_attr, self._type, ids)
-        count = graph_data.relations.num_nodes[self._type] if ids is None else len(ids)
+        num_nodes = graph_data.relations.num_nodes[self._type]
+        if ids is not None:
+            check_nodes(ids, num_nodes, "input_nodes")
+        count = num_nodes if ids is None else len(ids)
+        times = node_times(time_attr, graph_data)
+        self._input_time = None if input_time is None else seed_times(input_time, count, "input_time")
+        seed_time = _own_times(times, time_attr, self._type, ids) if input_time is None else self._input_time
         self._input_id = ids if is_mask and read.input_id is None else input_ids(read.input_id, count)
-        self._input_time = None if input_time is None else seed_time
         sampling = {
             "seeds": (self._type, ids),
             "fanouts": fanouts_of(num_neighbors, graph_data),
             "seed_time": seed_time,
-            "node_time": (times if graph_data.is_hetero else times[self._type]) if times else None,
+            "node_time": times_to_compare(times, graph_data, read.time_window),
             "replace": replace,
             "subgraph_type": getattr(subgraph_type, "value", subgraph_type),
             "disjoint": disjoint,
@@ -137,11 +140,10 @@ def _type_of_split(data: GraphData, split: str) -> str:
     )
 
 
-def _seed_time(
-    given: Any, times: dict[str, NDArray[np.int64]], time_attr: str | None, node_type: str, ids: Any
+def _own_times(
+    times: dict[str, NDArray[np.int64]], time_attr: str | None, node_type: str, ids: Any
 ) -> NDArray[np.int64] | None:
-    if given is not None:
-        return time_vector(given, "input_time")
+    """Return the times of the seeds themselves, as nodes have them."""
     if time_attr is None:
         return None
     if node_type not in times:

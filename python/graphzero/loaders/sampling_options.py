@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphzero.dataset import EdgeTriple
-from graphzero.loaders.graph_data import GraphData
+from graphzero.dataset import Dataset, EdgeTriple
+from graphzero.loaders.graph_data import GraphData, as_graph_data
 
 
 def fanouts_of(num_neighbors: Any, data: GraphData) -> Any:
@@ -18,18 +18,24 @@ def fanouts_of(num_neighbors: Any, data: GraphData) -> Any:
     if isinstance(num_neighbors, Mapping):
         values, default = num_neighbors, None
     if not isinstance(values, Mapping):
-        return values
+        return _hops(values)
     if not data.is_hetero:
         raise TypeError("num_neighbors: expected a list for a homogeneous graph, found a dict")
-    read: dict[Any, Any] = {edge_type_of(key, data, "num_neighbors"): hops for key, hops in values.items()}
+    read: dict[Any, Any] = {edge_type_of(key, data, "num_neighbors"): _hops(hops) for key, hops in values.items()}
     if default is not None:
-        read = {**dict.fromkeys(data.relations.graphs, default), **read}
+        read = {**dict.fromkeys(data.relations.graphs, _hops(default)), **read}
     missing = [key for key in data.relations.graphs if key not in read]
     if missing:
         raise ValueError(f"num_neighbors: expected a list for every edge type, found none for {missing[0]}")
     if len({len(hops) for hops in read.values()}) > 1:
         raise ValueError("num_neighbors: expected as many hops for each edge type, found different numbers")
     return read
+
+
+def _hops(given: Any) -> list[Any]:
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        raise TypeError(f"num_neighbors: expected a number for each hop, such as [10, 5], found {given!r}")
+    return list(given)
 
 
 def edge_type_of(key: Any, data: GraphData, name: str) -> EdgeTriple:
@@ -59,6 +65,8 @@ def node_times(time_attr: str | None, data: GraphData) -> dict[str, NDArray[np.i
     if time_attr is None:
         return {}
     found = {}
+    if isinstance(data.graph, Dataset):  # whichever of its attributes come with a batch
+        data = as_graph_data(data.graph)
     for node_type in data.relations.node_types:
         store = data.attributes_by_name(node_type).get(time_attr)
         if store is not None:
@@ -77,3 +85,17 @@ def node_times(time_attr: str | None, data: GraphData) -> dict[str, NDArray[np.i
                 "write it with time=, or give the nodes such an attribute"
             )
     return {}
+
+
+def times_to_compare(times: dict[str, NDArray[np.int64]], data: GraphData, time_window: int | None) -> Any:
+    """Return node times as samplers take them: nodes of a type that has none are never too late."""
+    if not times:
+        return None
+    if not data.is_hetero:
+        return next(iter(times.values()))
+    timed = {end for ends, graph in data.relations.graphs.items() if graph.has_times for end in ends[::2]}
+    timeless = [of for of in data.relations.node_types if of not in times and of not in timed]
+    if timeless and time_window is not None:
+        raise ValueError(f"time_window: expected times for every node type, found none for {timeless[0]!r}")
+    never = np.iinfo(np.int64).min
+    return {**times, **{of: np.full(data.relations.num_nodes[of], never) for of in timeless}}

@@ -1,0 +1,73 @@
+"""A small model on a loader's batches: alone, or as one of several processes (RANK WORLD_SIZE INIT_FILE DATASET OUT)."""
+
+import json
+import sys
+
+import torch
+
+import graphzero as gz
+from graphzero.loaders import NeighborLoader
+
+NUM_EPOCHS = 2
+
+
+class Model(torch.nn.Module):
+    """Two layers: each node's own row and the sum of its neighbours'."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(6, 8), torch.nn.Linear(8, 4)
+
+    def forward(self, batch):
+        row, col = batch.edge_index
+        own = self.first(batch.x)
+        own = own.index_add(0, col, own[row]).relu()
+        return self.second(own.index_add(0, col, own[row]))[: batch.batch_size]
+
+
+def model():
+    torch.manual_seed(0)
+    return Model()
+
+
+def loader(dataset, **options):
+    return NeighborLoader(dataset, [3, 2], "train", batch_size=16, shuffle=True, form="torch", **options)
+
+
+def loss_of(model, batch):
+    return torch.nn.functional.cross_entropy(model(batch), batch.y[: batch.batch_size])
+
+
+def weights(model):
+    return [parameter.flatten().tolist() for parameter in model.parameters()]
+
+
+def gradients(model):
+    return [parameter.grad.flatten().tolist() for parameter in model.parameters()]
+
+
+def main(rank, world_size, init_file, dataset, out):
+    """Train, and write down what can be compared."""
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"file://{init_file}", rank=int(rank), world_size=int(world_size)
+    )
+    trained = torch.nn.parallel.DistributedDataParallel(model())
+    torch.manual_seed(int(rank) + 10)  # no two draw the same seed by themselves
+    batches = loader(gz.open(dataset))
+    optimizer = torch.optim.SGD(trained.parameters(), lr=0.1)
+    steps = []
+    for _ in range(NUM_EPOCHS):
+        for batch in batches:
+            optimizer.zero_grad()
+            loss_of(trained, batch).backward()
+            optimizer.step()
+            steps.append({"input_id": batch.input_id.tolist(), "gradients": gradients(trained)})
+    report = {"seed": batches.state_dict()["seed"], "steps": steps, "weights": weights(trained)}
+    with open(out, "w") as file:
+        json.dump(report, file)
+    torch.distributed.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

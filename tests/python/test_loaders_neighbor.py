@@ -1,0 +1,540 @@
+"""Batches of nodes hold what sampling and indexing by hand give, under PyG's names."""
+
+import numpy as np
+import pytest
+import torch
+
+import graphzero as gz
+import oracle
+from data_sets import pyg
+from graphzero.loaders import NeighborLoader, TorchBatch
+from loader_cases import (
+    AUTHOR,
+    CITES,
+    COUNTS,
+    NUM_NODES,
+    PAPER,
+    REVERSE,
+    WRITES,
+    as_pyg_data,
+    assert_holds,
+    named,
+    sampler_for_pyg,
+    values,
+    with_rows,
+    write_heterogeneous,
+    write_homogeneous,
+)
+from pipeline_cases import assert_same
+from sample_cases import EDGE, NODE, Case, shape
+
+pyg()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_homogeneous(tmp_path_factory.mktemp("homogeneous"))
+
+
+@pytest.fixture(scope="module")
+def hetero(tmp_path_factory):
+    return write_heterogeneous(tmp_path_factory.mktemp("heterogeneous"))
+
+
+def by_hand(data, places, ids, fanouts=(4, 3), **options):
+    """What a batch of these seeds must hold."""
+    is_hetero = data.dataset.is_hetero
+    graph, seeds = (data.dataset, {PAPER: ids[places]}) if is_hetero else (data.dataset.graph, ids[places])
+    found = with_rows(data, gz.sample_neighbors(graph, seeds, fanouts, **{"seed": 7, **options}))
+    (found[PAPER] if is_hetero else found).update(input_id=places, batch_size=len(places))
+    return found
+
+
+def places_of(batch, of=None):
+    return (batch if of is None else batch[of]).input_id.numpy()
+
+
+@pytest.mark.parametrize("form", ["data set", "pair", "pair the other way round", "options"])
+def test_batches_of_a_homogeneous_graph(data, form):
+    graph, stores, edge_stores = data.dataset.graph, data.stores[NODE], {"edge_features": data.edge_stores[EDGE]}
+    given, more = {
+        "data set": (data.dataset, {}),
+        "pair": ((graph, stores), edge_stores),
+        "pair the other way round": ((stores, graph), edge_stores),
+        "options": (graph, {"features": stores, **edge_stores}),
+    }[form]
+    options = {"batch_size": 32, "shuffle": True, "seed": 7, **more}
+    loader = NeighborLoader(given, [4, 3], input_nodes=data.train, **options)
+    assert len(loader) == 3
+    orders = []
+    for epoch in range(2):
+        places = []
+        for number, batch in enumerate(loader):
+            assert isinstance(batch, pyg().Data)
+            assert batch.num_nodes == len(batch.n_id)
+            expected = by_hand(data, places_of(batch), data.train, epoch=epoch, batch=number)
+            assert_holds(batch, expected)
+            places += places_of(batch).tolist()
+        assert sorted(places) == list(range(90))
+        orders.append(places)
+    assert orders[0] != orders[1]
+
+
+@pytest.mark.parametrize("form", ["data set", "dicts"])
+def test_batches_of_a_heterogeneous_graph(hetero, form):
+    given, more = hetero.dataset, {}
+    if form == "dicts":
+        given, more = (hetero.graphs, hetero.stores), {"edge_features": hetero.edge_stores}
+    loader = NeighborLoader(given, [4, 3], (PAPER, hetero.train), batch_size=32, shuffle=True, seed=7, **more)
+    for epoch in range(2):
+        for number, batch in enumerate(loader):
+            assert isinstance(batch, pyg().HeteroData)
+            expected = by_hand(hetero, places_of(batch, PAPER), hetero.train, epoch=epoch, batch=number)
+            if form == "dicts":  # nothing says that subjects are labels
+                del expected[PAPER]["y"]
+            assert_holds(batch, expected)
+
+
+@pytest.mark.parametrize("is_hetero", [False, True])
+def test_plain_batches_hold_the_same(data, hetero, is_hetero):
+    given = hetero if is_hetero else data
+    options = {"input_nodes": (PAPER, [3, 9, 7]) if is_hetero else [3, 9, 7], "batch_size": 3, "seed": 7}
+    (batch,) = NeighborLoader(given.dataset, [4, 3], form="torch", **options)
+    assert type(batch) is TorchBatch
+    expected = by_hand(given, np.arange(3), np.array([3, 9, 7]))
+    if is_hetero:
+        by_name = {}
+        for of, group in expected.items():
+            for name, value in group.items():
+                by_name.setdefault(f"{name}_dict", {})[of] = value
+        expected = by_name
+    assert_holds(batch, expected)
+
+
+@pytest.mark.parametrize("direction", ["in", "out"])
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_all_neighbours_are_those_of_the_oracle(direction, disjoint):
+    rng = np.random.default_rng(3)
+    case = Case(12, rng.integers(0, 12, 30).tolist(), rng.integers(0, 12, 30).tolist())
+    seeds = [4, 0, 9]
+    (batch,) = NeighborLoader(
+        case.graph(),
+        [-1, -1],
+        seeds,
+        batch_size=3,
+        disjoint=disjoint,
+        sample_direction="forward" if direction == "in" else "backward",
+    )
+    found = gz.Neighborhood(
+        batch.n_id.numpy(),
+        *batch.edge_index.numpy(),
+        batch.e_id.numpy(),
+        batch.batch.numpy() if disjoint else None,
+        batch.num_sampled_nodes,
+        batch.num_sampled_edges,
+    )
+    expected = oracle.neighborhood(
+        [EDGE], {NODE: seeds}, 2, case.entries(direction), direction=direction, disjoint=disjoint
+    )
+    assert shape(found, direction) == expected
+
+
+@pytest.mark.parametrize("is_hetero", [False, True])
+def test_batches_equal_those_of_pygs_own_loader(data, hetero, is_hetero):
+    """PyG's NodeLoader filters its own data by samples that were drawn by hand: every neighbour."""
+    from torch_geometric.loader import NodeLoader
+
+    given, nodes = (
+        (hetero, (PAPER, torch.from_numpy(hetero.train))) if is_hetero else (data, torch.from_numpy(data.train))
+    )
+    options = {"input_nodes": nodes, "batch_size": 25}
+    theirs = NodeLoader(as_pyg_data(given), sampler_for_pyg(given, [-1, -1]), **options)
+    ours = NeighborLoader(given.dataset, [-1, -1], **options)
+    assert len(ours) == len(theirs)
+    for batch, expected in zip(ours, theirs, strict=True):
+        assert_holds(batch, values(expected))
+
+
+def mask_of(ids, count):
+    mask = np.zeros(count, dtype=bool)
+    mask[ids] = True
+    return mask
+
+
+IDS = [7, 3, 250]
+
+
+@pytest.mark.parametrize(
+    ("given", "ids", "input_id"),
+    [
+        (IDS, IDS, [0, 1, 2]),
+        (tuple(IDS), IDS, [0, 1, 2]),
+        (np.array(IDS, dtype=np.int32), IDS, [0, 1, 2]),
+        (torch.tensor(IDS), IDS, [0, 1, 2]),
+        (("node", IDS), IDS, [0, 1, 2]),
+        ({"node": IDS}, IDS, [0, 1, 2]),
+        (mask_of(IDS, NUM_NODES), sorted(IDS), sorted(IDS)),
+        (torch.from_numpy(mask_of(IDS, NUM_NODES)), sorted(IDS), sorted(IDS)),
+        (("node", mask_of(IDS, NUM_NODES)), sorted(IDS), sorted(IDS)),
+        (None, list(range(NUM_NODES)), list(range(NUM_NODES))),
+        ("node", list(range(NUM_NODES)), list(range(NUM_NODES))),
+    ],
+)
+def test_input_nodes_have_many_forms(data, given, ids, input_id):
+    (batch,) = NeighborLoader(data.dataset, [1], given, batch_size=NUM_NODES)
+    assert batch.n_id[: batch.batch_size].tolist() == ids
+    assert batch.input_id.tolist() == input_id
+    assert batch.batch_size == len(ids)
+
+
+@pytest.mark.parametrize("given", ["train", (NODE, "train")])
+def test_a_split_is_an_input(data, given):
+    (batch,) = NeighborLoader(data.dataset, [1], given, batch_size=100)
+    assert_same(batch.n_id[:90].numpy(), data.train)
+    assert batch.input_id.tolist() == list(range(90))
+
+
+def test_inputs_of_one_type_of_several(hetero):
+    def seeds(given, of=PAPER):
+        (batch,) = NeighborLoader(hetero.dataset, [1], given, batch_size=1000)
+        (other,) = {AUTHOR, PAPER} - {of}
+        assert "input_id" not in batch[other]
+        assert batch[other].num_sampled_nodes[0] == 0
+        return batch[of].n_id[: batch[of].batch_size].tolist(), batch[of].input_id.tolist()
+
+    papers = list(range(COUNTS[PAPER])), list(range(COUNTS[PAPER]))
+    assert seeds(PAPER) == seeds((PAPER, None)) == seeds({PAPER: None}) == papers
+    assert seeds(AUTHOR, AUTHOR) == (list(range(COUNTS[AUTHOR])),) * 2
+    assert seeds("train") == seeds((PAPER, "train")) == (hetero.train.tolist(), list(range(60)))
+    assert seeds((PAPER, torch.tensor([5, 2]))) == ([5, 2], [0, 1])
+    assert seeds((PAPER, mask_of([5, 2], COUNTS[PAPER]))) == ([2, 5], [2, 5])
+    assert seeds((AUTHOR, [6]), AUTHOR) == ([6], [0])
+
+
+@pytest.mark.parametrize("given", [[1, 2], mask_of([1, 2], NUM_NODES)])
+def test_seeds_may_be_called_something_else(data, given):
+    batches = list(NeighborLoader(data.dataset, [1], given, input_id=[70, 60]))
+    assert [batch.input_id.tolist() for batch in batches] == [[70], [60]]
+
+
+def test_labels_of_the_seeds_alone(data, hetero):
+    loader = NeighborLoader(data.dataset, [4, 3], data.train, labels="seeds", batch_size=32, shuffle=True, seed=7)
+    for number, batch in enumerate(loader):
+        seeds = data.train[places_of(batch)]
+        expected = by_hand(data, places_of(batch), data.train, batch=number)
+        assert_holds(batch, {**expected, "y": data.nodes["y"][seeds]})
+    (batch,) = NeighborLoader(hetero.dataset, [4, 3], (PAPER, [9, 4]), labels="seeds", batch_size=2, seed=7)
+    expected = by_hand(hetero, np.arange(2), np.array([9, 4]))
+    del expected[PAPER]["subject"]
+    expected[PAPER]["y"] = hetero.nodes[PAPER]["subject"][[9, 4]]
+    assert_holds(batch, expected)
+    (batch,) = NeighborLoader((data.dataset.graph, data.stores[NODE]), [2], [5], labels="seeds")
+    assert batch.y.tolist() == [data.nodes["y"][5]]
+
+
+def test_a_choice_of_attributes(data):
+    (batch,) = NeighborLoader(data.dataset, [2], [5], features="x", edge_features=[])
+    assert not {"y", "time", "edge_attr"} & set(batch.to_dict())
+    assert_same(batch.x.numpy(), data.nodes["x"][batch.n_id])
+    (batch,) = NeighborLoader(data.dataset.graph, [2], [5])
+    assert "x" not in batch
+    assert batch.num_nodes == len(batch.n_id)
+
+
+def test_narrow_floats_are_widened_unless_told():
+    graph = Case(3, [0, 1, 2], [1, 2, 0]).graph()
+    rows = np.array([[1.5, -2], [0.25, 3], [4, 0]], dtype=np.float32)
+    for dtype in ("float32", "float16", "bfloat16", "int8-quantised"):
+        gz.convert_features(rows, f"{dtype}.gd", dtype=dtype)
+    gz.write_features("int8.gd", np.array([[1], [2], [3]], dtype=np.int8))
+    gz.write_features("float64.gd", rows.astype(np.float64))
+    names = ["float32", "float16", "bfloat16", "int8-quantised", "int8", "float64"]
+    stores = {name: gz.FeatureStore(f"{name}.gd") for name in names}
+
+    def found(**options):
+        (batch,) = NeighborLoader((graph, stores), [1], batch_size=3, **options)
+        for name in {"float32", "float16", "bfloat16"} & set(names):
+            assert batch[name].float().tolist() == rows.tolist()
+        return {name: batch[name].dtype for name in names}
+
+    stored = {
+        "float32": torch.float32,
+        "float16": torch.float16,
+        "bfloat16": torch.bfloat16,
+        "int8": torch.int8,
+        "float64": torch.float64,
+    }
+    wide = dict.fromkeys(("float16", "bfloat16", "int8-quantised"), torch.float32)
+    assert found() == {**stored, **wide}
+    as_stored = found(dtype="stored")
+    assert as_stored.pop("int8-quantised") == torch.from_numpy(stores["int8-quantised"].gather([0])).dtype
+    assert as_stored == stored
+    assert found(dtype={"float32": "bfloat16"})["float32"] == torch.bfloat16
+    one = found(dtype={"float16": torch.float32})
+    assert (one["float16"], one["bfloat16"]) == (torch.float32, torch.bfloat16)
+    for name in ("bfloat16", "int8-quantised", "float64"):  # of which there is no way to float16
+        names.remove(name)
+        stores.pop(name)
+    assert found(dtype="float16") == {**dict.fromkeys(names, torch.float16), "int8": torch.int8}
+
+
+@pytest.mark.parametrize("subgraph_type", ["directional", "bidirectional", "induced"])
+@pytest.mark.parametrize("replace", [False, True])
+def test_samples_of_other_kinds(data, subgraph_type, replace):
+    options = {"subgraph_type": subgraph_type, "replace": replace}
+    for epoch, loader in enumerate([NeighborLoader(data.dataset, [4, 3], batch_size=100, seed=7, **options)] * 2):
+        for number, batch in enumerate(loader):
+            expected = by_hand(data, places_of(batch), np.arange(NUM_NODES), epoch=epoch, batch=number, **options)
+            assert_holds(batch, expected)
+            assert ("num_sampled_edges" in batch) == (subgraph_type == "directional")
+
+
+def test_pygs_names_of_subgraphs_are_taken(data):
+    from torch_geometric.sampler.base import SubgraphType
+
+    (batch,) = NeighborLoader(data.dataset, [4], [5], subgraph_type=SubgraphType.induced, seed=7)
+    assert_holds(batch, by_hand(data, np.arange(1), np.array([5]), [4], subgraph_type="induced"))
+
+
+def test_neighbours_drawn_by_weight(data):
+    options = {"batch_size": 100, "seed": 7}
+    (uniform, *_), (weighted, *_) = (
+        NeighborLoader(data.dataset, [4, 3], weight_attr=name, **options) for name in (None, "edge_weight")
+    )
+    assert_holds(uniform, by_hand(data, np.arange(100), np.arange(NUM_NODES)))
+    assert_holds(weighted, by_hand(data, np.arange(100), np.arange(NUM_NODES), weighted=True))
+    assert values(uniform)["n_id"].tolist() != values(weighted)["n_id"].tolist()
+
+
+@pytest.mark.parametrize("method", ["labor", "neighbor"])
+def test_other_methods(data, method):
+    (batch,) = NeighborLoader(
+        data.dataset, [2, 2], batch_size=NUM_NODES, method=method, layer_dependency=method == "labor", seed=7
+    )
+    expected = by_hand(
+        data, np.arange(NUM_NODES), np.arange(NUM_NODES), [2, 2], method=method, layer_dependency=method == "labor"
+    )
+    assert_holds(batch, expected)
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "last"])
+@pytest.mark.parametrize("window", [None, 30])
+@pytest.mark.parametrize("given", [False, True])
+def test_no_node_is_from_the_future(data, strategy, window, given):
+    times, seeds = data.nodes["time"], data.train
+    seed_time = np.arange(len(seeds)) + 5 if given else times[seeds]
+    options = {"temporal_strategy": strategy, "time_window": window}
+    loader = NeighborLoader(
+        data.dataset,
+        [4, 3],
+        seeds,
+        input_time=seed_time if given else None,
+        time_attr="time",
+        batch_size=32,
+        shuffle=True,
+        seed=7,
+        **options,
+    )
+    for number, batch in enumerate(loader):
+        places = places_of(batch)
+        now = seed_time[places]
+        expected = by_hand(data, places, seeds, batch=number, seed_time=now, node_time=times, **options)
+        if given:
+            expected["seed_time"] = now
+        assert_holds(batch, expected)
+        found = times[batch.n_id[batch.batch_size :]]
+        limit = now[batch.batch[batch.batch_size :]]
+        assert (found <= limit).all()
+        assert window is None or (found >= limit - window).all()
+        assert len(found)
+
+
+def test_no_edge_is_from_the_future(data):
+    graph = gz.Graph(f"{data.dataset.path}/../timed.gl")
+    seed_time = np.arange(90)
+    loader = NeighborLoader(graph, [4, 3], data.train, input_time=seed_time, time_attr="time", batch_size=45, seed=7)
+    for number, batch in enumerate(loader):
+        places = places_of(batch)
+        hood = gz.sample_neighbors(graph, data.train[places], [4, 3], seed_time=seed_time[places], seed=7, batch=number)
+        more = {"input_id": places, "batch_size": 45, "seed_time": seed_time[places]}
+        assert_holds(batch, {**named(hood), **more})
+        trees = batch.batch[batch.edge_index[1]]
+        assert (data.edges["time"][batch.e_id] <= seed_time[places][trees]).all()
+        assert len(trees)
+
+
+def test_times_of_a_heterogeneous_graph(hetero):
+    """Papers have times, authors have none and so are never too late."""
+    never = np.full(COUNTS[AUTHOR], np.iinfo(np.int64).min)
+    (batch,) = NeighborLoader(hetero.dataset, [4, 3], (PAPER, [9, 4]), time_attr="time", batch_size=2, seed=7)
+    times = hetero.nodes[PAPER]["time"]
+    options = {"seed_time": {PAPER: times[[9, 4]]}, "node_time": {PAPER: times, AUTHOR: never}}
+    assert_holds(batch, by_hand(hetero, np.arange(2), np.array([9, 4]), **options))
+    assert len(batch[AUTHOR].n_id)
+    (batch,) = NeighborLoader(
+        hetero.dataset, [4, 3], (AUTHOR, [9, 4]), input_time=[50, 60], time_attr="time", batch_size=2, seed=7
+    )
+    assert batch[AUTHOR].seed_time.tolist() == [50, 60]
+    limit = torch.tensor([50, 60])[batch[PAPER].batch]
+    assert len(limit)
+    assert (batch[PAPER].time <= limit).all()
+
+
+def test_times_may_stay_behind(data):
+    """What times are compared with need not come with a batch."""
+    (batch,) = NeighborLoader(data.dataset, [4], [3], features=["x"], time_attr="time", seed=7)
+    assert "time" not in batch
+    assert (data.nodes["time"][batch.n_id] <= data.nodes["time"][3]).all()
+
+
+def test_disjoint_trees(hetero):
+    (batch,) = NeighborLoader(hetero.dataset, [4, 3], (PAPER, [9, 4, 9]), disjoint=True, batch_size=3, seed=7)
+    assert_holds(batch, by_hand(hetero, np.arange(3), np.array([9, 4, 9]), disjoint=True))
+    assert batch[PAPER].batch[:3].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("default", [None, [1, 0]])
+def test_fanouts_by_edge_type(hetero, default):
+    from torch_geometric.sampler import NumNeighbors
+
+    read = {CITES: [3, 1], WRITES: [1, 0], REVERSE: [1, 0]}
+    forms = [read, {"paper__cites__paper": [3, 1], (AUTHOR, PAPER): [1, 0], REVERSE: [1, 0]}]
+    if default is not None:
+        forms = [NumNeighbors({CITES: [3, 1]}, default=default)]
+    for form in forms:
+        (batch,) = NeighborLoader(hetero.dataset, form, (PAPER, [9, 4]), batch_size=2, seed=7)
+        assert_holds(batch, by_hand(hetero, np.arange(2), np.array([9, 4]), read))
+    (batch,) = NeighborLoader(hetero.dataset, NumNeighbors([4, 3]), (PAPER, [9, 4]), batch_size=2, seed=7)
+    assert_holds(batch, by_hand(hetero, np.arange(2), np.array([9, 4])))
+
+
+def test_transforms_see_the_finished_batch(data):
+    def double(batch):
+        batch.x = batch.x * 2
+        return batch
+
+    (batch,) = NeighborLoader(data.dataset, [4, 3], [1, 2], batch_size=2, transform=double, seed=7)
+    expected = by_hand(data, np.arange(2), np.array([1, 2]))
+    assert_holds(batch, {**expected, "x": expected["x"] * 2})
+
+
+def test_samples_may_be_changed_before_rows_are_read(data, hetero):
+    """The transform of the sample drops its second hop."""
+
+    def first_hop(out):
+        nodes, edges = sum(out.num_sampled_nodes[:2]), out.num_sampled_edges[0]
+        assert out.metadata[0].tolist() == [0, 1]
+        out.node, out.row, out.col, out.edge = out.node[:nodes], out.row[:edges], out.col[:edges], out.edge[:edges]
+        out.num_sampled_nodes, out.num_sampled_edges = out.num_sampled_nodes[:2], [edges]
+        return out
+
+    options = {"batch_size": 2, "seed": 7}
+    (batch,) = NeighborLoader(data.dataset, [4, 3], [1, 2], transform_sampler_output=first_hop, **options)
+    expected = by_hand(data, np.arange(2), np.array([1, 2]), [4])
+    assert_holds(batch, expected)
+
+    same = {"transform_sampler_output": lambda out: out, **options}
+    (batch,) = NeighborLoader(data.dataset, [4, 3], [1, 2], disjoint=True, labels="seeds", **same)
+    expected = by_hand(data, np.arange(2), np.array([1, 2]), disjoint=True)
+    assert_holds(batch, {**expected, "y": data.nodes["y"][[1, 2]]})
+    (batch,) = NeighborLoader(hetero.dataset, [4, 3], (PAPER, [1, 2]), disjoint=True, **same)
+    assert_holds(batch, by_hand(hetero, np.arange(2), np.array([1, 2]), disjoint=True))
+
+
+def test_batches_of_a_class_of_ones_own(data, hetero):
+    class Mine(pyg().Data):
+        pass
+
+    class MineToo(pyg().HeteroData):
+        pass
+
+    (batch,) = NeighborLoader(data.dataset, [4, 3], [1], custom_cls=Mine, seed=7)
+    assert type(batch) is Mine
+    assert_holds(batch, by_hand(data, np.arange(1), np.array([1])))
+    (batch,) = NeighborLoader(hetero.dataset, [4, 3], (PAPER, [1]), custom_cls=MineToo, seed=7)
+    assert type(batch) is MineToo
+    assert_holds(batch, by_hand(hetero, np.arange(1), np.array([1])))
+
+
+def test_plain_batches_move(data, hetero):
+    for given, nodes in ((data, [1]), (hetero, (PAPER, [1]))):
+        (batch,) = NeighborLoader(given.dataset, [4, 3], nodes, form="torch")
+        before = dict(batch)
+        assert batch.to("meta") is batch
+        assert set(dict(batch)) == set(before)
+        for name, value in batch:
+            items = value.values() if isinstance(value, dict) else [value]
+            assert all(item.device.type == "meta" for item in items if isinstance(item, torch.Tensor)), name
+    assert "x_dict" in batch
+    assert "y" not in batch
+    assert "x_dict=2 types" in repr(batch)
+
+
+@pytest.mark.parametrize("device", ["cpu", torch.device("cpu"), "meta"])
+@pytest.mark.parametrize("form", ["pyg", "torch"])
+def test_batches_arrive_on_their_device(data, device, form):
+    loader = NeighborLoader(data.dataset, [4, 3], data.train, batch_size=30, device=device, form=form)
+    batches = list(loader)
+    assert len(batches) == 3
+    for batch in batches:
+        tensors = [value for value in values_of(batch) if isinstance(value, torch.Tensor)]
+        assert len(tensors) == 8
+        assert {str(tensor.device) for tensor in tensors} == {str(device)}
+    assert loader.stats()["gpu_cache_bytes"] == loader.stats()["gpu_cache_rows"] == 0
+    loader.close()
+
+
+def values_of(batch):
+    return (batch.to_dict() if hasattr(batch, "to_dict") else dict(batch)).values()
+
+
+def test_pinning_is_left_out_where_there_is_no_cuda(data):
+    (batch,) = NeighborLoader(data.dataset, [2], [1], pin_memory=True)
+    assert batch.x.is_pinned() == torch.cuda.is_available()
+
+
+@pytest.mark.parametrize("is_hetero", [False, True])
+def test_a_model_on_batches_equals_the_same_on_the_whole_graph(data, hetero, is_hetero):
+    """All neighbours; layers that leave out what no seed needs return the same as whole ones."""
+    from torch_geometric.nn import SAGEConv, to_hetero
+    from torch_geometric.nn.models import GraphSAGE
+    from torch_geometric.utils import trim_to_layer
+
+    torch.manual_seed(0)
+    if not is_hetero:
+        model = GraphSAGE(6, 8, 2, 3).eval()
+        whole = as_pyg_data(data)
+        expected = model(whole.x, whole.edge_index)
+        for batch in NeighborLoader(data.dataset, [-1, -1], "train", batch_size=40):
+            seeds = slice(batch.batch_size)
+            trimmed = model(
+                batch.x,
+                batch.edge_index,
+                num_sampled_nodes_per_hop=batch.num_sampled_nodes,
+                num_sampled_edges_per_hop=batch.num_sampled_edges,
+            )
+            for found in (model(batch.x, batch.edge_index), trimmed):
+                torch.testing.assert_close(found[seeds], expected[batch.n_id[seeds]])
+        return
+
+    class Layers(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = SAGEConv((-1, -1), 8), SAGEConv((-1, -1), 3)
+
+        def forward(self, x, edge_index):
+            return self.second(self.first(x, edge_index).relu(), edge_index)
+
+    whole = as_pyg_data(hetero)
+    model = to_hetero(Layers(), whole.metadata()).eval()
+    with torch.no_grad():
+        expected = model(whole.x_dict, whole.edge_index_dict)[PAPER]
+        for batch in NeighborLoader(hetero.dataset, [-1, -1], "train", batch_size=25):
+            seeds = slice(batch[PAPER].batch_size)
+            found = model(batch.x_dict, batch.edge_index_dict)[PAPER]
+            torch.testing.assert_close(found[seeds], expected[batch[PAPER].n_id[seeds]])
+            x, edges, _ = trim_to_layer(
+                1, batch.num_sampled_nodes_dict, batch.num_sampled_edges_dict, batch.x_dict, batch.edge_index_dict
+            )
+            assert len(x[PAPER]) == sum(batch[PAPER].num_sampled_nodes[:-1])
+            assert edges[CITES].shape[1] == batch[CITES].num_sampled_edges[0]

@@ -1,0 +1,117 @@
+"""Processes that share an epoch: disjoint parts, as many steps, draws of their own."""
+
+import numpy as np
+import pytest
+import torch
+
+import graphzero as gz
+from data_sets import pyg
+from graphzero.loaders import LinkNeighborLoader, NeighborLoader
+from loader_cases import assert_holds, loader_of, with_rows, write_homogeneous
+
+pyg()
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return write_homogeneous(tmp_path_factory.mktemp("homogeneous"))
+
+
+def parts_of(kind, data, world_size, **options):
+    """The loaders of all ranks, as each makes its own."""
+    return [loader_of(kind, data, rank=rank, world_size=world_size, seed=5, **options) for rank in range(world_size)]
+
+
+def places(loader):
+    return [batch.input_id.tolist() for batch in loader]
+
+
+def joined(lists):
+    return [item for items in lists for item in items]
+
+
+@pytest.mark.parametrize("kind", [NeighborLoader, LinkNeighborLoader])
+@pytest.mark.parametrize("drop_uneven", [False, True])
+@pytest.mark.parametrize("world_size", [1, 2, 4, 7])
+def test_ranks_share_the_seeds_in_as_many_steps(data, kind, world_size, drop_uneven):
+    loaders = parts_of(kind, data, world_size, batch_size=5, drop_uneven_inputs=drop_uneven)
+    for _ in range(2):
+        found = [places(loader) for loader in loaders]
+        assert {len(part) for part in found} == {len(loader) for loader in loaders} == {len(found[0])}
+        assert len({tuple(map(len, part)) for part in found}) == 1
+        taken = [place for part in found for batch in part for place in batch]
+        if drop_uneven:
+            assert len(taken) == len(set(taken)) == 90 - 90 % world_size
+        else:
+            assert set(taken) == set(range(90))
+            assert len(taken) == -(-90 // world_size) * world_size
+
+
+def test_no_two_ranks_draw_alike(data):
+    """Samples are numbered across ranks, so that even the same seeds have other neighbours."""
+    for rank, loader in enumerate(parts_of(NeighborLoader, data, 2, batch_size=20)):
+        for epoch in range(2):
+            for number, batch in enumerate(loader):
+                seeds = data.train[batch.input_id]
+                options = {"seed": 5, "epoch": epoch, "batch": 2 * number + rank}
+                hood = gz.sample_neighbors(data.dataset.graph, seeds, [4, 3], **options)
+                more = {"input_id": batch.input_id.numpy(), "batch_size": len(seeds)}
+                assert_holds(batch, {**with_rows(data, hood), **more})
+
+
+def test_negatives_of_ranks_differ(data):
+    """The same link at every rank."""
+    made = [
+        LinkNeighborLoader(
+            data.dataset,
+            [1],
+            ([3] * 40, [4] * 40),
+            neg_sampling="binary",
+            batch_size=20,
+            rank=rank,
+            world_size=2,
+            seed=5,
+        )
+        for rank in range(2)
+    ]
+    drawn = [tuple(batch.n_id[batch.edge_label_index[1, 20:]].tolist()) for loader in made for batch in loader]
+    assert len(set(drawn)) == len(drawn) == 2
+
+
+def test_whoever_brings_an_order_has_divided_it(data):
+    """As torch's DistributedSampler does."""
+    found = []
+    for rank in range(2):
+        sampler = torch.utils.data.DistributedSampler(range(90), num_replicas=2, rank=rank)
+        options = {"rank": rank, "world_size": 2, "batch_size": 10}
+        loader = NeighborLoader(data.dataset, [2], data.train, sampler=sampler, **options)
+        assert len(loader) == 5
+        found += joined(places(loader))
+    assert sorted(found) == list(range(90))
+    loader = NeighborLoader(data.dataset, [2], data.train, batch_sampler=[[1, 2], [3]], rank=1, world_size=2)
+    assert places(loader) == [[1, 2], [3]]
+
+
+def test_a_rank_is_that_of_torch_distributed_once_it_is_there(data, tmp_path):
+    """A group of this process alone; with two, see the training of both."""
+    assert len(loader_of(NeighborLoader, data)) == 3
+    torch.distributed.init_process_group("gloo", init_method=f"file://{tmp_path}/init", rank=0, world_size=1)
+    try:
+        found = loader_of(NeighborLoader, data, seed=5)
+        given = loader_of(NeighborLoader, data, rank=1, world_size=2, seed=5)
+    finally:
+        torch.distributed.destroy_process_group()
+    assert sorted(joined(places(found))) == list(range(90))
+    whole = loader_of(NeighborLoader, data, seed=5)
+    assert joined(places(given)) == joined(places(whole))[1::2]
+
+
+def test_a_rank_goes_on_where_it_was(data):
+    one, other = (loader_of(NeighborLoader, data, rank=1, world_size=2, seed=5, batch_size=10) for _ in range(2))
+    whole = [batch.n_id.tolist() for batch in one]
+    one.set_epoch(0)
+    next(iter(one))
+    other.load_state_dict(one.state_dict())
+    assert [batch.n_id.tolist() for batch in other] == whole[1:]
+    assert len(whole) == 5
+    assert np.unique(np.concatenate(places(one))).size == 45
