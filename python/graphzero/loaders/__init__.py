@@ -7,6 +7,7 @@ from typing import Any
 
 # The module that each name lives in.
 _HOMES = {
+    "LightningDataModule": "lightning",
     "LinkNeighborLoader": "link_neighbor_loader",
     "LoaderOptions": "loader_options",
     "NeighborLoader": "neighbor_loader",
