@@ -1,4 +1,4 @@
-"""What bench_accuracy.py trains on both sides: one model, one loop; only the loaders differ. Knows nothing of graphzero."""
+"""What bench_accuracy.py trains on both sides: one model, one loop; only the loaders differ."""
 
 import itertools
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from data_sets import pyg
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
@@ -38,6 +40,8 @@ WITH_EXAMPLES = [page for page in PAGES if runnable(page)]
 def test_examples_run(page):
     """Blocks of a page share a folder and a namespace and run in order."""
     namespace = {"__name__": "__main__"}
+    if "torch_geometric" in page.read_text(encoding="utf-8"):
+        pyg()
     for language, line, text in runnable(page):
         if language == "python":
             padded = "\n" * line + text  # so that a traceback names the line of the page

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphzero
+from data_sets import pyg
 
 MODULES = sorted(
     module.name
@@ -18,6 +19,8 @@ MODULES = sorted(
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of_module(name, tiny_gl, tiny_gd, tiny_dataset):
+    if name.startswith("graphzero.loaders."):
+        pyg()
     if name == "graphzero.loaders.lightning" and not any(
         map(importlib.util.find_spec, ("lightning", "pytorch_lightning"))
     ):
