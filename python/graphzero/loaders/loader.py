@@ -103,9 +103,9 @@ class Loader(IterableDataset[Any]):
         }
         self._worker_epochs = torch.zeros(_MOST_WORKERS, dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
         self._state: dict[str, int] | None = None
-        self._closed_at: dict[str, int] | None = None
         self._ahead = 0  # batches that are on their way to the device
         self._pipeline: Pipeline | None = Pipeline(**self._arguments, taker=self._taker())
+        self._closed_at: dict[str, int] | None = None
 
     def _taker(self) -> Taker | None:
         if self._device is None or self._device.type != "cuda":
