@@ -14,6 +14,7 @@ import argparse
 import numpy as np
 import torch
 from torch.nn.functional import binary_cross_entropy_with_logits
+from torch_geometric.data import Data
 from torch_geometric.nn import GraphSAGE
 
 import graphzero as gz
@@ -44,7 +45,7 @@ def area_under_curve(score: torch.Tensor, label: torch.Tensor) -> float:
     return float((rank[label == 1].sum() - edges * (edges + 1) / 2) / (edges * others))
 
 
-def scores(model: torch.nn.Module, batch: object) -> torch.Tensor:
+def scores(model: torch.nn.Module, batch: Data) -> torch.Tensor:
     out = model(batch.x, batch.edge_index)
     src, dst = batch.edge_label_index
     return (out[src] * out[dst]).sum(1)

@@ -14,6 +14,7 @@ import argparse
 import numpy as np
 import torch
 from torch.nn.functional import cross_entropy
+from torch_geometric.data import HeteroData
 from torch_geometric.nn import SAGEConv
 
 import graphzero as gz
@@ -31,12 +32,12 @@ class Interest(torch.nn.Module):
         self.user = SAGEConv((64, 1), 64)
         self.out = torch.nn.Linear(64, num_classes)
 
-    def forward(self, batch: object) -> torch.Tensor:
+    def forward(self, batch: HeteroData) -> torch.Tensor:
         items = self.item(batch["item"].x).relu()
         return self.out(self.user((items, batch["user"].x), batch[VIEWED_BY].edge_index).relu())
 
 
-def latest_lead(batch: object, day: torch.Tensor) -> int:
+def latest_lead(batch: HeteroData, day: torch.Tensor) -> int:
     """Return how many days the latest edge of a batch is ahead of its example: more than 0 is the future."""
     edges = batch[VIEWED_BY]
     of_example = batch["user"].batch[edges.edge_index[1]]

@@ -245,6 +245,13 @@ def test_a_module_that_has_not_trained_has_nothing_to_go_on_from(module, data):
     assert len(seeds(untrained.train_dataloader())) == 30
 
 
+def test_a_state_of_something_else_is_refused(module, data):
+    loaders = module(data, num_neighbors=[2], batch_size=10)
+    loaders.load_state_dict({"steps": 3})
+    with pytest.raises(ValueError, match="state: expected what state_dict.. returns, found nothing under 'seed'"):
+        loaders.train_dataloader()
+
+
 def test_a_closed_loader_tells_where_it_was(module, data):
     loader = module(data, num_neighbors=[2], batch_size=10, seed=1).train_dataloader()
     batches = iter(loader)

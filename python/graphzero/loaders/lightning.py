@@ -46,7 +46,7 @@ class _ByEpochs(Loader):
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Go on where ``state`` was taken; at the end of an epoch, with the next one and not with an empty rest."""
-        is_over = state["batch"] == state["batches"]
+        is_over = state.get("batch", -1) == state.get("batches")
         super().load_state_dict({**state, "epoch": state["epoch"] + 1, "batch": 0} if is_over else state)
 
 
@@ -127,10 +127,11 @@ class LightningDataModule(_base()):  # type: ignore[misc]
             if stage == "train" and not {"shuffle", "sampler", "batch_sampler"} & own.keys():
                 own["shuffle"] = True
             made = TrainerLinkNeighborLoader if "edge_label_index" in own else TrainerNeighborLoader
-            self._loaders[stage] = made(self.data, **{**self._options, **own})
+            loader = made(self.data, **{**self._options, **own})
             if stage == "train" and self._resumed is not None:
-                self._loaders[stage].load_state_dict(self._resumed)
+                loader.load_state_dict(self._resumed)
                 self._resumed = None
+            self._loaders[stage] = loader
         return self._loaders[stage]
 
     def state_dict(self) -> dict[str, Any]:
