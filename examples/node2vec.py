@@ -32,7 +32,7 @@ def main() -> None:
         print(graph)
         model = train(graph, options.epochs, options.workers, options.seed)
         accuracy = classify(model().detach(), torch.from_numpy(community), options.seed)
-        print(f"accuracy {accuracy:.3f}; guessing gives {1 / options.communities:.3f}")
+        print(f"test accuracy: {accuracy:.3f} (guessing: {1 / options.communities:.3f})")
 
 
 def write_communities(path: str, num_nodes: int, num_communities: int, seed: int) -> np.ndarray:

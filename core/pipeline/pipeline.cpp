@@ -1,6 +1,7 @@
 #include "core/pipeline/pipeline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -20,7 +21,11 @@ namespace {
 constexpr std::uint64_t kLooks = 10;
 constexpr std::uint64_t kLooksToChoose = 8;
 // More batches ahead than this make reads no larger.
-constexpr std::size_t kMostAhead = 256;
+constexpr std::size_t kMostAhead = 1024;
+// Ten batches tell little of hundreds.
+constexpr double kLeastGrowth = 0.5;
+// For a slot and the wish for its row.
+constexpr std::uint64_t kBesideSlot = 64;
 // Batches ahead that cost nothing but the memory of their samples.
 constexpr std::size_t kMappedAhead = 8;
 // The next batch may be larger than all that were looked at.
@@ -150,6 +155,32 @@ std::vector<std::int64_t> Pipeline::rows_here(std::size_t a, const SampledBatch&
   return sources_[a].rows_here(rows, whereabouts);
 }
 
+// Batches ahead miss the same rows, and the more so the more there are.
+Pipeline::Growth Pipeline::growth_of_misses(std::size_t a,
+                                            const std::vector<SampledBatch>& samples) const {
+  // Rows were chosen by the first ones, which miss fewer for that.
+  const std::size_t first = samples.size() > kLooksToChoose ? kLooksToChoose : 0;
+  std::vector<std::int64_t> rows;
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    Misses misses;
+    const auto missed = sources_[a].find_misses(rows_here(a, samples[i]), misses);
+    rows.insert(rows.end(), missed.begin(), missed.end());
+    if (i >= first) most = std::max(most, missed.size());
+  }
+  const auto total = static_cast<double>(rows.size());
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  Growth growth;
+  growth.of_one = static_cast<double>(most) * kLarger;
+  if (samples.size() > 1 && total > 0) {
+    const auto count = static_cast<double>(samples.size());
+    const double times = static_cast<double>(rows.size()) / (total / count);
+    growth.power = std::clamp(std::log(times) / std::log(count), kLeastGrowth, 1.0);
+  }
+  return growth;
+}
+
 void Pipeline::prepare() {
   const Stopwatch watch;
   // Those of a call that was interrupted make room for new ones.
@@ -206,37 +237,50 @@ void Pipeline::prepare() {
   }
 
   run_options_.misses_per_batch.assign(sources_.size(), 0);
+  run_options_.fresh_share.assign(sources_.size(), 1);
   const double of_sample = static_cast<double>(needs.sample_bytes) / 2;
-  double of_rows = 0;
+  std::vector<Growth> growth(sources_.size());
   for (const std::size_t a : swept) {
-    std::size_t most = 0;
-    const std::size_t first = samples.size() > kLooksToChoose ? kLooksToChoose : 0;
-    for (std::size_t i = first; i < samples.size(); ++i) {
-      Misses misses;
-      most = std::max(most, sources_[a].find_misses(rows_here(a, samples[i]), misses).size());
-    }
-    run_options_.misses_per_batch[a] = static_cast<double>(most) * kLarger;
-    // 64 bytes go with a slot and the wish for its row, 8 with a miss.
-    of_rows +=
-        run_options_.misses_per_batch[a] * static_cast<double>(sources_[a].layout().row_bytes + 72);
+    growth[a] = growth_of_misses(a, samples);
+    run_options_.misses_per_batch[a] = growth[a].of_one;
   }
+  // What batches ahead hold, were there so many: their samples, 8 bytes for each miss, and for each
+  // row that is missing in any of them its slot, with 64 bytes for it and the wish for its row.
+  const auto samples_of = [&](double ahead) {
+    double bytes = of_sample;
+    for (const std::size_t a : swept) bytes += 8 * growth[a].of_one;
+    return bytes * ahead;
+  };
+  const auto slots_of = [&](double ahead) {
+    double bytes = 0;
+    for (const std::size_t a : swept) {
+      bytes +=
+          growth[a].of(ahead) * static_cast<double>(sources_[a].layout().row_bytes + kBesideSlot);
+    }
+    return bytes;
+  };
   const auto window = static_cast<double>(budget_.window);
-  const double of_batch = of_sample + of_rows;
-  const std::size_t fit = of_batch > 0 ? static_cast<std::size_t>(window / of_batch) : 1;
-  run_options_.most_ahead = std::clamp<std::size_t>(
-      std::min(fit, options_.ahead.value_or(swept.empty() ? kMappedAhead : kMostAhead)), 1,
-      kMostAhead);
+  const std::size_t most = options_.ahead.value_or(swept.empty() ? kMappedAhead : kMostAhead);
+  std::size_t fit = 1;
+  while (fit < most && fit < kMostAhead &&
+         samples_of(static_cast<double>(fit + 1)) + slots_of(static_cast<double>(fit + 1)) <=
+             window) {
+    ++fit;
+  }
+  run_options_.most_ahead = fit;
   // Some to spare where the window has room for them. A batch that alone has more misses than fit
   // there reads the rest when it is assembled.
-  const auto ahead = static_cast<double>(run_options_.most_ahead);
+  const auto ahead = static_cast<double>(fit);
+  const double of_slots = slots_of(ahead);
   const double share =
-      of_rows > 0 ? std::min(kMoreSlots, (window / ahead - of_sample) / of_rows) : 0;
+      of_slots > 0 ? std::min(kMoreSlots, (window - samples_of(ahead)) / of_slots) : 0;
   run_options_.slots.assign(sources_.size(), 0);
   for (const std::size_t a : swept) {
-    const double wanted = run_options_.misses_per_batch[a] * ahead * share + kFewestSlots;
+    const double wanted = growth[a].of(ahead) * std::max(share, 0.0) + kFewestSlots;
     run_options_.slots[a] = static_cast<std::size_t>(
         std::min({wanted, static_cast<double>(sources_[a].layout().num_rows),
                   static_cast<double>(RowSlots::kNone)}));
+    run_options_.fresh_share[a] = growth[a].fresh_share(ahead);
   }
   samples.clear();
   for (RowSource& source : sources_) source.prepare();

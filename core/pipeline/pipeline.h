@@ -1,6 +1,7 @@
 // Batches from disk: sampled, their rows fetched, in order, inside one memory budget.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -92,6 +93,16 @@ class Pipeline {
   void choose_elsewhere(std::size_t attribute, const std::vector<SampledBatch>& samples);
   void choose_rows(std::size_t attribute, std::uint64_t bytes,
                    const std::vector<SampledBatch>& samples);
+  // How many rows so many batches miss: a power of their number (Heaps' law).
+  struct Growth {
+    double of_one = 0;
+    double power = 1;
+
+    double of(double batches) const { return of_one * std::pow(batches, power); }
+    // Of the misses of one more batch, those of rows that no other misses.
+    double fresh_share(double batches) const { return power * std::pow(batches, power - 1); }
+  };
+  Growth growth_of_misses(std::size_t attribute, const std::vector<SampledBatch>& samples) const;
   std::vector<std::int64_t> rows_here(std::size_t attribute, const SampledBatch& sample) const;
 
   PipelineOptions options_;

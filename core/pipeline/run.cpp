@@ -177,8 +177,8 @@ bool Run::can_sample() {
   // A batch whose rows find no room ahead would read them one batch at a time.
   for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
     if ((*options_.sources)[a].is_mapped()) continue;
-    const double of_batch =
-        std::min(options_.misses_per_batch[a], static_cast<double>(options_.slots[a]));
+    const double of_batch = std::min(options_.misses_per_batch[a] * options_.fresh_share[a],
+                                     static_cast<double>(options_.slots[a]));
     const double wanted = of_batch * static_cast<double>(num_sampling_ + 1);
     if (static_cast<double>(sweep_->num_free(sweep_source_[a])) < wanted) return false;
   }

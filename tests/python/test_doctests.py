@@ -1,7 +1,7 @@
 """The examples in docstrings run."""
 
 import doctest
-import importlib
+import importlib.util
 import pkgutil
 
 import numpy as np
@@ -21,6 +21,10 @@ MODULES = sorted(
 def test_examples_of_module(name, tiny_gl, tiny_gd, tiny_dataset):
     if name.startswith("graphzero.loaders."):
         pyg()
+    if name == "graphzero.loaders.lightning" and not any(
+        map(importlib.util.find_spec, ("lightning", "pytorch_lightning"))
+    ):
+        pytest.skip("lightning is not installed")
     names = {"np": np, "tiny_gl": tiny_gl, "tiny_gd": tiny_gd, "tiny_dataset": tiny_dataset}
     result = doctest.testmod(importlib.import_module(name), extraglobs=names)
     assert result.failed == 0

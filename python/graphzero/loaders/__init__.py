@@ -9,6 +9,7 @@ from typing import Any
 _HOMES = {
     "FeatureStore": "pyg_stores",
     "GraphStore": "pyg_stores",
+    "LightningDataModule": "lightning",
     "LinkNeighborLoader": "link_neighbor_loader",
     "LoaderOptions": "loader_options",
     "MetaPath2Vec": "metapath2vec",

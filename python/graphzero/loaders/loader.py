@@ -108,6 +108,7 @@ class Loader(IterableDataset[Any]):
         self._begin_at: dict[str, int] | None = None  # where the first epoch of workers begins
         self._ahead = 0  # batches that are on their way to the device
         self._pipeline: Pipeline | None = Pipeline(**self._arguments, taker=self._taker())
+        self._closed_at: dict[str, int] | None = None
 
     def _taker(self) -> Taker | None:
         if self._device is None or self._device.type != "cuda":
@@ -251,7 +252,13 @@ class Loader(IterableDataset[Any]):
         self._begin_at = None
 
     def state_dict(self) -> dict[str, int]:
-        """Return where the iteration is: a loader with the same arguments that loads it goes on right there."""
+        """Return where the iteration is: a loader with the same arguments that loads it goes on right there.
+
+        A closed loader tells where it was: trainers write their last checkpoint when they have let go of it.
+        """
+        return self._place() if self._closed_at is None else self._closed_at
+
+    def _place(self) -> dict[str, int]:
         state = self._open().state_dict()
         return {**state, "batch": state["batch"] - self._ahead}
 
@@ -276,6 +283,7 @@ class Loader(IterableDataset[Any]):
     def close(self) -> None:
         """End the iteration that is under way and give all memory back. May be repeated."""
         if self._pipeline is not None:
+            self._closed_at = self.state_dict()
             self._pipeline.close()
         if self._transfer is not None:
             self._transfer.close()
@@ -290,7 +298,7 @@ class Loader(IterableDataset[Any]):
         return self._pipeline
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_pipeline": None, "_transfer": None, "_state": self.state_dict()}
+        return {**self.__dict__, "_pipeline": None, "_transfer": None, "_state": self._place()}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self):,} batches)"

@@ -1,0 +1,350 @@
+"""LightningDataModule hands loaders to a Trainer. Without Lightning a stand-in has the hooks that it would call."""
+
+import functools
+import importlib
+import pickle
+import subprocess
+import sys
+import types
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import graphzero as gz
+from data_sets import pyg
+
+PACKAGES = ("lightning.pytorch", "pytorch_lightning")
+MODULE = "graphzero.loaders.lightning"
+
+
+class StandIn:
+    """The part of Lightning's class that ours relies on: a base that takes no arguments, and hooks."""
+
+    def train_dataloader(self):
+        raise NotImplementedError
+
+    val_dataloader = test_dataloader = predict_dataloader = train_dataloader
+
+    def teardown(self, stage):
+        """Do nothing."""
+
+    def on_exception(self, exception):
+        """Do nothing."""
+
+
+def package(name):
+    """A package whose data module is a stand-in of its own."""
+    made = types.ModuleType(name)
+    made.LightningDataModule = type("LightningDataModule", (StandIn,), {})
+    return made
+
+
+@functools.cache  # asked first before a stand-in takes the place
+def found_package():
+    """Lightning, if it is there."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in PACKAGES:
+            try:
+                return importlib.import_module(name)
+            except ModuleNotFoundError:
+                continue
+    return None
+
+
+def imported_anew(monkeypatch):
+    monkeypatch.delitem(sys.modules, MODULE, raising=False)
+    return importlib.import_module(MODULE).LightningDataModule
+
+
+@pytest.fixture
+def module(monkeypatch):
+    """The class, on the real package where there is one."""
+    pyg()
+    if found_package() is None:
+        monkeypatch.setitem(sys.modules, "lightning", types.ModuleType("lightning"))
+        monkeypatch.setitem(sys.modules, "lightning.pytorch", package("lightning.pytorch"))
+    yield imported_anew(monkeypatch)
+    sys.modules.pop(MODULE)
+
+
+@pytest.fixture
+def real(module):
+    found = found_package()
+    if found is None:
+        pytest.skip("lightning is not installed")
+    return found
+
+
+@pytest.fixture
+def data(tmp_path):
+    rng = np.random.default_rng(0)
+    with gz.DatasetWriter(tmp_path / "data") as writer:
+        x = rng.random((60, 3), dtype=np.float32)
+        writer.add_nodes({"x": x, "y": rng.integers(2, size=60)}, label="y", num_classes=2)
+        writer.add_edges(*rng.integers(60, size=(2, 300)))
+        writer.add_split("train", np.arange(30))
+        writer.add_split("valid", np.arange(30, 45))
+        writer.add_split("test", np.arange(45, 60))
+    return gz.open(tmp_path / "data")
+
+
+def seeds(loader):
+    return torch.cat([batch.n_id[: batch.batch_size] for batch in loader]).tolist()
+
+
+def test_training_is_shuffled_and_the_rest_is_not(module, data):
+    loaders = module(data, num_neighbors=[2], batch_size=10, seed=1)
+    first, second = seeds(loaders.train_dataloader()), seeds(loaders.train_dataloader())
+    assert sorted(first) == sorted(second) == list(range(30))
+    assert list(range(30)) != first != second
+    assert seeds(loaders.val_dataloader()) == list(range(30, 45))
+    assert seeds(loaders.test_dataloader()) == list(range(45, 60))
+
+
+def test_a_stage_without_data_has_no_loaders(module, data):
+    loaders = module(data, num_neighbors=[2], val=None)
+    assert loaders.val_dataloader() == []
+    assert loaders.predict_dataloader() == []
+
+
+def test_a_loader_is_kept_until_the_stage_ends(module, data):
+    loaders = module(data, num_neighbors=[2])
+    kept = loaders.train_dataloader()
+    assert loaders.train_dataloader() is kept
+    loaders.teardown("fit")
+    with pytest.raises(ValueError, match="closed"):
+        kept.stats()
+    assert len(loaders.train_dataloader()) == 30
+
+
+def test_an_exception_closes_the_loaders(module, data):
+    loaders = module(data, num_neighbors=[2])
+    kept = loaders.train_dataloader()
+    loaders.on_exception(RuntimeError("out of luck"))
+    with pytest.raises(ValueError, match="closed"):
+        kept.stats()
+
+
+def test_a_split_can_have_options_of_its_own(module, data):
+    test = {"input_nodes": [5, 6, 7], "batch_size": 2}
+    train = {"input_nodes": "train", "shuffle": False}
+    picked = {"input_nodes": "train", "sampler": [3, 1]}
+    loaders = module(data, num_neighbors=[2], batch_size=10, train=train, test=test, predict=picked)
+    assert seeds(loaders.train_dataloader()) == list(range(30))
+    assert [batch.batch_size for batch in loaders.test_dataloader()] == [2, 1]
+    assert seeds(loaders.predict_dataloader()) == [3, 1]
+
+
+def test_a_sampler_replaces_the_shuffle_of_training(module, data):
+    loaders = module(data, num_neighbors=[2], train={"input_nodes": "train", "sampler": [3, 1]})
+    assert seeds(loaders.train_dataloader()) == [3, 1]
+
+
+def test_edges_have_link_loaders(module, data):
+    src, dst = np.arange(8), np.arange(8, 16)
+    train = {"edge_label_index": (src, dst), "neg_sampling": "binary"}
+    test = {"edge_label_index": (src, dst), "edge_label": np.arange(8)}
+    loaders = module(data, num_neighbors=[2], batch_size=4, train=train, test=test)
+    batch = next(iter(loaders.train_dataloader()))
+    assert batch.edge_label.tolist() == [1] * 4 + [0] * 4
+    labels = [batch.edge_label.tolist() for batch in loaders.test_dataloader()]
+    assert labels == [[0, 1, 2, 3], [4, 5, 6, 7]]
+
+
+def test_several_node_types(module, tmp_path):
+    with gz.DatasetWriter(tmp_path / "typed") as writer:
+        writer.add_nodes(type="paper", num_nodes=4)
+        writer.add_nodes(type="author", num_nodes=2)
+        writer.add_edges([0, 1, 0], [0, 1, 3], type=("author", "writes", "paper"))
+        writer.add_split("train", [0, 2], of="paper")
+    typed = gz.open(tmp_path / "typed")
+    loaders = module(typed, num_neighbors=[2], batch_size=9, val={"author": [1]}, test=("paper", [3]))
+    assert sorted(next(iter(loaders.train_dataloader()))["paper"].n_id.tolist()) == [0, 2]
+    assert next(iter(loaders.val_dataloader()))["author"].n_id.tolist() == [1]
+    assert next(iter(loaders.test_dataloader()))["paper"].n_id.tolist() == [3]
+
+
+@pytest.mark.parametrize("name", ["shuffle", "input_nodes", "edge_label_index", "batch_sampler"])
+def test_what_belongs_to_a_split_is_not_given_for_all(module, data, name):
+    with pytest.raises(TypeError, match=f"^{name}: expected it for one split, as in train=.*found it for all"):
+        module(data, num_neighbors=[2], **{name: None})
+
+
+def test_a_split_that_is_not_there_is_named(module, data):
+    with pytest.raises(KeyError, match="no split dev of node; there are train of node, valid of node, test of node"):
+        module(data, num_neighbors=[2], val="dev").val_dataloader()
+
+
+def test_it_can_be_sent_to_another_process(module, data):
+    loaders = module(data, num_neighbors=[2], batch_size=10)
+    kept = loaders.val_dataloader()
+    if found_package() is None:  # a class of sys.modules alone
+        kept.close()
+        pytest.skip("lightning is not installed")
+    assert seeds(pickle.loads(pickle.dumps(loaders)).val_dataloader()) == list(range(30, 45))
+
+
+def test_the_package_in_use_gives_the_base(monkeypatch):
+    """A Trainer of one package does not know the data modules of the other."""
+    for name in ("lightning", *PACKAGES):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "pytorch_lightning", package("pytorch_lightning"))
+    assert imported_anew(monkeypatch).__base__ is sys.modules["pytorch_lightning"].LightningDataModule
+    monkeypatch.setitem(sys.modules, "lightning", types.ModuleType("lightning"))
+    monkeypatch.setitem(sys.modules, "lightning.pytorch", package("lightning.pytorch"))
+    assert imported_anew(monkeypatch).__base__ is sys.modules["lightning.pytorch"].LightningDataModule
+
+
+def run_without(tmp_path, text):
+    """Run in a process that finds modules of ``tmp_path`` first; return the last line of its error."""
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(tmp_path)!r}); {text}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stderr.strip().splitlines()[-1]
+
+
+def test_without_lightning_the_error_says_what_to_install(tmp_path):
+    absent = "sys.modules['lightning'] = sys.modules['pytorch_lightning'] = None"
+    error = run_without(tmp_path, f"{absent}; from graphzero.loaders import LightningDataModule")
+    assert error == (
+        "ImportError: LightningDataModule: expected the package lightning or pytorch_lightning, found neither; "
+        "pip install lightning, or give a Trainer the loaders themselves"
+    )
+
+
+def test_a_lightning_that_lacks_something_is_not_taken_for_absent(tmp_path):
+    (tmp_path / "lightning" / "pytorch").mkdir(parents=True)
+    (tmp_path / "lightning" / "__init__.py").touch()
+    (tmp_path / "lightning" / "pytorch" / "__init__.py").write_text("import torchmetrics_of_old")
+    error = run_without(tmp_path, "from graphzero.loaders import LightningDataModule")
+    assert error == "ModuleNotFoundError: No module named 'torchmetrics_of_old'"
+
+
+def test_training_goes_on_where_a_state_was_taken(module, data):
+    def made():
+        return module(data, num_neighbors=[2], batch_size=10, seed=1)
+
+    before = made()
+    batches = iter(before.train_dataloader())
+    next(batches)
+    state = before.state_dict()
+    before.teardown("fit")
+    assert before.state_dict() == state == {"seed": 1, "epoch": 0, "batch": 1, "batches": 3}
+    after = made()
+    after.load_state_dict(state)
+    assert seeds(after.train_dataloader()) == seeds(made().train_dataloader())[10:]
+    assert len(seeds(after.train_dataloader())) == 30
+
+
+def test_a_module_that_has_not_trained_has_nothing_to_go_on_from(module, data):
+    untrained = module(data, num_neighbors=[2], batch_size=10)
+    assert untrained.state_dict() == {}
+    untrained.load_state_dict({})
+    assert len(seeds(untrained.train_dataloader())) == 30
+
+
+def test_a_state_of_something_else_is_refused(module, data):
+    loaders = module(data, num_neighbors=[2], batch_size=10)
+    loaders.load_state_dict({"steps": 3})
+    with pytest.raises(ValueError, match="state: expected what state_dict.. returns, found nothing under 'seed'"):
+        loaders.train_dataloader()
+
+
+def test_a_closed_loader_tells_where_it_was(module, data):
+    loader = module(data, num_neighbors=[2], batch_size=10, seed=1).train_dataloader()
+    batches = iter(loader)
+    next(batches)
+    loader.close()
+    loader.close()
+    assert loader.state_dict() == {"seed": 1, "epoch": 0, "batch": 1, "batches": 3}
+    with pytest.raises(ValueError, match="closed"):
+        pickle.dumps(loader)
+
+
+def model_and_trainer(real, epochs, **options):
+    """A small model that remembers the seeds of each batch, and who trains it."""
+
+    class Model(real.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(3, 2)
+            self.seen = {"train": [], "val": [], "test": []}
+
+        def _step(self, stage, batch):
+            self.seen[stage].append(batch.n_id[: batch.batch_size].tolist())
+            out = self.layer(batch.x[: batch.batch_size])
+            return torch.nn.functional.cross_entropy(out, batch.y[: batch.batch_size])
+
+        def training_step(self, batch):
+            return self._step("train", batch)
+
+        def validation_step(self, batch):
+            self._step("val", batch)
+
+        def test_step(self, batch):
+            self._step("test", batch)
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    model = Model()
+    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False, "accelerator": "cpu"}
+    trainer = real.Trainer(max_epochs=epochs, num_sanity_val_steps=0, **quiet, **options)
+    return model, trainer
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_trainer_sees_every_epoch(real, module, data):
+    loaders = module(data, num_neighbors=[2], batch_size=10, seed=1)
+    model, trainer = model_and_trainer(real, 2, enable_checkpointing=False)
+    trainer.fit(model, datamodule=loaders)
+    trainer.test(model, datamodule=loaders)
+    expected = module(data, num_neighbors=[2], batch_size=10, seed=1).train_dataloader()
+    epochs = [[batch.n_id[:10].tolist() for batch in expected] for _ in range(2)]
+    assert model.seen["train"] == epochs[0] + epochs[1]
+    assert model.seen["val"] == [list(range(30, 40)), list(range(40, 45))] * 2
+    assert model.seen["test"] == [list(range(45, 55)), list(range(55, 60))]
+    assert loaders._loaders == {}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_trainer_without_validation_data(real, module, data):
+    model, trainer = model_and_trainer(real, 1, enable_checkpointing=False)
+    trainer.fit(model, datamodule=module(data, num_neighbors=[2], batch_size=10, val=None))
+    assert len(model.seen["train"]) == 3
+    assert model.seen["val"] == []
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("steps", [2, 3, 4])
+def test_a_checkpoint_goes_on_at_the_same_batch(real, module, data, tmp_path, steps):
+    def made():
+        return module(data, num_neighbors=[2], batch_size=10, seed=1, val=None)
+
+    every = real.callbacks.ModelCheckpoint(tmp_path, "{step}", every_n_train_steps=1, save_top_k=-1)
+    whole, trainer = model_and_trainer(real, 3, callbacks=[every])
+    trainer.fit(whole, datamodule=made())
+    resumed, trainer = model_and_trainer(real, 3, enable_checkpointing=False)
+    trainer.fit(resumed, datamodule=made(), ckpt_path=tmp_path / f"step={steps}.ckpt")
+    assert resumed.seen["train"] == whole.seen["train"][steps:]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_checkpoint_goes_on_at_the_same_epoch(real, module, data, tmp_path):
+    def made():
+        return module(data, num_neighbors=[2], batch_size=10, seed=1)
+
+    every = real.callbacks.ModelCheckpoint(tmp_path, "{epoch}", save_top_k=-1)
+    whole, trainer = model_and_trainer(real, 3, callbacks=[every])
+    trainer.fit(whole, datamodule=made())
+    trainer.save_checkpoint(tmp_path / "end.ckpt")
+    resumed, trainer = model_and_trainer(real, 3, enable_checkpointing=False)
+    trainer.fit(resumed, datamodule=made(), ckpt_path=tmp_path / "epoch=0.ckpt")
+    assert resumed.seen["train"] == whole.seen["train"][3:]
+    longer, trainer = model_and_trainer(real, 4, enable_checkpointing=False)
+    trainer.fit(longer, datamodule=made(), ckpt_path=tmp_path / "end.ckpt")
+    expected = made().train_dataloader()
+    expected.set_epoch(3)
+    assert longer.seen["train"] == [batch.n_id[:10].tolist() for batch in expected]
