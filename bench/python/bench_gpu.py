@@ -106,9 +106,9 @@ def train(folder, options, num_batches, device, *, model_runs):
             nodes, edges = nodes + len(batch.n_id), edges + batch.edge_index.shape[1]
             number += 1
             if number == num_batches:
+                wait()
+                seconds, anonymous = time.perf_counter() - begin, gz.memory_report().anonymous
                 break
-    wait()
-    seconds = time.perf_counter() - begin
     stats = loader.stats()
     assert_rows(batch, dataset)
     percent = use.percent()
@@ -125,7 +125,7 @@ def train(folder, options, num_batches, device, *, model_runs):
         "read_megabytes": stats["device_bytes"] / max(stats["batches"], 1) / 1e6,
         "gpu_cache": stats["gpu_cache_bytes"],
         "pinned": stats["pinned_bytes"],
-        "anonymous": gz.memory_report().anonymous,
+        "anonymous": anonymous,
         "ahead": stats["most_ahead"],
     }
 
@@ -137,6 +137,7 @@ def shown(name, found, base):
         "of in RAM": f"{found['batches_per_second'] / base:.2f}",
         "waited for batches": f"{found['waited']:.0%}",
         "hits": f"{found['hit_rate']:.1%}",
+        "ahead": found["ahead"],
         "reads a batch": f"{found['reads']:,.0f}",
         "MB read": f"{found['read_megabytes']:.1f}",
         "on the GPU": f"{found['gpu_cache'] / 1e9:.1f} GB",
@@ -157,7 +158,8 @@ def main():
     parser.add_argument("--preset", default="papers100m")
     parser.add_argument("--batches", type=int, default=300)
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--gpu-cache", default="8GB")
+    parser.add_argument("--gpu-cache", nargs="*", default=["8GB", "24GB"])
+    parser.add_argument("--with-model-only", action="store_true")
     parser.add_argument("--one", help=argparse.SUPPRESS)  # a configuration: this is a process of the benchmark's
     given = parser.parse_args()
     if given.one:
@@ -179,11 +181,12 @@ def main():
             "fanouts": FANOUTS,
             "batches": given.batches,
         }
-    for model_runs in (True, False):
+    for model_runs in (True,) if given.with_model_only else (True, False):
         rows, base = [], None
-        for gpu_cache in (None, given.gpu_cache):
+        caches = given.gpu_cache if given.device == "cuda" and model_runs else []
+        for gpu_cache in (None, *caches):
             for name, options in CONFIGURATIONS.items():
-                if gpu_cache is not None and (given.device != "cuda" or not model_runs):
+                if gpu_cache is not None and "memory" not in options:
                     continue
                 with_cache = {**options, **({} if gpu_cache is None else {"gpu_cache": gpu_cache})}
                 one = json.dumps({**with_cache, "model_runs": model_runs})

@@ -172,7 +172,7 @@ Pipeline::Growth Pipeline::growth_of_misses(std::size_t a,
   std::sort(rows.begin(), rows.end());
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   Growth growth;
-  growth.of_one = static_cast<double>(most) * kLarger;
+  growth.of_one = static_cast<double>(most);
   if (samples.size() > 1 && total > 0) {
     const auto count = static_cast<double>(samples.size());
     const double times = static_cast<double>(rows.size()) / (total / count);
@@ -260,9 +260,11 @@ void Pipeline::prepare() {
     return bytes;
   };
   const auto window = static_cast<double>(budget_.window);
-  const std::size_t most = options_.ahead.value_or(swept.empty() ? kMappedAhead : kMostAhead);
+  const std::size_t most =
+      std::min({options_.ahead.value_or(swept.empty() ? kMappedAhead : kMostAhead), kMostAhead,
+                static_cast<std::size_t>(num_batches())});
   std::size_t fit = 1;
-  while (fit < most && fit < kMostAhead &&
+  while (fit < most &&
          samples_of(static_cast<double>(fit + 1)) + slots_of(static_cast<double>(fit + 1)) <=
              window) {
     ++fit;

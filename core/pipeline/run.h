@@ -59,7 +59,7 @@ struct RunOptions {
   std::vector<double> misses_per_batch;      // by attribute: what to expect
   std::vector<double> fresh_share;  // by attribute: of these, rows that no batch ahead misses
   std::vector<std::size_t> slots;   // by attribute: rows that are kept or read ahead
-  std::uint64_t sample_bytes = 0;            // of a batch that waits: what to expect
+  std::uint64_t sample_bytes = 0;   // of a batch that waits: what to expect
   std::shared_ptr<BatchMemory> memory;
   Budget budget;
   std::size_t most_ahead = 0;  // batches
