@@ -26,7 +26,7 @@ struct StageEvent {
 // Any thread may add and look.
 class StageLog {
  public:
-  // 10 MB, and some 40 MB of a trace's text.
+  // 8 MB, and some 40 MB of a trace's text.
   static constexpr std::size_t kMost = 1 << 18;
 
   // Beyond `most` events the oldest are dropped.

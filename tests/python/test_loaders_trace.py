@@ -13,6 +13,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile, schedule
 
 from data_sets import pyg
+from faults import run
 from graphzero.loaders import LinkNeighborLoader, NeighborLoader
 from loader_cases import write_homogeneous
 
@@ -105,6 +106,14 @@ def test_stages_lie_in_the_profile_and_in_the_waits_for_their_batches(data, tmp_
         if "batch" in event["args"]:
             assert end <= waits[event["args"]["batch"]][1] + SLACK
     assert any(event["name"] == READ and span(event)[1] <= waits[0][1] + SLACK for event in found)
+
+
+def test_rows_through_the_page_cache_need_no_reader(data, tmp_path):
+    loader = make_loader(data, reader="mmap", cache=None)
+    path = profiled(tmp_path / "trace.json", loader)
+    loader.add_stages(path)
+    assert {event["name"] for event in stages_of(path)} == {SAMPLE, BEGIN, ASSEMBLE}
+    assert "graphzero reader" not in thread_names(path).values()
 
 
 def test_stages_of_a_batch_follow_each_other(data, tmp_path):
@@ -243,6 +252,32 @@ def test_a_copy_of_a_loader_has_a_log_of_its_own(data, tmp_path):
     copy = pickle.loads(pickle.dumps(loader))
     with pytest.raises(ValueError, match="no stage of this loader"):
         copy.add_stages(path)
+
+
+@pytest.mark.no_tsan
+def test_a_forked_child_has_a_log_of_its_own(data, tmp_path):
+    """Whatever the parent's threads held of theirs."""
+    code = f"""
+    import json, os, warnings, graphzero as gz
+    warnings.simplefilter("ignore")
+    data = gz.open("{data.dataset.path}")
+    pipeline = gz.Pipeline(data, "train", [4, 3], batch_size=10, memory="60MB", reader="direct", cache=0, threads=2)
+    pipeline._log_stages(True)
+    codes = []
+    for batch in pipeline:
+        pid = os.fork()
+        if pid == 0:
+            del batch
+            before = len(pipeline._stages().begin)
+            pipeline._log_stages(True)
+            pipeline.set_epoch(1)
+            batches = len(list(pipeline))
+            samples = list(pipeline._stages().stage).count(gz._core.Stage.SAMPLE.value)
+            os._exit(0 if before == 0 and samples == batches == {NUM_BATCHES} else 9)
+        codes.append(os.waitpid(pid, 0)[1])
+    print(json.dumps([codes, list(pipeline._stages().stage).count(gz._core.Stage.SAMPLE.value)]))
+    """
+    assert run(code) == [[0] * NUM_BATCHES, NUM_BATCHES]
 
 
 def test_the_trace_keeps_who_may_read_it(data, tmp_path):
