@@ -387,3 +387,15 @@ def test_ranges_of_a_cuda_device_are_seen_by_nvtx(monkeypatch, device, is_initia
                 assert error is KeyError
         assert calls == expected
         assert [event.key for event in found.key_averages()] == ["a"]
+
+
+def test_all_that_a_loader_does_is_a_range_of_its_device(data, monkeypatch):
+    from contextlib import nullcontext
+
+    import graphzero.loaders.loader as module
+
+    seen = []
+    monkeypatch.setattr(module, "stage", lambda name, device: nullcontext(seen.append((name, str(device)))))
+    assert len(list(make_loader(data, device="meta", transform=lambda batch: batch, batch_size=90))) == 1
+    names = ("wait", "collate", "copy", "form", "transform")
+    assert set(seen) == {(f"graphzero.{name}", "meta") for name in names}
