@@ -182,6 +182,22 @@ nb::dict as_dict(const PipelineStats& stats) {
   return result;
 }
 
+// An array for each part of an event, and how many events were dropped.
+nb::tuple as_arrays(const StageLog::Events& found) {
+  const auto column = [&]<class Item>(Item StageEvent::* part) {
+    std::vector<Item> values;
+    for (const StageEvent& event : found.events) values.push_back(event.*part);
+    return values;
+  };
+  std::vector<std::uint8_t> stages;
+  for (const StageEvent& event : found.events)
+    stages.push_back(static_cast<std::uint8_t>(event.stage));
+  return nb::make_tuple(owned_array(std::move(stages)), owned_array(column(&StageEvent::thread)),
+                        owned_array(column(&StageEvent::number)),
+                        owned_array(column(&StageEvent::begin)),
+                        owned_array(column(&StageEvent::end)), found.dropped);
+}
+
 }  // namespace
 
 void bind_pipeline(nb::module_& m) {
@@ -189,6 +205,12 @@ void bind_pipeline(nb::module_& m) {
       .value("NONE", Negatives::kNone)
       .value("BINARY", Negatives::kBinary)
       .value("TRIPLET", Negatives::kTriplet);
+
+  nb::enum_<Stage>(m, "Stage")
+      .value("SAMPLE", Stage::kSample)
+      .value("BEGIN", Stage::kBegin)
+      .value("ASSEMBLE", Stage::kAssemble)
+      .value("READ", Stage::kRead);
 
   nb::class_<PipelineOptions>(m, "PipelineOptions")
       .def(nb::init<>())
@@ -276,7 +298,15 @@ void bind_pipeline(nb::module_& m) {
       .def("stop", [](KeptPipeline& p) { without_gil([&] { p.pipeline().stop(); }); })
       .def(
           "stats", [](KeptPipeline& p) { return as_dict(p.pipeline().stats()); },
-          nb::sig("def stats(self) -> dict[str, typing.Any]"));
+          nb::sig("def stats(self) -> dict[str, typing.Any]"))
+      .def(
+          "log_stages", [](KeptPipeline& p, bool on) { p.pipeline().log_stages(on); }, "on"_a)
+      .def(
+          "stages",
+          [](KeptPipeline& p) {
+            return as_arrays(without_gil([&] { return p.pipeline().stages(); }));
+          },
+          nb::sig("def stages(self) -> tuple[typing.Any, ...]"));
 }
 
 }  // namespace gz

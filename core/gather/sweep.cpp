@@ -31,8 +31,9 @@ std::uint64_t block_of(const DirectFile& file) { return std::max(kBlock, file.al
 
 }  // namespace
 
-Sweep::Sweep(std::vector<Source> sources, bool use_ring, std::function<void()> on_progress)
-    : use_ring_(use_ring), on_progress_(std::move(on_progress)) {
+Sweep::Sweep(std::vector<Source> sources, bool use_ring, std::function<void()> on_progress,
+             StageLog* stages)
+    : use_ring_(use_ring), on_progress_(std::move(on_progress)), stages_(stages) {
   std::uint64_t total = 0;
   room_ = kMostOfRead;
   for (const Source& source : sources) {
@@ -195,6 +196,7 @@ void Sweep::sweep() {
     }
     const Stopwatch watch;
     const std::size_t in_flight = queue->in_flight();
+    const StageLog::Range range(stages_, Stage::kRead, 0, in_flight);
     std::size_t count = 0;
     try {
       count = queue->wait(done, std::min(kAtOnce, (in_flight + 1) / 2));

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/base/direct_file.h"
+#include "core/base/stage_log.h"
 #include "core/gather/read_queue.h"
 #include "core/gather/row_reader.h"
 #include "core/gather/row_slots.h"
@@ -39,8 +40,9 @@ class Sweep {
   };
 
   // `on_progress` is called by the sweeping thread, with no lock held, whenever rows have arrived
-  // or a read has failed.
-  Sweep(std::vector<Source> sources, bool use_ring, std::function<void()> on_progress);
+  // or a read has failed. `stages` outlives the sweep.
+  Sweep(std::vector<Source> sources, bool use_ring, std::function<void()> on_progress,
+        StageLog* stages = nullptr);
   // Waits for what is in flight.
   ~Sweep();
   Sweep(const Sweep&) = delete;
@@ -133,6 +135,7 @@ class Sweep {
   std::vector<Held> sources_;
   bool use_ring_;
   std::function<void()> on_progress_;
+  StageLog* stages_;
   std::size_t depth_;
   std::size_t room_;  // of one read
   std::uint64_t alignment_ = 1;

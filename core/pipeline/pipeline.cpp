@@ -78,6 +78,8 @@ Pipeline::~Pipeline() { stop(); }
 void Pipeline::forget_parent() {
   if (process_ == process_id()) return;
   static_cast<void>(run_.release());
+  static_cast<void>(stages_.release());
+  stages_ = std::make_unique<StageLog>();
   if (memory_) {
     static_cast<void>(new std::shared_ptr<BatchMemory>(memory_));
     memory_ = std::make_shared<BatchMemory>(options_.pinning);
@@ -317,6 +319,7 @@ void Pipeline::start(std::uint64_t epoch, std::uint64_t first, std::uint64_t str
   options.epoch = epoch;
   options.first = first;
   options.stride = stride;
+  options.stages = stages_.get();
   run_ = std::make_unique<Run>(std::move(options));
 }
 
@@ -363,6 +366,15 @@ PipelineStats Pipeline::stats() const {
     stats.filling += cache->counts();
   }
   return stats;
+}
+
+void Pipeline::log_stages(bool on) {
+  forget_parent();
+  stages_->set_on(on);
+}
+
+StageLog::Events Pipeline::stages() const {
+  return process_ == process_id() ? stages_->events() : StageLog::Events();
 }
 
 }  // namespace gz

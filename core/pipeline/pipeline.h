@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/stage_log.h"
 #include "core/gather/reader_choice.h"
 #include "core/pipeline/batch.h"
 #include "core/pipeline/batch_sampler.h"
@@ -82,6 +83,11 @@ class Pipeline {
 
   PipelineStats stats() const;
 
+  // Whether what the threads do is noted from now on.
+  void log_stages(bool on);
+  // What has been noted in this process.
+  StageLog::Events stages() const;
+
   // The rows of the file that are elsewhere, in the order of their slots. Known after start().
   const RowSet& elsewhere(std::size_t attribute) const { return sources_[attribute].elsewhere(); }
 
@@ -115,6 +121,7 @@ class Pipeline {
   Budget budget_;
   RunOptions run_options_;
   std::shared_ptr<BatchMemory> memory_;
+  std::unique_ptr<StageLog> stages_ = std::make_unique<StageLog>();
   std::unique_ptr<Run> run_;
   RunCounts past_;  // of runs that are over
   long process_;    // that run_ belongs to

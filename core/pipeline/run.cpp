@@ -66,11 +66,12 @@ Run::Run(RunOptions options)
     swept.push_back(source.for_sweep());
     swept.back().slots = options_.slots[a];
   }
-  if (!swept.empty()) sweep_ = std::make_unique<Sweep>(std::move(swept), use_ring, ring);
+  if (!swept.empty())
+    sweep_ = std::make_unique<Sweep>(std::move(swept), use_ring, ring, options_.stages);
   options_.memory->set_on_return(ring);
   try {
     for (std::size_t i = 0; i < options_.threads; ++i)
-      threads_.push_back(engine_thread(stop_, [this] { work(); }));
+      threads_.push_back(engine_thread(stop_, [this, i] { work(i); }));
   } catch (const std::system_error&) {
     if (threads_.empty()) throw;  // fewer than wanted will do
   }
@@ -86,15 +87,15 @@ Run::~Run() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Run::work() {
+void Run::work(std::size_t thread) {
   std::unique_lock lock(bell_->mutex);
   while (!stop_) {
-    if (!work_once(lock)) bell_->changed.wait(lock);
+    if (!work_once(lock, thread)) bell_->changed.wait(lock);
   }
 }
 
 // Does the most urgent thing there is to do. False if there is none.
-bool Run::work_once(std::unique_lock<std::mutex>& lock) {
+bool Run::work_once(std::unique_lock<std::mutex>& lock, std::size_t thread) {
   Entry* assembled = nullptr;
   for (const auto& entry : window_) {
     if (entry->state == State::kAssembling && entry->next_piece < entry->pieces.size()) {
@@ -102,10 +103,11 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock) {
       break;
     }
   }
-  const auto guard = [&](Entry& entry, auto&& body) {
+  const auto guard = [&](Entry& entry, Stage stage, auto&& body) {
     lock.unlock();
     std::exception_ptr error;
     try {
+      const StageLog::Range range(options_.stages, stage, thread, entry.batch.number);
       body();
     } catch (...) {
       error = std::current_exception();
@@ -117,7 +119,7 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock) {
   if (assembled == nullptr) {
     if (Entry* const entry = entry_to_assemble()) {
       entry->state = State::kBeginning;
-      guard(*entry, [&] { begin(*entry); });
+      guard(*entry, Stage::kBegin, [&] { begin(*entry); });
       entry->state = State::kAssembling;
       if (entry->error) entry->pieces.clear();
       entry->pieces_left = entry->pieces.size();
@@ -128,7 +130,7 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock) {
   } else {
     const Piece piece = assembled->pieces[assembled->next_piece++];
     const Stopwatch watch;
-    guard(*assembled, [&] { assemble(*assembled, piece); });
+    guard(*assembled, Stage::kAssemble, [&] { assemble(*assembled, piece); });
     counts_.assembling += watch.seconds();
     if (--assembled->pieces_left == 0) finish(*assembled);
     return true;
@@ -142,7 +144,7 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock) {
     window_bytes_ += entry.bytes;
     ++num_sampling_;
     const Stopwatch watch;
-    guard(entry, [&] { sample(entry); });
+    guard(entry, Stage::kSample, [&] { sample(entry); });
     counts_.sampling += watch.seconds();
     --num_sampling_;
     window_bytes_ -= entry.bytes;

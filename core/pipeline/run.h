@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/stage_log.h"
 #include "core/gather/sweep.h"
 #include "core/pipeline/batch.h"
 #include "core/pipeline/batch_sampler.h"
@@ -64,6 +65,7 @@ struct RunOptions {
   Budget budget;
   std::size_t most_ahead = 0;  // batches
   std::size_t threads = 1;
+  StageLog* stages = nullptr;
   std::uint64_t epoch = 0;
   std::uint64_t first = 0;   // batch to begin with
   std::uint64_t stride = 1;  // and every so manieth from there on
@@ -139,8 +141,8 @@ class Run {
     std::condition_variable ready;
   };
 
-  void work();
-  bool work_once(std::unique_lock<std::mutex>& lock);
+  void work(std::size_t thread);
+  bool work_once(std::unique_lock<std::mutex>& lock, std::size_t thread);
   bool can_sample();
   Entry* entry_to_assemble();
   void sample(Entry& entry);

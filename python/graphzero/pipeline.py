@@ -104,6 +104,22 @@ class Taker:
     room: Mapping[Attribute, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Stages:
+    """What the threads of a pipeline did, as arrays with an entry for each time.
+
+    ``stage`` are values of ``_core.Stage``, ``begin`` and ``end`` nanoseconds since 1970. ``number`` is that of the
+    batch, and of reads how many were in flight. ``dropped`` older ones are no more there.
+    """
+
+    stage: NDArray[np.uint8]
+    thread: NDArray[np.uint32]
+    number: NDArray[np.uint64]
+    begin: NDArray[np.int64]
+    end: NDArray[np.int64]
+    dropped: int
+
+
 class Pipeline:
     """Iterates over an epoch of finished batches.
 
@@ -429,6 +445,14 @@ class Pipeline:
             for attribute, (kind, reason, cached, count) in zip(self._attributes, stats["sources"], strict=True)
         }
         return stats
+
+    def _log_stages(self, on: bool) -> None:
+        self._open().log_stages(on)
+
+    def _stages(self) -> Stages:
+        *columns, dropped = self._open().stages()
+        stage, thread, number, begin, end = map(plain, columns)
+        return Stages(stage, thread, number, begin, end, dropped)
 
     def status(self) -> str:
         """Return the most important of :meth:`stats` in one line."""

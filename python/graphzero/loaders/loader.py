@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
+import os
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
@@ -10,7 +12,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.profiler import record_function
 from torch.utils.data import IterableDataset, get_worker_info
 
 from graphzero.arrays import int64_vector, time_vector
@@ -20,10 +21,12 @@ from graphzero.loaders.device_rows import DeviceRows, divide_room
 from graphzero.loaders.devices import CudaTransfer, Parcel, PlainTransfer, as_device, cuda_pinning
 from graphzero.loaders.graph_data import GraphData
 from graphzero.loaders.loader_options import LoaderOptions
+from graphzero.loaders.ranges import stage
 from graphzero.loaders.ranks import as_ranks, shared_seed
 from graphzero.loaders.tensors import as_tensor
+from graphzero.loaders.traces import add_to_trace
 from graphzero.memory import byte_count, pipeline_budget
-from graphzero.pipeline import Batch, Pipeline, RowsHere, Taker
+from graphzero.pipeline import Batch, Pipeline, RowsHere, Stages, Taker
 from graphzero.pipeline_inputs import Attribute, Attributes
 from graphzero.threads import num_threads
 
@@ -31,6 +34,9 @@ _log = logging.getLogger("graphzero")
 
 # DataLoader workers that keep count of their epochs.
 _MOST_WORKERS = 256
+
+# Loaders of this process whose threads are in traces.
+_traced = itertools.count()
 
 
 class Loader(IterableDataset[Any]):
@@ -109,6 +115,8 @@ class Loader(IterableDataset[Any]):
         self._ahead = 0  # batches that are on their way to the device
         self._pipeline: Pipeline | None = Pipeline(**self._arguments, taker=self._taker())
         self._closed_at: dict[str, int] | None = None
+        self._closed_stages: Stages | None = None
+        self._trace_number: int | None = None
 
     def _taker(self) -> Taker | None:
         if self._device is None or self._device.type != "cuda":
@@ -171,18 +179,19 @@ class Loader(IterableDataset[Any]):
 
     def _begin(self, batches: Iterator[Batch]) -> Parcel | None:
         """Take the next batch and send it on its way. ``None`` behind the last one."""
-        with record_function("graphzero.wait"):
+        self._open()._log_stages(torch.autograd._profiler_enabled())  # type: ignore[attr-defined]
+        with stage("graphzero.wait", self._device):
             batch = next(batches, None)
         if batch is None:
             return None
-        with record_function("graphzero.collate"):
+        with stage("graphzero.collate", self._device):
             parts = self._parts(batch)
         del batch
         if self._device is None or self._device.type == "cpu":
             return Parcel(parts)
         if self._transfer is None:  # now it is known which rows stay on the device
             self._transfer = self._make_transfer(self._device)
-        with record_function("graphzero.copy"):
+        with stage("graphzero.copy", self._device):
             return self._transfer.send(parts)
 
     def _make_transfer(self, device: torch.device) -> CudaTransfer | PlainTransfer:
@@ -195,13 +204,13 @@ class Loader(IterableDataset[Any]):
 
     def _finish(self, parcel: Parcel) -> Any:
         parts = parcel.parts if self._transfer is None else self._transfer.receive(parcel)
-        with record_function("graphzero.form"):
+        with stage("graphzero.form", self._device):
             batch = as_pyg(parts, self._options.custom_cls) if self._uses_pyg else as_torch_batch(parts)
             if self._options.pin_memory and self._transfer is None and torch.cuda.is_available():
                 batch = batch.pin_memory()
         if self.transform is None:
             return batch
-        with record_function("graphzero.transform"):
+        with stage("graphzero.transform", self._device):
             return self.transform(batch)
 
     def _parts(self, batch: Batch) -> Parts:
@@ -280,10 +289,25 @@ class Loader(IterableDataset[Any]):
         """Return the most important of :meth:`stats` in one line."""
         return self._open().status()
 
+    def add_stages(self, path: str | os.PathLike[str]) -> None:
+        """Add what the core's threads did to the trace that ``prof.export_chrome_trace(path)`` wrote.
+
+        They sample, read and assemble batches where ``torch.profiler`` does not look, and keep a log while batches
+        are taken inside a profile. In the trace they are threads of this process, ``graphzero worker 0`` and so on
+        and ``graphzero reader``. The file is replaced; what is in it already is not added again. Processes of a
+        ``DataLoader`` are not seen.
+        """
+        stages = self._open()._stages() if self._closed_stages is None else self._closed_stages
+        if self._trace_number is None:
+            self._trace_number = next(_traced)
+        add_to_trace(path, stages, self._trace_number)
+
     def close(self) -> None:
         """End the iteration that is under way and give all memory back. May be repeated."""
         if self._pipeline is not None:
             self._closed_at = self.state_dict()
+            if self._closed_stages is None:
+                self._closed_stages = self._pipeline._stages()
             self._pipeline.close()
         if self._transfer is not None:
             self._transfer.close()
@@ -298,7 +322,8 @@ class Loader(IterableDataset[Any]):
         return self._pipeline
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_pipeline": None, "_transfer": None, "_state": self._place()}
+        own = {"_pipeline": None, "_transfer": None, "_closed_stages": None, "_trace_number": None}
+        return {**self.__dict__, **own, "_state": self._place()}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self):,} batches)"
