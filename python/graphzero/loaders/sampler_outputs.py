@@ -1,4 +1,4 @@
-"""Samples as PyG's ``SamplerOutput``, for a user's ``transform_sampler_output``, and back."""
+"""Samples as PyG's ``SamplerOutput``: what a sampler returns, and a user's ``transform_sampler_output`` takes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,20 @@ from typing import Any
 import torch
 from torch_geometric.sampler import HeteroSamplerOutput, SamplerOutput
 
-from graphzero.loaders.batch_parts import Parts, Values
+from graphzero.dataset import EDGE, NODE
+from graphzero.loaders.batch_parts import Parts, Values, sampled_parts
+from graphzero.sampling import HeteroNeighborhood, Neighborhood
 
 _OF_SAMPLE = ("n_id", "e_id", "edge_index", "batch", "num_sampled_nodes", "num_sampled_edges")
+
+
+def sampler_output(sample: Neighborhood | HeteroNeighborhood) -> Any:
+    """Return a sample as PyG's samplers do, which count by hop only where edges are grouped by hop."""
+    parts = sampled_parts(sample, NODE, EDGE)
+    if sample.num_sampled_edges is None:
+        for values in parts.nodes.values():
+            del values["num_sampled_nodes"]
+    return to_sampler_output(parts)
 
 
 def to_sampler_output(parts: Parts) -> Any:
