@@ -61,30 +61,30 @@ def from_sampler_output(output: Any, before: Parts) -> Parts:
             "transform_sampler_output: expected it to return what it was given, a SamplerOutput, "
             f"found {type(output).__name__}"
         )
-    node, edge = next(iter(before.nodes)), next(iter(before.edges))
 
-    def of_type(value: Any, of: Any, alone: Any) -> Any:
-        if value is None:
-            return None
-        return value.get(of) if before.is_hetero else (value if of == alone else None)
+    def of_type(value: Any, of: Any) -> Any:
+        return value if value is None or not before.is_hetero else value.get(of)
+
+    def rest_of(values: Values, **sampled: Any) -> Values:
+        rest = {name: value for name, value in values.items() if name not in _OF_SAMPLE}
+        return {**rest, **{name: value for name, value in sampled.items() if value is not None}}
 
     nodes = {
-        of: {name: v for name, v in values.items() if name not in _OF_SAMPLE} for of, values in before.nodes.items()
+        of: rest_of(
+            values,
+            n_id=of_type(output.node, of),
+            batch=of_type(output.batch, of),
+            num_sampled_nodes=of_type(output.num_sampled_nodes, of),
+        )
+        for of, values in before.nodes.items()
     }
     edges = {
-        of: {name: v for name, v in values.items() if name not in _OF_SAMPLE} for of, values in before.edges.items()
+        of: rest_of(
+            values,
+            edge_index=torch.stack([of_type(output.row, of), of_type(output.col, of)]),
+            e_id=of_type(output.edge, of),
+            num_sampled_edges=of_type(output.num_sampled_edges, of),
+        )
+        for of, values in before.edges.items()
     }
-    for of, values in nodes.items():
-        values["n_id"] = of_type(output.node, of, node)
-        for name in ("batch", "num_sampled_nodes"):
-            value = of_type(getattr(output, name), of, node)
-            if value is not None:
-                values[name] = value
-    for triple, values in edges.items():
-        ends = of_type(output.row, triple, edge), of_type(output.col, triple, edge)
-        values["edge_index"] = torch.stack(ends)
-        for name, value in (("e_id", output.edge), ("num_sampled_edges", output.num_sampled_edges)):
-            found = of_type(value, triple, edge)
-            if found is not None:
-                values[name] = found
     return Parts(nodes, edges, before.is_hetero)
