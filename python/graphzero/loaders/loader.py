@@ -126,13 +126,13 @@ class Loader(IterableDataset[Any]):
     def _iterate_in_worker(self, worker: int, num_workers: int) -> Iterator[Any]:
         if self._device is not None:
             raise ValueError("device: expected none in a worker process; move batches where they are used")
-        epoch = self._worker_epochs.begin(worker, num_workers)
         memory = self._arguments["memory"]
         total = pipeline_budget() if memory is None else byte_count(memory)
         share = {"memory": total // num_workers, "threads": self._arguments["threads"]}
         if share["threads"] is None:
             share["threads"] = max(1, num_threads() // num_workers)
         self._pipeline = Pipeline(**{**self._arguments, **share})
+        epoch = self._worker_epochs.begin(worker, num_workers)
         begin, self._begin_at = self._begin_at, None
         if begin is not None and begin["epoch"] == epoch:
             self._pipeline.load_state_dict(begin)
