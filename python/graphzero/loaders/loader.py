@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from typing import Any
@@ -24,8 +23,6 @@ from graphzero.memory import byte_count, pipeline_budget
 from graphzero.pipeline import Batch, Pipeline, RowsHere, Taker
 from graphzero.pipeline_inputs import Attribute, Attributes
 from graphzero.threads import num_threads
-
-_log = logging.getLogger("graphzero")
 
 
 class Loader(IterableDataset[Any]):
