@@ -49,7 +49,10 @@ class Schedule:
             if empty:
                 raise ValueError(f"batches[{empty[0]}]: expected at least one place, found none")
             places = np.concatenate(chosen) if chosen else np.empty(0, np.int64)
-            core.arrange(places, np.array([len(batch) for batch in chosen], np.int64))
+            try:
+                core.arrange(places, np.array([len(batch) for batch in chosen], np.int64))
+            except IndexError as error:  # the core knows of one order
+                raise IndexError(f"batches: {str(error).split(': ', 1)[1]}") from None
 
     def num_batches(self, core: _core.Pipeline) -> int:
         """Return the number of batches of an epoch; of an order that has no length, of the one under way."""

@@ -20,7 +20,7 @@ EXPECTED = {
     "heterogeneous.py": (["--papers", "10000"], 0.75, 0.2),
     "link_prediction.py": (["--nodes", "5000", "--epochs", "4"], 0.65, 0.08),
     "migrate_from_pyg.py": (["--nodes", "10000"], 0.75, 0.2),
-    "node2vec.py": (["--nodes", "1000", "--epochs", "6"], 0.8, 0.5),
+    "node2vec.py": (["--nodes", "1000", "--epochs", "15"], 0.8, 0.5),
     "node_classification.py": (["--nodes", "20000"], 0.75, 0.2),
     "temporal.py": (["--users", "1000", "--epochs", "2"], 0.6, 0.1),
 }

@@ -178,6 +178,7 @@ def test_options_of_links(data, options, kind, message):
     ("options", "message"),
     [
         ({"input_time": [1, 2, 3]}, "input_time: expected time_attr with it"),
+        ({"time_window": 3}, "time_window: expected time_attr with it: a window is one of times"),
         ({"input_time": [1, 2], "time_attr": "time"}, "input_time: expected 3 times, one per seed, found 2"),
         (
             {"time_attr": "year"},
@@ -193,7 +194,7 @@ def test_options_of_links(data, options, kind, message):
         ({"form": "dgl"}, r"form: expected one of \(None, 'pyg', 'torch'\), found 'dgl'"),
         ({"batch_size": 0}, "batch_size: expected at least 1, found 0"),
         ({"batch_size": [1, 1]}, "batch_size: expected sizes that sum up to 3, found 2"),
-        ({"sampler": [0], "shuffle": True}, "shuffle: expected False with order"),
+        ({"sampler": [0], "shuffle": True}, "shuffle: expected False with sampler"),
         (
             {"batch_sampler": [[0]], "batch_size": 2},
             "batch_sampler: expected neither batch_size nor shuffle, sampler or drop_last",
@@ -262,18 +263,19 @@ def test_attributes_that_are_not_there(data):
         (5, TypeError, r"num_neighbors: expected a number for each hop, such as \[10, 5\], found 5"),
         ("5", TypeError, "num_neighbors: expected a number for each hop, .* found '5'"),
         ({CITES: 5}, TypeError, "num_neighbors: expected a number for each hop, .* found 5"),
-        ({CITES: [1]}, ValueError, r"num_neighbors: expected a list for every edge type, found none for \('author'"),
+        ({CITES: [1]}, ValueError, r"num_neighbors: expected numbers for every edge type, found none for \('author'"),
         (
             {CITES: [1], WRITES: [1], REVERSE: [1, 1]},
             ValueError,
-            "num_neighbors: expected as many hops for each edge type, found different numbers",
+            r"num_neighbors: expected 1 hops for every edge type, as for \('author', .*, found 2 for \('paper', 'rev",
         ),
         (
             {"paper__likes__paper": [1]},
             ValueError,
             r"num_neighbors: no edge type \('paper', 'likes', 'paper'\); there are",
         ),
-        ([0.5], TypeError, "fanouts: expected an integer, found 0.5"),
+        ([0.5], TypeError, "num_neighbors: expected an integer, found 0.5"),
+        ([1, -2], ValueError, "num_neighbors: expected -1 for all neighbours, or a number, found -2"),
     ],
 )
 def test_fanouts_that_do_not_fit(hetero, fanouts, kind, message):
@@ -292,7 +294,7 @@ def test_an_edge_type_by_its_ends_must_be_the_only_one(tiny_gl):
 
 
 def test_weights_that_are_not_there(hetero, tiny):
-    message = r"weight_attr: expected a graph with weights, found none in .*\.gl; write it with weight="
+    message = r"weight_attr: 'w' stands for the weights stored with the edges, and .*\.gl has none; write .* weight="
     for loader, graph, inputs in (
         (NeighborLoader, tiny, [0]),
         (LinkNeighborLoader, hetero.dataset, (WRITES, ([0], [1]))),
@@ -303,9 +305,13 @@ def test_weights_that_are_not_there(hetero, tiny):
 def test_times_that_are_not_there(hetero):
     message = r"time_attr: no node attribute 'year', and the graph of \('author', 'writes', 'paper'\) has no edge times"
     assert_refused(ValueError, message, NeighborLoader, hetero.dataset, [2], PAPER, time_attr="year")
-    message = "input_time: expected a time for each seed, as nodes of type 'author' have no attribute 'time' to take them from"
+    message = (
+        "input_time: expected a time for each seed, found none, and nodes of type 'author' have no attribute 'time'"
+    )
     assert_refused(ValueError, message, NeighborLoader, hetero.dataset, [2], AUTHOR, time_attr="time")
-    message = "time_window: expected times for every node type, found none for 'author'"
+    message = (
+        "time_window: expected every node type to have 'time', found none of 'author', whose nodes no window can hold"
+    )
     assert_refused(ValueError, message, NeighborLoader, hetero.dataset, [2], PAPER, time_attr="time", time_window=5)
 
 
@@ -370,9 +376,15 @@ def test_a_transform_of_samples_returns_samples(data):
 
 
 def test_places_that_are_not_there(data):
-    loader = NeighborLoader(data.dataset, [2], [5, 6], sampler=[0, 2])
-    with pytest.raises(IndexError, match="place 2 is not among the seeds, of which there are 2"):
-        next(iter(loader))
+    for options, kind, message in (
+        ({"sampler": [0, 2]}, IndexError, r"^sampler\[1\]: place 2 is not among the seeds, of which there are 2"),
+        ({"sampler": [0.5]}, TypeError, "^sampler: expected an integer, found 0.5"),
+        ({"batch_sampler": [[0], [1, 2]]}, IndexError, "^batch_sampler: place 2 is not among the seeds"),
+        ({"batch_sampler": [[0], []]}, ValueError, r"^batch_sampler\[1\]: expected at least one place, found none"),
+    ):
+        loader = NeighborLoader(data.dataset, [2], [5, 6], **options)
+        with pytest.raises(kind, match=message):
+            next(iter(loader))
 
 
 def test_memory_that_is_too_little(data):

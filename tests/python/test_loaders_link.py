@@ -256,7 +256,9 @@ def test_edges_have_many_forms(data, hetero):
     assert found(hetero, "held out", triple=WRITES) == found(hetero, (WRITES, "held out"), triple=WRITES) == written
 
 
-def test_edges_of_an_undirected_graph_come_once_by_id():
+@pytest.mark.parametrize("block", [2, 1 << 22])
+def test_edges_of_an_undirected_graph_come_once_by_id(block, monkeypatch):
+    monkeypatch.setattr("graphzero.loaders.all_edges._BLOCK", block)
     src, dst = [3, 0, 2, 1], [1, 2, 2, 1]
     gz.write_graph("u.gl", src, dst, directed=False)
     (batch,) = LinkNeighborLoader(gz.Graph("u.gl"), [1], batch_size=4)
@@ -271,11 +273,13 @@ def test_all_edges_of_a_graph_that_follows_them_one_way_only():
 
 
 def test_more_edges_than_memory_are_refused(data, monkeypatch):
-    monkeypatch.setattr("graphzero.loaders.all_edges.pipeline_budget", lambda: 60_000)
+    monkeypatch.setattr("graphzero.loaders.all_edges.pipeline_budget", lambda: 31_999)
     message = r"edge_label_index: expected edges to be given, as listing all 2,000 of .*graph.gl takes .*; give those"
     with pytest.raises(MemoryError, match=message):
         LinkNeighborLoader(data.dataset, [1])
     assert len(LinkNeighborLoader(data.dataset, [1], ([0], [1]))) == 1
+    monkeypatch.setattr("graphzero.loaders.all_edges.pipeline_budget", lambda: 32_000)
+    assert len(LinkNeighborLoader(data.dataset, [1])) == 2000
 
 
 def test_links_may_be_called_something_else(data, hetero):

@@ -230,6 +230,9 @@ def test_labels_of_the_seeds_alone(data, hetero):
     assert_holds(batch, expected)
     (batch,) = NeighborLoader((data.dataset.graph, data.stores[NODE]), [2], [5], labels="seeds")
     assert batch.y.tolist() == [data.nodes["y"][5]]
+    (batch,) = NeighborLoader(data.dataset, [2], [5], features="x", labels="seeds")
+    assert batch.y.tolist() == [data.nodes["y"][5]]
+    assert "time" not in batch
 
 
 def test_a_choice_of_attributes(data):
@@ -378,6 +381,28 @@ def test_times_of_a_heterogeneous_graph(hetero):
     limit = torch.tensor([50, 60])[batch[PAPER].batch]
     assert len(limit)
     assert (batch[PAPER].time <= limit).all()
+
+
+def test_times_of_files_in_any_order(data, tmp_path):
+    times = data.nodes["time"]
+    gz.write_features(tmp_path / "time.gd", times.astype(np.int32)[:, None], order=np.arange(NUM_NODES)[::-1])
+    store = gz.FeatureStore(tmp_path / "time.gd")
+    options = {"time_attr": "time", "batch_size": 90, "seed": 7}
+    (batch,) = NeighborLoader((data.dataset.graph, {"time": store}), [4, 3], data.train, **options)
+    (expected,) = NeighborLoader(data.dataset, [4, 3], data.train, **options)
+    assert_same(batch.n_id.numpy(), expected.n_id.numpy())
+
+
+def test_edge_times_count_where_nodes_have_none(tmp_path):
+    """Nodes of type a have times; those of type b have none, but the edges from them do."""
+    gz.write_graph(tmp_path / "aa.gl", [1, 2], [0, 0], num_nodes=3)
+    gz.write_graph(tmp_path / "ba.gl", [0, 1], [0, 0], num_nodes=(2, 3), time=[10, 40])
+    gz.write_features(tmp_path / "time.gd", np.array([20, 5, 30]))
+    graphs = {("a", "r", "a"): gz.Graph(tmp_path / "aa.gl"), ("b", "s", "a"): gz.Graph(tmp_path / "ba.gl")}
+    data = graphs, {"a": {"time": gz.FeatureStore(tmp_path / "time.gd")}}
+    for window, expected in ((None, ([0, 1], [0])), (10, ([0], [0])), (9, ([0], []))):
+        (batch,) = NeighborLoader(data, [-1], ("a", [0]), time_attr="time", time_window=window)
+        assert (batch["a"].n_id.tolist(), batch["b"].n_id.tolist()) == expected
 
 
 def test_times_may_stay_behind(data):

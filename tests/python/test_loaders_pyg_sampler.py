@@ -496,7 +496,7 @@ def test_edge_times_hold_edges_back(window):
 
     assert_sampled(out, followed(case, times, fits))
     assert sampler.node_time is None
-    with pytest.raises(ValueError, match="input_time, edge_label_time: expected a time per seed, found none"):
+    with pytest.raises(ValueError, match="input_time, edge_label_time: expected a time for each seed, found none"):
         sampler.sample_from_nodes(NodeSamplerInput(None, torch.arange(10)))
 
 
@@ -519,7 +519,7 @@ def test_node_types_without_times_are_of_any_time():
     )
     assert sorted(out.edge[WRITES].tolist()) == expected
     assert out.edge[CITES].tolist() == []
-    with pytest.raises(ValueError, match="node type 'author' has no attribute 'time' that could stand for it"):
+    with pytest.raises(ValueError, match="nodes of type 'author' have no attribute 'time' to take them from"):
         sampler.sample_from_nodes(NodeSamplerInput(None, torch.arange(5), None, A))
     with pytest.raises(
         ValueError, match="time_window: expected every node type to have 'time', found none of 'author'"
@@ -544,6 +544,7 @@ def test_weights_are_those_stored():
             {WRITES: [1, 2], REV: [0, 0], CITES: [4, 4]},
         ),
         (NumNeighbors({CITES: [4, 4]}, default=[1, 1]), {WRITES: [1, 1], REV: [1, 1], CITES: [4, 4]}),
+        ({WRITES[::2]: [1, 2], REV[::2]: [0, 0], CITES: [4, 4]}, {WRITES: [1, 2], REV: [0, 0], CITES: [4, 4]}),
     ],
     ids=str,
 )
@@ -571,15 +572,15 @@ def test_numbers_of_neighbours_in_every_form(given, expected):
             ValueError,
             r"num_neighbors: expected numbers for every edge type, found none for \('author', 'wr",
         ),
-        ({("x", "y", "z"): [1]}, ValueError, "num_neighbors: no edge type 'x__y__z'; there are"),
+        ({("x", "y", "z"): [1]}, ValueError, r"num_neighbors: no edge type \('x', 'y', 'z'\); there are"),
         (
             {WRITES: [1], REV: [1], CITES: [1, 2]},
             ValueError,
-            "num_neighbors: expected 1 hops for every edge type, found 2",
+            r"num_neighbors: expected 1 hops for every edge type, as for \('author', .*, found 2 for \('paper', 'cites'",
         ),
         ([1, -2], ValueError, "num_neighbors: expected -1 for all neighbours, or a number, found -2"),
         ([1.5], TypeError, "num_neighbors: expected an integer, found 1.5"),
-        (5, TypeError, "num_neighbors: expected a list with a number per hop, found 5"),
+        (5, TypeError, r"num_neighbors: expected a number for each hop, such as \[10, 5\], found 5"),
     ],
     ids=str,
 )
@@ -595,7 +596,10 @@ def test_wrong_numbers_of_neighbours_are_named(given, error, message):
         ({"temporal_strategy": "first"}, "temporal_strategy: expected 'uniform' or 'last', found 'first'"),
         ({"sample_direction": "up"}, "sample_direction: expected 'forward' or 'backward', found 'up'"),
         ({"time_window": 3}, "time_window: expected time_attr with it"),
-        ({"time_attr": "t"}, r"no node type has an attribute 't', and .*tiny\.gl has no times of edges; add .* time="),
+        (
+            {"time_attr": "t"},
+            r"time_attr: no node attribute 't', and the graph has no edge times \(.*tiny\.gl\); write it with time=",
+        ),
         ({"weight_attr": "w"}, r"weight_attr: 'w' stands for the weights stored .*tiny\.gl has none; write .* weight="),
         ({"seed": 2**64}, "seed: expected an integer of 64 bits"),
     ],

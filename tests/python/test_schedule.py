@@ -121,7 +121,7 @@ def test_batches_of_ones_own(world):
         ({"order": [0, 20]}, IndexError, r"order\[1\]: place 20 is not among the seeds, of which there are 20"),
         ({"order": [-1]}, IndexError, r"order\[0\]: place -1 is not among the seeds"),
         ({"order": [1.5]}, TypeError, "order: expected an integer, found 1.5"),
-        ({"batches": [[0], [7, 99]]}, IndexError, r"order\[2\]: place 99 is not among the seeds"),
+        ({"batches": [[0], [7, 99]]}, IndexError, "^batches: place 99 is not among the seeds"),
         ({"batches": [[0], []]}, ValueError, r"batches\[1\]: expected at least one place, found none"),
         ({"batches": [[0.5]]}, TypeError, "batches: expected integers, found float64"),
     ],

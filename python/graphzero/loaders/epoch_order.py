@@ -46,16 +46,9 @@ class EpochOrder:
     def _permuted(self, places: NDArray[np.uint64]) -> NDArray[np.uint64]:
         left, right = places >> self._half, places & self._mask
         for key in self._keys:
-            left, right = right, left ^ (_mix64(right + key) & self._mask)
+            left, right = right, left ^ (mix64(right + key) & self._mask)
         joined: NDArray[np.uint64] = left << self._half | right
         return joined
-
-
-def _mix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    mixed: NDArray[np.uint64] = x ^ x >> np.uint64(31)
-    return mixed
 
 
 def _shuffled(count: int, state: int) -> NDArray[np.int64]:

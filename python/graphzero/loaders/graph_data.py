@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -37,6 +37,15 @@ class GraphData:
     def attributes_by_name(self, of: Any) -> dict[str, FeatureStore]:
         """Return the stores of a node type or an edge type."""
         return {attribute.name: attribute.store for attribute in self.attributes if attribute.of == of}
+
+    def stores_of(self, node_type: str) -> dict[str, FeatureStore]:
+        """Return all stores of a node type, also those of a data set that do not come with a batch."""
+        stored = self.graph.nodes[node_type].attributes if isinstance(self.graph, Dataset) else {}
+        return {**stored, **self.attributes_by_name(node_type)}
+
+    def types_with_split(self, name: str, types: Iterable[Any]) -> list[Any]:
+        """Return those of some node types or edge types that have such a split."""
+        return [of for of in types if isinstance(self.graph, Dataset) and self.graph.has_split(name, of)]
 
     def check_open(self) -> None:
         """Refuse files that were closed."""

@@ -17,8 +17,8 @@ WALK_BATCHES = 7
 EMBEDDING_BATCHES = 8
 
 
-def mix64(x: int) -> int:
-    """SplitMix64's output function, as in core/base/random.h."""
+def mix64(x: Any) -> Any:
+    """SplitMix64's output function, as in core/base/random.h, of a number or of an array of uint64."""
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & _BITS
     x = (x ^ x >> 27) * 0x94D049BB133111EB & _BITS
     return x ^ x >> 31
@@ -26,7 +26,7 @@ def mix64(x: int) -> int:
 
 def keyed(seed: int, *words: int) -> int:
     """Return the state of the core's key ``(seed, *words)``: a seed of its own for whatever the words name."""
-    state = mix64(seed + GAMMA & _BITS)
+    state: int = mix64(seed + GAMMA & _BITS)
     for word in words:
         state = mix64((state ^ word) + GAMMA & _BITS)
     return state

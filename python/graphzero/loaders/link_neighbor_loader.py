@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,15 +14,12 @@ from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.loaders.all_edges import all_edges
 from graphzero.loaders.batch_parts import Parts
 from graphzero.loaders.graph_data import GraphData, as_graph_data
-from graphzero.loaders.loader import Loader, check_nodes, input_ids, seed_times
+from graphzero.loaders.loader import Loader
 from graphzero.loaders.loader_options import read_options
-from graphzero.loaders.sampling_options import (
-    check_weights,
-    edge_type_of,
-    fanouts_of,
-    node_times,
-    times_to_compare,
-)
+from graphzero.loaders.node_times import as_node_times
+from graphzero.loaders.pyg_links import labels_beside, times_beside
+from graphzero.loaders.sampling_options import check_weights, edge_type_of, fanouts_of
+from graphzero.loaders.seed_inputs import check_nodes, input_ids, seed_times
 from graphzero.loaders.tensors import as_tensor
 from graphzero.pipeline import Batch
 
@@ -32,16 +28,21 @@ class LinkNeighborLoader(Loader):
     """Iterates over batches of edges with the sampled neighbourhoods of their ends.
 
     Takes the arguments of ``torch_geometric.loader.LinkNeighborLoader`` and returns the same batches, from files
-    of any size. ``data`` is what :class:`NeighborLoader` takes. ``edge_label_index`` are sources and destinations;
-    of several types ``(edge_type, (src, dst))``; without them it is all edges, 16 bytes of memory each; of a data
-    set also the name of a split of its edges.
-    ``neg_sampling`` is ``"binary"``, ``"triplet"``, PyG's ``NegativeSampling``, or what that is made of.
+    of any size.
 
+    :param edge_label_index: Sources and destinations; of several types ``(edge_type, (src, dst))``. Without these
+        all edges, 16 bytes of memory each. Of a data set also the name of a split of its edges, or
+        ``(edge_type, split)``.
+    :param edge_label: A label for each edge. With binary negatives, which are labelled 0, labels that begin at 0 are
+        raised by 1; without labels edges are 1.
+    :param edge_label_time: A time for each edge, later than which nothing is sampled. Comes with ``time_attr``.
+    :param neg_sampling: ``"binary"``, ``"triplet"``, PyG's ``NegativeSampling``, or what that is made of: mode,
+        amount, weights of sources and of destinations. ``neg_sampling_ratio=r`` is ``("binary", r)``.
     :param exclude_positives: Never return an edge of the graph as a negative. PyG does.
     :param exclude_seed_edges: Do not sample the edges that are to be predicted; with ``exclude_reverse`` nor
         their reverses. PyG does, and leaks labels.
 
-    All other options are in :class:`graphzero.loaders.LoaderOptions`.
+    All other parameters are those of :class:`NeighborLoader` and :class:`graphzero.loaders.LoaderOptions`.
 
     >>> from graphzero import Graph
     >>> loader = LinkNeighborLoader(Graph(tiny_gl), [-1], edge_label_index=[[0, 3], [2, 0]], batch_size=2)
@@ -81,19 +82,19 @@ class LinkNeighborLoader(Loader):
         self._type, src, dst = _links(graph_data, edge_label_index)
         self._negatives, self._amount, weights = _negatives(neg_sampling, neg_sampling_ratio)
         self._label = _labels(edge_label, self._negatives, len(src))
-        times = node_times(time_attr, graph_data)
+        times = as_node_times(graph_data, time_attr, read.time_window)
         self._time = None if edge_label_time is None else seed_times(edge_label_time, len(src), "edge_label_time")
         self._input_id = input_ids(read.input_id, len(src))
         sampling = {
             "links": (self._type, (src, dst)),
-            "fanouts": fanouts_of(num_neighbors, graph_data),
+            "fanouts": fanouts_of(num_neighbors, graph_data.relations),
             "seed_time": self._time,
-            "node_time": times_to_compare(times, graph_data, read.time_window),
+            "node_time": None if times is None else times.node_time,
             "replace": replace,
             "subgraph_type": getattr(subgraph_type, "value", subgraph_type),
             "disjoint": disjoint,
             "temporal_strategy": temporal_strategy,
-            "weighted": check_weights(weight_attr, graph_data),
+            "weighted": check_weights(weight_attr, graph_data.relations),
             "negatives": self._negatives,
             "num_negatives": self._amount,
             "negatives_by": weights,
@@ -123,8 +124,7 @@ class LinkNeighborLoader(Loader):
             if label is not None:
                 of_edge["edge_label"] = label
             if times is not None:
-                repeats = math.ceil(len(src) / max(num_links, 1))
-                of_edge["edge_label_time"] = times.repeat(repeats)[: len(src)]
+                of_edge["edge_label_time"] = times_beside(times, len(src))
         if "batch" in of_src:
             links = self._link_of_tree(num_links, len(src), len(dst))
             for values in parts.nodes.values():
@@ -137,7 +137,7 @@ class LinkNeighborLoader(Loader):
             label = torch.ones(len(places))
         else:
             label = self._label[torch.from_numpy(places)]
-        return torch.cat([label, label.new_zeros((num_negatives, *label.shape[1:]))])
+        return labels_beside(label, num_negatives)
 
     def _link_of_tree(self, num_links: int, num_src: int, num_dst: int) -> torch.Tensor:
         """Return which link each tree of a disjoint sample belongs to: every end of every pair has its own tree."""
@@ -160,9 +160,9 @@ def _links(data: GraphData, given: Any) -> tuple[EdgeTriple, NDArray[np.int64], 
     triple = types[0]
     if isinstance(given, (tuple, list)) and len(given) in (2, 3):
         if all(isinstance(part, str) for part in given):
-            triple, given = edge_type_of(given, data, "edge_label_index"), None
+            triple, given = edge_type_of(given, data.relations, "edge_label_index"), None
         elif isinstance(given[0], (tuple, list)) and all(isinstance(part, str) for part in given[0]) and given[0]:
-            triple, given = edge_type_of(given[0], data, "edge_label_index"), given[1]
+            triple, given = edge_type_of(given[0], data.relations, "edge_label_index"), given[1]
         elif given[0] is None:  # how PyG's stores want it said
             given = given[1]
         elif data.is_hetero:
@@ -194,7 +194,7 @@ def _split(data: GraphData, name: str, triple: EdgeTriple) -> NDArray[np.int64]:
 def _type_of_split(data: GraphData, split: str) -> EdgeTriple:
     """Return the one edge type that has such a split, or the only one there is."""
     types = list(data.relations.graphs)
-    having = [of for of in types if isinstance(data.graph, Dataset) and data.graph.has_split(split, of)]
+    having: list[EdgeTriple] = data.types_with_split(split, types)
     if len(having) == 1 or len(types) == 1:
         return (having or types)[0]
     raise ValueError(

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.utils.data import IterableDataset, get_worker_info
 
-from graphzero.arrays import int64_vector, time_vector
 from graphzero.loaders.batch_forms import as_pyg, as_torch_batch, has_pyg
 from graphzero.loaders.batch_parts import Parts, sampled_parts
 from graphzero.loaders.device_rows import DeviceRows, divide_room
@@ -25,15 +21,11 @@ from graphzero.loaders.ranges import stage
 from graphzero.loaders.ranks import as_ranks, shared_seed
 from graphzero.loaders.tensors import as_tensor
 from graphzero.loaders.traces import add_to_trace
+from graphzero.loaders.worker_epochs import WorkerEpochs
 from graphzero.memory import byte_count, pipeline_budget
 from graphzero.pipeline import Batch, Pipeline, RowsHere, Stages, Taker
 from graphzero.pipeline_inputs import Attribute, Attributes
 from graphzero.threads import num_threads
-
-_log = logging.getLogger("graphzero")
-
-# DataLoader workers that keep count of their epochs.
-_MOST_WORKERS = 256
 
 # Loaders of this process whose threads are in traces.
 _traced = itertools.count()
@@ -107,9 +99,7 @@ class Loader(IterableDataset[Any]):
             "seed": shared_seed(options.seed, world_size, options.generator),
             "progress": options.progress,
         }
-        # For each number of workers, that of each of them.
-        counts = torch.zeros(_first_of(_MOST_WORKERS + 1), dtype=torch.int64)
-        self._worker_epochs = counts.share_memory_()  # type: ignore[no-untyped-call]
+        self._worker_epochs = WorkerEpochs()
         self._state: dict[str, int] | None = None
         self._begin_at: dict[str, int] | None = None  # where the first epoch of workers begins
         self._ahead = 0  # batches that are on their way to the device
@@ -139,8 +129,6 @@ class Loader(IterableDataset[Any]):
         return self._iterate_in_worker(worker.id, worker.num_workers)
 
     def _iterate_in_worker(self, worker: int, num_workers: int) -> Iterator[Any]:
-        if num_workers > _MOST_WORKERS:
-            raise ValueError(f"num_workers: expected at most {_MOST_WORKERS}, found {num_workers}")
         if self._device is not None:
             raise ValueError("device: expected none in a worker process; move batches where they are used")
         memory = self._arguments["memory"]
@@ -149,10 +137,7 @@ class Loader(IterableDataset[Any]):
         if share["threads"] is None:
             share["threads"] = max(1, num_threads() // num_workers)
         self._pipeline = Pipeline(**{**self._arguments, **share})
-        # Workers are often copies of the loader made anew for each epoch: what counts is shared.
-        place = _first_of(num_workers) + worker
-        epoch = int(self._worker_epochs[place])
-        self._worker_epochs[place] += 1
+        epoch = self._worker_epochs.begin(worker, num_workers)
         begin, self._begin_at = self._begin_at, None
         if begin is not None and begin["epoch"] == epoch:
             self._pipeline.load_state_dict(begin)
@@ -163,7 +148,7 @@ class Loader(IterableDataset[Any]):
     def _iterate(self, worker: int, num_workers: int) -> Iterator[Any]:
         pipeline = self._open()
         self._ahead = 0
-        with closing(pipeline.share(worker, num_workers)) as batches:
+        with closing(_in_words_of_torch(pipeline.share(worker, num_workers))) as batches:
             arriving: Parcel | None = None
             while True:
                 current = arriving if arriving is not None else self._begin(batches)
@@ -257,7 +242,7 @@ class Loader(IterableDataset[Any]):
     def set_epoch(self, epoch: int) -> None:
         """Make the next iteration that of ``epoch``, from its beginning."""
         self._open().set_epoch(epoch)
-        self._worker_epochs.fill_(epoch)
+        self._worker_epochs.set(epoch)
         self._begin_at = None
 
     def state_dict(self) -> dict[str, int]:
@@ -275,7 +260,7 @@ class Loader(IterableDataset[Any]):
         """Make the next iteration go on where ``state`` was taken."""
         self._open().load_state_dict(state)
         self._arguments["seed"] = state["seed"]
-        self._worker_epochs.fill_(state["epoch"])
+        self._worker_epochs.set(state["epoch"])
         self._begin_at = dict(state)
 
     def stats(self) -> dict[str, Any]:
@@ -329,16 +314,21 @@ class Loader(IterableDataset[Any]):
         return f"{type(self).__name__}({len(self):,} batches)"
 
 
-def _first_of(num_workers: int) -> int:
-    """Return where the counts for so many workers begin: behind those for fewer."""
-    return num_workers * (num_workers - 1) // 2
+def _in_words_of_torch(batches: Generator[Batch, None, None]) -> Generator[Batch, None, None]:
+    """Hand batches on; what is wrong with the order is said of the argument that gave it."""
+    try:
+        yield from batches
+    except (IndexError, TypeError, ValueError) as error:
+        for name, given in (("order", "sampler"), ("batches", "batch_sampler")):
+            if str(error).startswith((f"{name}:", f"{name}[")):
+                raise type(error)(given + str(error).removeprefix(name)) from None
+        raise
 
 
 def _seed_labels(data: GraphData) -> dict[str, Any]:
     found = {}
     for node_type in data.relations.node_types:
-        stores = data.attributes_by_name(node_type)
-        store = stores.get(data.label_of(node_type) or "y")
+        store = data.stores_of(node_type).get(data.label_of(node_type) or "y")
         if store is not None:
             found[node_type] = store
     if not found:
@@ -381,28 +371,3 @@ def _dtypes(attributes: list[Attribute], wanted: Any) -> dict[str, Any]:
 def _host_dtypes(attributes: list[Attribute], dtypes: dict[str, Any]) -> dict[str, Any]:
     quantised = {one.name for one in attributes if one.store.quantised}
     return {name: dtype for name, dtype in dtypes.items() if name in quantised}
-
-
-def check_nodes(ids: NDArray[np.int64], num_nodes: int, name: str) -> None:
-    """Refuse ids of nodes that are not there."""
-    if len(ids) and not (ids.min() >= 0 and ids.max() < num_nodes):
-        at = int(np.argmax((ids < 0) | (ids >= num_nodes)))
-        raise IndexError(f"{name}[{at}]: node {ids[at]} is not in the graph, which has {num_nodes} nodes")
-
-
-def seed_times(given: Any, count: int, name: str) -> NDArray[np.int64]:
-    """Read the times of seeds."""
-    times = time_vector(given, name)
-    if len(times) != count:
-        raise ValueError(f"{name}: expected {count} times, one per seed, found {len(times)}")
-    return times
-
-
-def input_ids(given: Any, count: int) -> NDArray[np.int64] | None:
-    """Read what stands for each seed."""
-    if given is None:
-        return None
-    ids = int64_vector(given, "input_id")
-    if len(ids) != count:
-        raise ValueError(f"input_id: expected {count}, one per seed, found {len(ids)}")
-    return ids

@@ -29,25 +29,32 @@ class LoaderOptions:
     :param batch_size: How many seeds a batch has.
     :param shuffle: Take the seeds in another order in each epoch.
     :param drop_last: Leave out the last batch if it is smaller.
-    :param sampler: Places among the seeds, iterated anew for each epoch; ``batch_sampler`` gives lists of them.
+    :param sampler: Places among the seeds, iterated anew for each epoch. Ranks do not divide them: such a sampler
+        has.
+    :param batch_sampler: The same as a list of places for each batch.
     :param generator: What ``seed`` is drawn from if it is not given. torch's own generator unless told.
-    :param pin_memory: Return batches in page-locked memory.
+    :param pin_memory: Return batches in page-locked memory, where there is a GPU.
     :param seed: The same seed gives the same batches, whatever memory, threads and workers there are.
-    :param features: Which attributes come with a batch, as in :class:`graphzero.Pipeline`; ``edge_features`` too.
+    :param features: Which attributes come with a batch, as in :class:`graphzero.Pipeline`; so is
+        ``edge_features``.
     :param labels: ``"seeds"`` returns labels (``y``) of the seeds alone, which come first in a batch anyway:
-        labels of all other nodes need not be read.
+        labels of all other nodes need not be read. A data set's labels are found whatever ``features`` says.
     :param dtype: What features become: as in :class:`graphzero.Pipeline`, or ``"stored"``. Unless told, those
         narrower than float32 become float32.
     :param memory: As in :class:`graphzero.Pipeline`; so are ``cache``, ``ahead``, ``reader``, ``threads``,
-        ``progress``, ``method``, ``layer_dependency``, ``time_window`` and ``drop_uneven_inputs``.
+        ``progress``, ``method``, ``layer_dependency`` and ``drop_uneven_inputs``.
+    :param time_window: Leave out what is older than the seed's time by more than this. Comes with ``time_attr``.
     :param sample_direction: ``"forward"`` follows edges backwards, from a node to those that send it messages,
         as PyG calls it; ``"backward"`` the other way.
     :param device: Where batches go, such as ``"cuda"``: copied ahead on a stream of their own.
-    :param gpu_cache: How much memory of the device holds the rows that are needed most, such as ``"8GB"``.
-    :param rank: Which of ``world_size`` processes this is. As ``torch.distributed`` says unless told.
+    :param gpu_cache: How much memory of a CUDA device holds the rows that are needed most, such as ``"8GB"``.
+        They are neither read nor copied again.
+    :param rank: Which of ``world_size`` processes this is. As ``torch.distributed`` says unless told; told by
+        hand they need a ``seed`` that all share.
     :param form: ``"pyg"`` returns ``Data`` and ``HeteroData``, ``"torch"`` plain batches. PyG's if it is there.
     :param custom_cls: A class to use in place of ``Data`` or ``HeteroData``.
-    :param input_id: What stands for each seed in ``batch.input_id``. Its place among the seeds unless told.
+    :param input_id: What stands for each seed in ``batch.input_id``. Unless told, its place among the
+        seeds, or if these are a mask its node id.
     """
 
     batch_size: int = 1
@@ -91,7 +98,10 @@ class LoaderOptions:
                 raise ValueError(f"{name}: expected one of {expected}, found {getattr(self, name)!r}")
         if self.gpu_cache is not None and self.device is None:
             raise ValueError("gpu_cache: expected device with it, such as device='cuda', found none")
-        if self.batch_sampler is not None and (self.batch_size != 1 or self.shuffle or self.sampler or self.drop_last):
+        if self.sampler is not None and self.shuffle:
+            raise ValueError("shuffle: expected False with sampler, which says what comes when")
+        decided = self.batch_size != 1 or self.shuffle or self.sampler is not None or self.drop_last
+        if self.batch_sampler is not None and decided:
             raise ValueError(
                 "batch_sampler: expected neither batch_size nor shuffle, sampler or drop_last with it, which it decides"
             )

@@ -12,9 +12,11 @@ from graphzero.arrays import int64_vector
 from graphzero.dataset import Dataset
 from graphzero.loaders.batch_parts import Parts
 from graphzero.loaders.graph_data import GraphData, as_graph_data
-from graphzero.loaders.loader import Loader, check_nodes, input_ids, seed_times
+from graphzero.loaders.loader import Loader
 from graphzero.loaders.loader_options import read_options
-from graphzero.loaders.sampling_options import check_weights, fanouts_of, node_times, times_to_compare
+from graphzero.loaders.node_times import as_node_times
+from graphzero.loaders.sampling_options import check_weights, fanouts_of
+from graphzero.loaders.seed_inputs import check_nodes, input_ids, seed_times
 from graphzero.loaders.tensors import as_tensor
 from graphzero.pipeline import Batch
 
@@ -23,13 +25,24 @@ class NeighborLoader(Loader):
     """Iterates over batches of nodes with their sampled neighbourhoods.
 
     Takes the arguments of ``torch_geometric.loader.NeighborLoader`` and returns the same batches, from files of
-    any size. ``data`` is a data set (:func:`graphzero.open`), a :class:`graphzero.Graph`, or ``(graph,
-    features)``; of several types, dicts of graphs and stores by type. ``input_nodes`` is a mask, node ids, the
-    name of a split, or ``None`` for all nodes; of several types a node type, or ``(node_type, ids)``. All other
-    options are in :class:`graphzero.loaders.LoaderOptions`.
+    any size.
 
-    ``time_attr`` names an attribute of the nodes that holds their times; otherwise the edge times that the graph
-    holds are used. ``weight_attr``, whatever its name, stands for the weights that the graph holds.
+    :param data: A data set (:func:`graphzero.open`), a :class:`graphzero.Graph`, or ``(graph, features)``; of
+        several types, dicts of graphs and stores by type.
+    :param num_neighbors: Numbers per hop, ``-1`` for all: a list, a dict by edge type, or PyG's ``NumNeighbors``.
+    :param input_nodes: A mask, node ids, the name of a split, or ``None`` for all nodes; of several types a node
+        type, ``(node_type, ids)``, or a split that one node type has.
+    :param input_time: A time for each seed, later than which nothing is sampled. Unless told, the seeds' own.
+    :param time_attr: Makes the sample temporal. Names the attribute that holds the times of nodes, which need not be
+        among the features; without such an attribute the times stored with the edges count. Nodes without it are
+        of any time, unless their edges have times. See ``time_window`` of the options, too.
+    :param weight_attr: Any name: draw by the weights stored with the edges.
+    :param transform: Called with each batch; what it returns is what you get.
+    :param transform_sampler_output: Called with PyG's ``SamplerOutput`` before features are read.
+    :param options: See :class:`graphzero.loaders.LoaderOptions`; arguments of a ``DataLoader`` that mean nothing
+        here are taken with a note.
+
+    All other parameters are those of :func:`graphzero.sample_neighbors`.
 
     >>> from graphzero import FeatureStore, Graph
     >>> loader = NeighborLoader((Graph(tiny_gl), FeatureStore(tiny_gd)), [-1], input_nodes=[0, 2], batch_size=2)
@@ -64,20 +77,22 @@ class NeighborLoader(Loader):
         if ids is not None:
             check_nodes(ids, num_nodes, "input_nodes")
         count = num_nodes if ids is None else len(ids)
-        times = node_times(time_attr, graph_data)
+        times = as_node_times(graph_data, time_attr, read.time_window)
         self._input_time = None if input_time is None else seed_times(input_time, count, "input_time")
-        seed_time = _own_times(times, time_attr, self._type, ids) if input_time is None else self._input_time
+        seed_time = self._input_time
+        if times is not None and seed_time is None:
+            seed_time = times.of_seeds(self._type, ids, "input_time")
         self._input_id = ids if is_mask and read.input_id is None else input_ids(read.input_id, count)
         sampling = {
             "seeds": (self._type, ids),
-            "fanouts": fanouts_of(num_neighbors, graph_data),
+            "fanouts": fanouts_of(num_neighbors, graph_data.relations),
             "seed_time": seed_time,
-            "node_time": times_to_compare(times, graph_data, read.time_window),
+            "node_time": None if times is None else times.node_time,
             "replace": replace,
             "subgraph_type": getattr(subgraph_type, "value", subgraph_type),
             "disjoint": disjoint,
             "temporal_strategy": temporal_strategy,
-            "weighted": check_weights(weight_attr, graph_data),
+            "weighted": check_weights(weight_attr, graph_data.relations),
         }
         super().__init__(graph_data, read, sampling, transform, transform_sampler_output)
 
@@ -131,24 +146,10 @@ def _splits(data: GraphData) -> list[str]:
 def _type_of_split(data: GraphData, split: str) -> str:
     """Return the one node type that has such a split."""
     types = data.relations.node_types
-    having = [of for of in types if isinstance(data.graph, Dataset) and data.graph.has_split(split, of)]
+    having: list[str] = data.types_with_split(split, types)
     if len(having) == 1:
         return having[0]
     raise ValueError(
         f"input_nodes: expected a node type, a split that one node type has, or (node type, ids), found {split!r}; "
         f"there are the node types {types} and the splits {_splits(data)}"
     )
-
-
-def _own_times(
-    times: dict[str, NDArray[np.int64]], time_attr: str | None, node_type: str, ids: Any
-) -> NDArray[np.int64] | None:
-    """Return the times of the seeds themselves, as nodes have them."""
-    if time_attr is None:
-        return None
-    if node_type not in times:
-        raise ValueError(
-            f"input_time: expected a time for each seed, as nodes of type {node_type!r} have no attribute "
-            f"{time_attr!r} to take them from"
-        )
-    return times[node_type] if ids is None else times[node_type][ids]

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch_geometric.data.graph_store import EdgeLayout
 
 from graphzero.graph import Direction, Graph
+from graphzero.loaders.all_edges import edges_by_id, stored_edges
 from graphzero.loaders.tensors import mapped_tensor
 
 # Which index of a graph has a layout.
 SIDES: dict[EdgeLayout, Direction] = {EdgeLayout.CSC: "in", EdgeLayout.CSR: "out"}
-# Entries that are turned into pairs at a time.
-_BLOCK = 1 << 22
 
 
 def layout_bytes(graph: Graph, layout: EdgeLayout) -> int:
@@ -51,18 +48,13 @@ def in_layout(graph: Graph, layout: EdgeLayout) -> tuple[torch.Tensor, torch.Ten
 
 
 def _pairs(graph: Graph) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-    side: Direction = "in" if "in" in graph.indexes else "out"
-    index = graph.index(side)
-    near, far = np.empty((2, graph.num_edges), dtype=np.int64)
-    # An undirected graph has two edges of each id, so they stay as they are stored.
-    in_order = graph.directed and index.edge_ids is not None
-    for start in range(0, graph.num_edges, _BLOCK):
-        stop = min(start + _BLOCK, graph.num_edges)
-        places: Any = index.edge_ids[start:stop] if in_order and index.edge_ids is not None else slice(start, stop)
-        far[places] = index.indices[start:stop]
-        near[places] = np.searchsorted(index.indptr, np.arange(start, stop), side="right") - 1
-    ids = None
-    if not in_order and index.edge_ids is not None:
-        ids = mapped_tensor(index.edge_ids).long()
-    src, dst = (far, near) if side == "in" else (near, far)
-    return torch.from_numpy(src), torch.from_numpy(dst), ids
+    if graph.directed:
+        src, dst = torch.from_numpy(edges_by_id(graph))
+        return src, dst, None
+    # There are two edges of each id, so they stay as they are stored.
+    pairs = np.empty((2, graph.num_edges), dtype=np.int64)
+    for part, sources, destinations, _ in stored_edges(graph):
+        pairs[0, part], pairs[1, part] = sources, destinations
+    ids = graph.index(graph.indexes[0]).edge_ids
+    src, dst = torch.from_numpy(pairs)
+    return src, dst, None if ids is None else mapped_tensor(ids).long()

@@ -148,10 +148,19 @@ def links_of(inputs: Any, negatives: Negatives | None, *, disjoint: bool) -> Lin
         return Links(src, dst, time, dst_time, None, num_given, triplet=True)
     more_src, more_dst = negatives.pairs(num_given, time)
     src, dst = torch.cat([src, more_src]), torch.cat([dst, more_dst])
-    label = torch.ones(num_given) if label is None else label
-    label = torch.cat([label, label.new_zeros((len(more_src), *label.shape[1:]))])
-    time = None if time is None else time[torch.arange(len(src)) % num_given]
+    label = labels_beside(torch.ones(num_given) if label is None else label, len(more_src))
+    time = None if time is None else times_beside(time, len(src))
     return Links(src, dst, time, time, label, num_given, triplet=False)
+
+
+def labels_beside(label: Tensor, num_negatives: int) -> Tensor:
+    """Return the labels of links and of negatives behind them, which is 0."""
+    return torch.cat([label, label.new_zeros((num_negatives, *label.shape[1:]))])
+
+
+def times_beside(time: Tensor, count: int) -> Tensor:
+    """Return the times of ``count`` links and negatives: a negative has that of the link it stands beside."""
+    return time[torch.arange(count) % max(len(time), 1)]
 
 
 @dataclass(frozen=True)

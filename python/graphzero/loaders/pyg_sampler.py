@@ -20,13 +20,14 @@ from torch_geometric.sampler import (
 )
 from torch_geometric.sampler.base import SubgraphType
 
+from graphzero.arrays import int64_vector
 from graphzero.graph import Direction
-from graphzero.loaders.fanouts import fanouts_of
 from graphzero.loaders.graph_data import as_graph_data
-from graphzero.loaders.node_times import NodeTimes
+from graphzero.loaders.node_times import as_node_times
 from graphzero.loaders.pyg_links import Negatives, Side, ends_of, link_metadata, links_of
-from graphzero.loaders.pyg_outputs import sampler_output
 from graphzero.loaders.pyg_stores import FeatureStore, GraphStore
+from graphzero.loaders.sampler_outputs import sampler_output
+from graphzero.loaders.sampling_options import check_weights, fanouts_of
 from graphzero.loaders.tensors import as_tensor
 from graphzero.sampling import HeteroNeighborhood, Neighborhood, neighbor_options, sample_neighbors
 from graphzero.seeds import as_seed
@@ -46,7 +47,8 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
     :param num_neighbors: Numbers per hop, ``-1`` for all; a list, a dict by edge type, or PyG's
         ``NumNeighbors``.
     :param time_attr: Makes the sample temporal. A node attribute of this name has the times of nodes;
-        without one, the times stored with the edges count. Node types without the attribute are of any time.
+        without one, the times stored with the edges count. Nodes without the attribute are of any time, unless
+        their edges have times.
     :param weight_attr: Any name: draw by the weights stored with the edges.
     :param time_window: Leave out what is older than the seed's time by more than this.
     :param exclude_positives: Negatives of link loaders are never edges of the graph.
@@ -87,8 +89,6 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
             raise ValueError(f"sample_direction: expected 'forward' or 'backward', found {sample_direction!r}")
         if isinstance(data, (tuple, list)) and any(isinstance(part, (FeatureStore, GraphStore)) for part in data):
             data = _data_of_stores(data)
-        if time_window is not None and time_attr is None:
-            raise ValueError("time_window: expected time_attr with it: a window is one of times")
         self.data = as_graph_data(data)
         self.is_sorted = is_sorted
         self.share_memory = share_memory
@@ -101,9 +101,10 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         self.seed = None if seed is None else as_seed(seed)
         self.keep_orig_edges = False
         self._disjoint = disjoint
-        self._times = None if time_attr is None else NodeTimes(self.data, time_attr, time_window)
+        self._times = as_node_times(self.data, time_attr, time_window)
         self.num_neighbors = num_neighbors
-        self._check_files()
+        self._check_indexes()
+        check_weights(weight_attr, self.data.relations)
         # Refuses bad options now, and not in a worker.
         kind = subgraph_type.value if isinstance(subgraph_type, SubgraphType) else subgraph_type
         neighbor_options(
@@ -123,9 +124,9 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
 
     @num_neighbors.setter
     def num_neighbors(self, num_neighbors: Any) -> None:
-        given = num_neighbors if isinstance(num_neighbors, NumNeighbors) else NumNeighbors(num_neighbors)
-        self._fanouts = fanouts_of(given, self.data.relations)
-        self._num_neighbors = given
+        self._fanouts = fanouts_of(num_neighbors, self.data.relations)
+        is_pygs = isinstance(num_neighbors, NumNeighbors)
+        self._num_neighbors = num_neighbors if is_pygs else NumNeighbors(num_neighbors)
 
     @property
     def is_hetero(self) -> bool:
@@ -216,7 +217,7 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
             shaped(seeds),
             self._fanouts,
             seed_time=shaped(times),
-            node_time=shaped(self._node_times) if self._node_times else None,
+            node_time=None if self._times is None else self._times.node_time,
             seed=key,
             **self._options(subgraph_type),
         )
@@ -276,31 +277,27 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         )
 
     def _seed_times(self, seeds: Mapping[str, Tensor], given: Mapping[str, Tensor] | None) -> Mapping[str, Any] | None:
-        if self._times is not None:
-            return self._times.of_seeds(seeds) if given is None else given
-        if given is not None:
+        name = "input_time, edge_label_time"
+        if self._times is None and given is not None:
             raise ValueError(
-                "input_time, edge_label_time: found times, but the sampler has no time_attr; give it one, and no "
-                "neighbour will be newer than its seed"
+                f"{name}: found times, but the sampler has no time_attr; give it one, and no neighbour will be newer "
+                "than its seed"
             )
-        return None
+        if self._times is None or given is not None:
+            return given
+        return {kind: self._times.of_seeds(kind, int64_vector(ids, "seeds"), name) for kind, ids in seeds.items()}
 
     @property
     def _node_times(self) -> dict[str, NDArray[np.int64]]:
         return {} if self._times is None else self._times.vectors
 
-    def _check_files(self) -> None:
+    def _check_indexes(self) -> None:
         direction = _DIRECTIONS[self.sample_direction]
         for graph in self.data.relations.graphs.values():
             if direction not in graph.indexes:
                 raise ValueError(
                     f"sample_direction: {self.sample_direction!r} needs the {direction!r} index, and {graph.path} has "
                     f"only {graph.indexes[0]!r}; write the graph with index='both'"
-                )
-            if self.weight_attr is not None and not graph.has_weights:
-                raise ValueError(
-                    f"weight_attr: {self.weight_attr!r} stands for the weights stored with the edges, and {graph.path} "
-                    "has none; write the graph with weight="
                 )
 
     def _node_type(self, given: str | None) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from torch.utils.data import IterableDataset
+from torch.utils.data import IterableDataset, get_worker_info
 
 from graphzero.arrays import int64_vector, integer, integer_from
 from graphzero.dataset import Dataset, EdgeTriple
@@ -18,7 +17,9 @@ from graphzero.ids import IdDictionary
 from graphzero.loaders.epoch_order import EpochOrder
 from graphzero.loaders.keys import WALK_BATCHES, keyed
 from graphzero.loaders.ranks import as_ranks, shared_seed
+from graphzero.loaders.seed_inputs import check_nodes
 from graphzero.loaders.sentences import Sentences
+from graphzero.loaders.worker_epochs import WorkerEpochs
 from graphzero.walks import GraphsByType, random_walk
 
 
@@ -32,7 +33,7 @@ class RandomWalks(IterableDataset[torch.Tensor]):
 
     Iterate over it, or give it to ``DataLoader(walks, batch_size=None, num_workers=k)``, which gives the same
     batches in the same order, however workers are started. Each iteration is the next epoch, with other
-    walks. Workers that are started anew know only of :meth:`set_epoch`: call it before each iteration.
+    walks; workers count theirs apart from iterations without them.
 
     :param shuffle: Take starts in an order that depends on ``seed`` and epoch.
     :param seed: The same seed gives the same walks. Without one it is drawn from torch's default generator, so
@@ -47,7 +48,7 @@ class RandomWalks(IterableDataset[torch.Tensor]):
     2
     >>> for batch in walks:
     ...     print(batch.tolist())
-    [[0, 1, 2, 2], [1, 2, 2, 2]]
+    [[0, 2, 2, 2], [1, 2, 2, 2]]
     [[2, 2, 2, 2], [3, 0, 1, 2]]
     """
 
@@ -84,10 +85,7 @@ class RandomWalks(IterableDataset[torch.Tensor]):
         num_nodes = _num_starts(graph, metapath)
         self._starts = None if starts is None else int64_vector(starts, "starts")
         if self._starts is not None:
-            outside = np.flatnonzero((self._starts < 0) | (self._starts >= num_nodes))
-            if outside.size:
-                at = int(outside[0])
-                raise IndexError(f"starts[{at}]: expected a node from 0 to {num_nodes - 1}, found {self._starts[at]}")
+            check_nodes(self._starts, num_nodes, "starts")
         self._num_starts = num_nodes if self._starts is None else len(self._starts)
         self._num_walks = self._num_starts * integer_from(walks_per_node, 1, "walks_per_node")
         self._batch_size = integer_from(batch_size, 1, "batch_size")
@@ -95,7 +93,8 @@ class RandomWalks(IterableDataset[torch.Tensor]):
         self._rank, self._world_size = as_ranks(rank, world_size)
         self._seed = shared_seed(seed, self._world_size)
         self._share = -(-self._num_walks // self._world_size)  # walks of each rank
-        self._epochs = _Epochs()
+        self._epoch = 0  # the one that the next iteration here will be
+        self._worker_epochs = WorkerEpochs()
 
     @property
     def seed(self) -> int:
@@ -112,17 +111,22 @@ class RandomWalks(IterableDataset[torch.Tensor]):
         number = integer(epoch, "epoch")
         if not 0 <= number < 2**63:
             raise ValueError(f"epoch: expected 0 to 2^63 - 1, found {number}")
-        self._epochs.set(number)
+        self._epoch = number
+        self._worker_epochs.set(number)
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch on this rank."""
         return -(-self._share // self._batch_size)
 
     def __iter__(self) -> Iterator[torch.Tensor]:
-        worker = torch.utils.data.get_worker_info()
-        epoch = self._epochs.begin(None if worker is None else worker.seed - worker.id)
+        worker = get_worker_info()
+        if worker is None:
+            epoch, first, stride = self._epoch, 0, 1
+            self._epoch += 1
+        else:
+            first, stride = worker.id, worker.num_workers
+            epoch = self._worker_epochs.begin(first, stride)
         order = EpochOrder(self._num_walks, shuffle=self._shuffle, seed=self._seed, epoch=epoch)
-        first, stride = (0, 1) if worker is None else (worker.id, worker.num_workers)
         for number in range(first, len(self), stride):
             yield self._batch(order, epoch, number)
 
@@ -158,43 +162,6 @@ class RandomWalks(IterableDataset[torch.Tensor]):
         part = "" if self._world_size == 1 else f", rank {self._rank} of {self._world_size}"
         length = self._options["walk_length"]
         return f"RandomWalks({self.num_walks:,} walks of {length} steps, {len(self):,} batches{part})"
-
-
-class _Epochs:
-    """Counts iterations. The number that was set is shared with workers, also with those that are running."""
-
-    def __init__(self) -> None:
-        # The epoch that was set and how often one was set; then of the workers' iteration that began last: its epoch,
-        # one more than how often one had been set, and its loader seed. Zeros there are no iteration.
-        self._shared = torch.zeros(5, dtype=torch.int64)
-        self._shared.share_memory_()  # type: ignore[no-untyped-call]
-        self._times_set = 0
-        self._begun = 0  # iterations since then, of this copy
-
-    def set(self, epoch: int) -> None:
-        self._shared[0] = epoch
-        self._shared[1] += 1
-
-    def begin(self, loader_seed: int | None) -> int:
-        """Return the epoch of an iteration that begins. ``loader_seed`` is what all workers of it have in common."""
-        epoch, times_set = (int(number) for number in self._shared[:2])
-        if times_set != self._times_set:
-            self._times_set, self._begun = times_set, 0
-        epoch += self._begun
-        self._begun += 1
-        if loader_seed is not None:
-            self._warn_of_repeated(epoch, times_set, loader_seed)
-        return epoch
-
-    def _warn_of_repeated(self, epoch: int, times_set: int, loader_seed: int) -> None:
-        last = self._shared[2:].tolist()
-        self._shared[2:] = torch.tensor([epoch, times_set + 1, loader_seed])
-        if last[:2] == [epoch, times_set + 1] and last[2] != loader_seed:
-            warnings.warn(
-                f"RandomWalks: epoch {epoch} was walked before, and its walks come again: new workers do not know of "
-                "earlier iterations; call set_epoch(epoch) before each, or use persistent_workers=True",
-                stacklevel=3,
-            )
 
 
 def _num_starts(graph: Any, metapath: Sequence[EdgeTriple] | None) -> int:

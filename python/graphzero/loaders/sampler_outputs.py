@@ -1,4 +1,4 @@
-"""Samples as PyG's ``SamplerOutput``, for a user's ``transform_sampler_output``, and back."""
+"""Samples as PyG's ``SamplerOutput``: what a sampler returns, and a user's ``transform_sampler_output`` takes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,20 @@ from typing import Any
 import torch
 from torch_geometric.sampler import HeteroSamplerOutput, SamplerOutput
 
-from graphzero.loaders.batch_parts import Parts, Values
+from graphzero.dataset import EDGE, NODE
+from graphzero.loaders.batch_parts import Parts, Values, sampled_parts
+from graphzero.sampling import HeteroNeighborhood, Neighborhood
 
 _OF_SAMPLE = ("n_id", "e_id", "edge_index", "batch", "num_sampled_nodes", "num_sampled_edges")
+
+
+def sampler_output(sample: Neighborhood | HeteroNeighborhood) -> Any:
+    """Return a sample as PyG's samplers do, which count by hop only where edges are grouped by hop."""
+    parts = sampled_parts(sample, NODE, EDGE)
+    if sample.num_sampled_edges is None:
+        for values in parts.nodes.values():
+            del values["num_sampled_nodes"]
+    return to_sampler_output(parts)
 
 
 def to_sampler_output(parts: Parts) -> Any:
@@ -50,30 +61,30 @@ def from_sampler_output(output: Any, before: Parts) -> Parts:
             "transform_sampler_output: expected it to return what it was given, a SamplerOutput, "
             f"found {type(output).__name__}"
         )
-    node, edge = next(iter(before.nodes)), next(iter(before.edges))
 
-    def of_type(value: Any, of: Any, alone: Any) -> Any:
-        if value is None:
-            return None
-        return value.get(of) if before.is_hetero else (value if of == alone else None)
+    def of_type(value: Any, of: Any) -> Any:
+        return value if value is None or not before.is_hetero else value.get(of)
+
+    def rest_of(values: Values, **sampled: Any) -> Values:
+        rest = {name: value for name, value in values.items() if name not in _OF_SAMPLE}
+        return {**rest, **{name: value for name, value in sampled.items() if value is not None}}
 
     nodes = {
-        of: {name: v for name, v in values.items() if name not in _OF_SAMPLE} for of, values in before.nodes.items()
+        of: rest_of(
+            values,
+            n_id=of_type(output.node, of),
+            batch=of_type(output.batch, of),
+            num_sampled_nodes=of_type(output.num_sampled_nodes, of),
+        )
+        for of, values in before.nodes.items()
     }
     edges = {
-        of: {name: v for name, v in values.items() if name not in _OF_SAMPLE} for of, values in before.edges.items()
+        of: rest_of(
+            values,
+            edge_index=torch.stack([of_type(output.row, of), of_type(output.col, of)]),
+            e_id=of_type(output.edge, of),
+            num_sampled_edges=of_type(output.num_sampled_edges, of),
+        )
+        for of, values in before.edges.items()
     }
-    for of, values in nodes.items():
-        values["n_id"] = of_type(output.node, of, node)
-        for name in ("batch", "num_sampled_nodes"):
-            value = of_type(getattr(output, name), of, node)
-            if value is not None:
-                values[name] = value
-    for triple, values in edges.items():
-        ends = of_type(output.row, triple, edge), of_type(output.col, triple, edge)
-        values["edge_index"] = torch.stack(ends)
-        for name, value in (("e_id", output.edge), ("num_sampled_edges", output.num_sampled_edges)):
-            found = of_type(value, triple, edge)
-            if found is not None:
-                values[name] = found
     return Parts(nodes, edges, before.is_hetero)
