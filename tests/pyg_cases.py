@@ -44,6 +44,7 @@ class Homogeneous:
             x=torch.from_numpy(self.x),
             y=torch.from_numpy(self.y),
             edge_index=torch.from_numpy(np.stack([self.src, self.dst])),
+            edge_attr=torch.from_numpy(self.edge_attr),
         )
 
 
@@ -75,6 +76,7 @@ class Hetero:
             data[kind].x = torch.from_numpy(self.x(kind))
         for triple, ends in self.edges.items():
             data[triple].edge_index = torch.from_numpy(np.stack(ends))
+            data[triple].edge_attr = torch.from_numpy(self.edge_attr(triple))
         return data
 
 

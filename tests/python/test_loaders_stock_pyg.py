@@ -16,6 +16,7 @@ pyg()
 from torch_geometric.loader import LinkLoader, LinkNeighborLoader, NeighborLoader, NodeLoader  # noqa: E402
 from torch_geometric.utils import index_sort  # noqa: E402
 
+from graphzero import loaders  # noqa: E402
 from graphzero.loaders import FeatureStore, GraphStore, NeighborSampler  # noqa: E402
 
 # PyG warns that torch_sparse is not the companion it would like best.
@@ -42,17 +43,16 @@ def parts_link_loader(dataset, num_neighbors, edge_label_index, **options):
 
 
 # Functions (data set, num_neighbors, options of PyG's loaders) that make a loader of ours.
-NODE_LOADERS = [parts_node_loader]
-LINK_LOADERS = [parts_link_loader]
-
-# Stores make PyG set num_nodes; torch_sparse does not count by hop.
-DIFFERENT = {"leave_out": ("num_nodes",), "optional": ("num_sampled_nodes", "num_sampled_edges")}
+NODE_LOADERS = [parts_node_loader, loaders.NeighborLoader]
+LINK_LOADERS = [parts_link_loader, loaders.LinkNeighborLoader]
 
 
 def assert_like_stock(ours, stock):
+    # PyG sets num_nodes beside stores, and leaves attributes of edges out; torch_sparse does not count by hop.
+    left_out = ("num_nodes", "edge_attr") if isinstance(ours, (NodeLoader, LinkLoader)) else ()
     ours, stock = list(ours), list(stock)
     assert [batch.num_nodes for batch in ours] == [batch.num_nodes for batch in stock]
-    assert_same_batches(ours, stock, **DIFFERENT)
+    assert_same_batches(ours, stock, leave_out=left_out, optional=("num_sampled_nodes", "num_sampled_edges"))
 
 
 @pytest.mark.parametrize("make_loader", NODE_LOADERS)
