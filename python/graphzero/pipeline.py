@@ -476,6 +476,11 @@ class Pipeline:
             raise ValueError("the pipeline is closed")
         return self._core
 
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._core is None
+
     def close(self) -> None:
         """End the iteration that is under way and give all memory back. May be repeated."""
         self._turn += 1

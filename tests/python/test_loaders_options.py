@@ -1,6 +1,7 @@
 """What is the same for all loaders: epochs, orders, seeds, where to go on, and keywords of torch's DataLoader."""
 
 import itertools
+import re
 import warnings
 
 import numpy as np
@@ -203,6 +204,7 @@ def test_an_error_in_a_transform_ends_everything(data, name):
 
 
 def test_an_iteration_that_is_given_up_leaves_no_thread(data):
+    list(loader_of(NeighborLoader, data))  # torch's own threads begin
     before = tasks()
     loader = loader_of(NeighborLoader, data)
     for _ in loader:
@@ -230,3 +232,12 @@ def test_batches_outlive_everything(tmp_path):
     graph.close()
     store.close()
     assert_same(batch.x.numpy(), rows)
+
+
+def test_a_loader_says_how_it_reads_and_why(data, caplog):
+    with caplog.at_level("INFO", logger="graphzero"):
+        loader_of(NeighborLoader, data)
+        loader_of(NeighborLoader, data, reader="pread")
+    told = [record.message for record in caplog.records if record.name == "graphzero"]
+    assert any(re.search(r"x\.gd: mmap: .* MB, .* available$", message) for message in told)
+    assert re.search(r"\.gd: pread: asked for$", told[-1])

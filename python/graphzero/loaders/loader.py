@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
@@ -26,6 +27,8 @@ from graphzero.memory import byte_count, pipeline_budget
 from graphzero.pipeline import Batch, Pipeline, RowsHere, Stages, Taker
 from graphzero.pipeline_inputs import Attribute, Attributes
 from graphzero.threads import num_threads
+
+_log = logging.getLogger("graphzero")
 
 # Loaders of this process whose threads are in traces.
 _traced = itertools.count()
@@ -104,6 +107,8 @@ class Loader(IterableDataset[Any]):
         self._begin_at: dict[str, int] | None = None  # where the first epoch of workers begins
         self._ahead = 0  # batches that are on their way to the device
         self._pipeline: Pipeline | None = Pipeline(**self._arguments, taker=self._taker())
+        for source in self._pipeline.stats()["sources"].values():
+            _log.info("%s", source["reason"])
         self._closed_at: dict[str, int] | None = None
         self._closed_stages: Stages | None = None
         self._trace_number: int | None = None
@@ -164,7 +169,9 @@ class Loader(IterableDataset[Any]):
 
     def _begin(self, batches: Iterator[Batch]) -> Parcel | None:
         """Take the next batch and send it on its way. ``None`` behind the last one."""
-        self._open()._log_stages(torch.autograd._profiler_enabled())  # type: ignore[attr-defined]
+        pipeline = self._open()
+        if not pipeline.closed:  # else the iteration says so
+            pipeline._log_stages(torch.autograd._profiler_enabled())  # type: ignore[attr-defined]
         with stage("graphzero.wait", self._device):
             batch = next(batches, None)
         if batch is None:
