@@ -413,3 +413,12 @@ def skip_gram_loss(vectors, positive, negative):
         return sum(losses) / len(losses)
 
     return mean(positive, 1) + mean(negative, -1)
+
+
+def degree_distribution(degrees):
+    """Triples (least, largest, how many of ``degrees`` are between them), from 0 over powers of two."""
+    parts, least, largest = [], 0, 0
+    while any(degree >= least for degree in degrees):
+        parts.append((least, largest, sum(least <= degree <= largest for degree in degrees)))
+        least, largest = largest + 1, 2 * largest + 1
+    return parts

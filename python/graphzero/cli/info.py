@@ -5,29 +5,23 @@ from __future__ import annotations
 import os
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 import graphzero as gz
 from graphzero.cli.console import JsonOption, PathArgument, print_facts, print_json
-from graphzero.graph import Direction
+from graphzero.cli.degrees import CHEAP_NODES, degree_facts, degree_rows
 from graphzero.manifest import VERSION, read_manifest
 from graphzero.memory import byte_text
 from graphzero.mounted import Mounted
 from graphzero.verify import is_features, is_ids
 
-# Offsets of this many nodes are 8 MB: read without being asked for.
-_CHEAP_NODES = 1 << 20
-
 
 def info(
     path: PathArgument,
     json: JsonOption = False,
-    degrees: Annotated[
-        bool, typer.Option("--degrees", help="Also scan large graphs for the least and the largest degree.")
-    ] = False,
+    degrees: Annotated[bool, typer.Option("--degrees", help="Read all degrees of large graphs, not a sample.")] = False,
 ) -> int:
-    """Tell what a file or a data set holds, without reading it."""
+    """Tell what a file or a data set holds. Shows its degrees and how much of it is in the page cache."""
     name = os.fspath(path)
     if os.path.isdir(name):
         facts = dataset_facts(name, degrees)
@@ -82,7 +76,8 @@ def ids_facts(ids: gz.IdDictionary) -> dict[str, Any]:
 
 
 def graph_facts(graph: gz.Graph, scan: bool) -> dict[str, Any]:
-    """Gather what a graph tells without being read, and degrees if that is cheap or ``scan`` asks for them."""
+    """Gather what a graph tells without being read, and its degrees: all if ``scan`` or if there are few."""
+    # What follows reads the file, so the page cache is asked first.
     return _file_facts("graph", graph) | {
         "num_src_nodes": graph.num_src_nodes,
         "num_dst_nodes": graph.num_dst_nodes,
@@ -95,29 +90,22 @@ def graph_facts(graph: gz.Graph, scan: bool) -> dict[str, Any]:
         "sorted": graph.is_sorted,
         "weights": graph.has_weights,
         "times": graph.has_times,
-        "degrees": {direction: _degrees(graph, direction, scan) for direction in graph.indexes},
+        "degrees": _degrees(graph, None if scan else CHEAP_NODES),
     }
 
 
-def _degrees(graph: gz.Graph, direction: Direction, scan: bool) -> dict[str, Any]:
-    num_nodes = graph.num_src_nodes if direction == "out" else graph.num_dst_nodes
-    if num_nodes == 0:
-        return {"min": None, "mean": None, "max": None}
-    mean = graph.num_edges / num_nodes
-    if num_nodes > _CHEAP_NODES and not scan:
-        return {"min": None, "mean": mean, "max": None}
-    least, largest = graph.num_edges, 0
-    for start in range(0, num_nodes, _CHEAP_NODES):
-        found = graph.degree(np.arange(start, min(start + _CHEAP_NODES, num_nodes)), direction)
-        least, largest = min(least, int(found.min())), max(largest, int(found.max()))
-    return {"min": least, "mean": mean, "max": largest}
+def _degrees(graph: gz.Graph, most: int | None) -> dict[str, Any]:
+    if not graph.directed:  # one index serves both directions
+        return dict.fromkeys(graph.indexes, degree_facts(graph, graph.indexes[0], most))
+    return {direction: degree_facts(graph, direction, most) for direction in graph.indexes}
 
 
 def dataset_facts(folder: str, scan: bool) -> dict[str, Any]:
     """Gather what a data set and each of its files tell."""
     manifest, fingerprint = read_manifest(folder)
     with gz.open(folder) as ds:
-        resident = [store.resident_bytes() for store in ds.stores()]
+        files = ds.memory_report().files
+        resident = [file.resident for file in files]
         return {
             "kind": "dataset",
             "path": folder,
@@ -152,15 +140,24 @@ def dataset_facts(folder: str, scan: bool) -> dict[str, Any]:
                 }
                 for split in manifest.splits
             ],
+            "files": [
+                {"path": os.path.relpath(file.path, folder), "size": file.size, "resident": file.resident}
+                for file in files
+            ],
             "metadata": dict(ds.metadata),
         }
 
 
-def _file_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
+def _cached_text(facts: dict[str, Any]) -> str:
     resident = "not told" if facts["resident"] is None else byte_text(facts["resident"])
+    return f"{resident} of {byte_text(facts['size'])}"
+
+
+def _file_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         ("size", byte_text(facts["size"])),
-        ("in page cache", resident),
+        ("in page cache", _cached_text(facts)),
+        *(("", f"{_cached_text(file)}, {file['path']}") for file in facts.get("files", [])),
         ("fingerprint", facts["fingerprint"]),
     ]
 
@@ -190,14 +187,14 @@ def _symmetry_text(facts: dict[str, Any]) -> str:
     return "directed" if facts["directed"] else "undirected, each stored both ways"
 
 
-def _degree_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    rows = []
-    for direction, degrees in facts["degrees"].items():
-        if degrees["mean"] is None:
-            continue
-        known = "" if degrees["min"] is None else f"{degrees['min']:,} to {degrees['max']:,}, "
-        rows.append((f"{direction}-degree", f"{known}mean {degrees['mean']:.2f}"))
-    return rows
+def _degree_rows(facts: dict[str, Any], *, plot: bool = True) -> list[tuple[str, str]]:
+    if not facts["directed"]:
+        return degree_rows("degree", facts["degrees"]["out"], plot=plot)
+    return [
+        row
+        for direction, degrees in facts["degrees"].items()
+        for row in degree_rows(f"{direction}-degree", degrees, plot=plot)
+    ]
 
 
 def _graph_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
@@ -218,7 +215,7 @@ def _graph_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def dataset_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Put what :func:`dataset_facts` gathered in words."""
+    """Put what :func:`dataset_facts` gathered in words. Degrees are drawn if there is one type of edges."""
     rows = [("holds", f"data set, format {facts['format']}")]
     for node in facts["nodes"]:
         classes = f" of {node['num_classes']} classes" if node["num_classes"] is not None else ""
@@ -230,7 +227,7 @@ def dataset_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
     for edge in facts["edges"]:
         graph = edge["graph"]
         rows.append((" → ".join(edge["type"]), f"{graph['num_edges']:,} edges, {_symmetry_text(graph)}"))
-        rows += [(f"  {name}", text) for name, text in _degree_rows(graph)]
+        rows += [(f"  {name}", text) for name, text in _degree_rows(graph, plot=len(facts["edges"]) == 1)]
         rows += [(f"  {name}", _array_text(array)) for name, array in edge["attributes"].items()]
     for split in facts["splits"]:
         kind = split["of"] if isinstance(split["of"], str) else " → ".join(split["of"])
