@@ -129,6 +129,7 @@ def test_sample_without_a_seed_can_be_repeated(json_of):
     gz.write_graph("g.gl", rng.integers(0, 40, 900), rng.integers(0, 40, 900))
     first, second = json_of("g.gl", "5"), json_of("g.gl", "5")
     assert first["seed"] != second["seed"]
+    assert max(first["seed"], second["seed"]) < 2**32
     assert json_of("g.gl", "5", "--seed", str(first["seed"])) == first
 
 
@@ -231,7 +232,7 @@ def test_terminal_gets_what_fits_and_a_count_of_the_rest():
         "    1 ← 0",
         "    2 ← 1",
         "    3 ← 2",
-        "    … 97 more nodes with neighbours",
+        "    … 97 more lines",
         "  101 nodes, 200 edges",
     ]
 
@@ -256,9 +257,10 @@ def test_pipe_gets_everything(lines_of):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["tiny.gl"], "Missing argument 'NODE...'."),
+        (["tiny.gl"], "Missing argument 'NODE'."),
         (["missing.gl", "0"], "missing.gl: cannot open: No such file or directory"),
         ([".", "0"], ".: has no graphzero.json: it is not a data set, or its conversion did not finish"),
+        (["edgeless", "0"], "edgeless: has no edges to follow, only nodes"),
         (["x.gd", "0"], "x.gd: expected a .gl file or a data set folder, found features"),
         (["ids.gi", "0"], "ids.gi: expected a .gl file or a data set folder, found ids"),
         (
@@ -317,6 +319,8 @@ def test_wrong_command_is_one_line_and_exit_code_2(arguments, message, mag, tiny
     gz.write_graph("bipartite.gl", [0, 1, 2], [1, 0, 1], num_nodes=(3, 2))
     gz.write_features("x.gd", [[0.5]])
     gz.write_ids("ids.gi", ["a"])
+    with gz.DatasetWriter("edgeless") as writer:
+        writer.add_nodes(num_nodes=1)
     with gz.DatasetWriter("shop") as writer:
         writer.add_nodes(type="user", num_nodes=1)
         writer.add_nodes(type="item", num_nodes=1)
@@ -339,3 +343,14 @@ def test_help_names_every_option(capsys):
     printed = capsys.readouterr().out
     for option in ("--fanouts", "--walk ", "--walks", "--p ", "--q ", "--direction", "--seed", "--type", "--json"):
         assert option in printed
+
+
+def test_terminal_shares_its_lines_among_edge_types(mag):
+    lines = shown_on_a_terminal(mag, "0", "2", "--type", "paper", "--fanouts", "-1,-1", columns=34, lines=1)
+    assert lines[2:5] == [
+        "    paper 0 (y 7) ← writes ← author 0 ('Anna'), … 1 more",  # no narrower: one neighbour is always told
+        "    paper 2 (y 9) ← writes ← author 1 ('Béla')",
+        "    paper 2 (y 9) ← cites ← paper 1 (y 8)",
+    ]
+    lines = shown_on_a_terminal(mag, "0", "1", "2", "--type", "paper", "--fanouts", "-1", columns=80, lines=1)
+    assert lines[4:6] == ["    paper 1 (y 8) ← cites ← paper 0 (y 7)", "    … 1 more line"]
