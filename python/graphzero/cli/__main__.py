@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from graphzero import FormatError, __version__
-from graphzero.cli import convert, info, synth, verify
+from graphzero.cli import convert, info, sample, synth, verify
 
 DAMAGED = 1
 FAILED = 2
@@ -52,6 +52,7 @@ def make_app() -> typer.Typer:
     app.callback(invoke_without_command=True)(_root)
     app.command("convert")(convert.convert)
     app.command("info")(info.info)
+    app.command("sample")(sample.sample)
     app.command("synth")(synth.synth)
     app.command("verify")(verify.verify)
     return app

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -39,6 +40,28 @@ def print_facts(title: str, facts: Sequence[tuple[str, str]]) -> None:
     console = Console()
     console.print(Text(title, style="bold"))
     console.print(Padding(table, (0, 2)))
+
+
+def print_lines(title: str, lines: Sequence[str]) -> None:
+    """Print lines under a title."""
+    if sys.stdout.isatty():
+        title = typer.style(title, bold=True)
+    print(title, *lines, sep="\n")
+
+
+def terminal_size() -> tuple[int | None, int | None]:
+    """Return the columns and lines to stay within; nothing limits a pipe."""
+    if not sys.stdout.isatty():
+        return None, None
+    size = shutil.get_terminal_size()
+    return size.columns, size.lines
+
+
+def text_keys(value: Any) -> Any:
+    """Edge types are triples; JSON wants text."""
+    if isinstance(value, dict):
+        return {"__".join(key) if isinstance(key, tuple) else key: text_keys(item) for key, item in value.items()}
+    return value
 
 
 class Progress(Protocol):

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import graphzero as gz
-from graphzero.cli.console import JsonOption, print_json
+from graphzero.cli.console import JsonOption, print_json, text_keys
 from graphzero.estimate import estimate_edges
 
 
@@ -78,16 +78,9 @@ def _column(text: str | None) -> int | str | None:
     return int(text) if text is not None and text.isdigit() else text
 
 
-def _text_keys(value: Any) -> Any:
-    """Edge types are triples; JSON wants text."""
-    if isinstance(value, dict):
-        return {"__".join(key) if isinstance(key, tuple) else key: _text_keys(item) for key, item in value.items()}
-    return value
-
-
 def _print(report: Any, json: bool) -> int:
     if json and dataclasses.is_dataclass(report) and not isinstance(report, type):
-        print_json(_text_keys(dataclasses.asdict(report)))
+        print_json(text_keys(dataclasses.asdict(report)))
     else:
         print(report)
     return 0
