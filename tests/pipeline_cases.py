@@ -89,6 +89,7 @@ def descriptors():
 
 def settled(count, wanted):
     """What ``count()`` is once it is ``wanted`` again, or after two seconds."""
+    gc.collect()
     end = time.monotonic() + 2
     while count() != wanted and time.monotonic() < end:
         time.sleep(0.01)
