@@ -62,6 +62,7 @@ def run(rank: int, processes: int, folder: str, meeting: str, epochs: int) -> No
     if rank == 0:
         accuracy = counts[0].item() / counts[1].item()
         print(f"test accuracy: {accuracy:.3f} (features alone: {mlp_accuracy(data):.3f})")
+    dist.barrier()  # nobody leaves a group that another still uses
     dist.destroy_process_group()
 
 

@@ -66,6 +66,7 @@ def main(rank, world_size, init_file, dataset, out):
     report = {"seed": batches.state_dict()["seed"], "steps": steps, "weights": weights(trained)}
     with open(out, "w") as file:
         json.dump(report, file)
+    torch.distributed.barrier()  # nobody leaves a group that another still uses
     torch.distributed.destroy_process_group()
 
 

@@ -39,7 +39,9 @@ def printed(tmp_path_factory):
             # More threads than cores wait for each other in turns.
             environment = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(folder)}
             command = [sys.executable, str(FOLDER / name), *arguments]
-            done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=folder, check=False)
+            done = subprocess.run(
+                command, capture_output=True, text=True, env=environment, cwd=folder, timeout=300, check=False
+            )
             outputs[name] = done, list(folder.glob("graphzero*"))  # PyG leaves files of its own
         done, left = outputs[name]
         assert done.returncode == 0, done.stderr

@@ -238,6 +238,7 @@ def _as_rank(rank, folder, queue):
         torch.manual_seed(rank)
         walks = RandomWalks(gz.Graph(f"{folder}/ring.gl"), 4, batch_size=3)
         queue.put((rank, walks.seed, repr(walks), starts_of(walks)))
+        torch.distributed.barrier()  # nobody leaves a group that another still uses
         torch.distributed.destroy_process_group()
     except BaseException:
         queue.put((rank, None, traceback.format_exc(), None))
