@@ -6,11 +6,13 @@
 #include <nanobind/stl/vector.h>
 
 #include <optional>
+#include <stdexcept>
 #include <tuple>
 #include <vector>
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "core/base/error.h"
 
 namespace gz {
 
@@ -201,6 +203,24 @@ nb::tuple as_arrays(const StageLog::Events& found) {
 }  // namespace
 
 void bind_pipeline(nb::module_& m) {
+  m.def(
+      "epoch_order",
+      [](std::uint64_t count, std::uint64_t seed, std::uint64_t epoch, const Int64Array& places) {
+        return owned_array(without_gil([&] {
+          const EpochOrder order(count, /*shuffle=*/true, seed, epoch);
+          std::vector<std::int64_t> items;
+          for (const std::int64_t place : as_span(places)) {
+            if (place < 0 || static_cast<std::uint64_t>(place) >= count) {
+              throw std::out_of_range(
+                  concat("places: expected 0 to ", count, " - 1, found ", place));
+            }
+            items.push_back(static_cast<std::int64_t>(order[static_cast<std::uint64_t>(place)]));
+          }
+          return items;
+        }));
+      },
+      "count"_a, "seed"_a, "epoch"_a, "places"_a);
+
   nb::enum_<Negatives>(m, "Negatives")
       .value("NONE", Negatives::kNone)
       .value("BINARY", Negatives::kBinary)

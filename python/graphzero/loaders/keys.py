@@ -9,16 +9,15 @@ import torch
 from graphzero.seeds import as_seed
 
 _BITS = 2**64 - 1
-GAMMA = 0x9E3779B97F4A7C15
+_GAMMA = 0x9E3779B97F4A7C15
 
 # First words of keys, which go on where Purpose of core/base/random.h ends.
-EPOCH_ORDER = 5
 WALK_BATCHES = 7
 EMBEDDING_BATCHES = 8
 
 
-def mix64(x: Any) -> Any:
-    """SplitMix64's output function, as in core/base/random.h, of a number or of an array of uint64."""
+def _mix64(x: int) -> int:
+    """SplitMix64's output function, as in core/base/random.h."""
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & _BITS
     x = (x ^ x >> 27) * 0x94D049BB133111EB & _BITS
     return x ^ x >> 31
@@ -26,9 +25,9 @@ def mix64(x: Any) -> Any:
 
 def keyed(seed: int, *words: int) -> int:
     """Return the state of the core's key ``(seed, *words)``: a seed of its own for whatever the words name."""
-    state: int = mix64(seed + GAMMA & _BITS)
+    state = _mix64(seed + _GAMMA & _BITS)
     for word in words:
-        state = mix64((state ^ word) + GAMMA & _BITS)
+        state = _mix64((state ^ word) + _GAMMA & _BITS)
     return state
 
 
