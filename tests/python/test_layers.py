@@ -22,6 +22,8 @@ CORE = {
 SYSTEM_CALL_HEADERS = re.compile(r"#include <(sys/|fcntl|unistd|dirent|sched|signal|pthread|linux/)")
 # import graphzero loads these and nothing else from outside the standard library.
 PYTHON_CORE = {"graphzero", "numpy"}
+# What is not in one of these folders is left of them all.
+PYTHON_LAYERS = ["", "loaders", "training", "bench", "demo", "cli"]
 STANDARD_LIBRARY = __import__("sys").stdlib_module_names
 
 
@@ -93,21 +95,29 @@ def test_every_core_source_is_built():
     assert listed == there
 
 
+def python_layer(path):
+    """The folder of PYTHON_LAYERS that a module is in; 0 for the package itself."""
+    first = path.relative_to(ROOT / "python/graphzero").parts[0]
+    return PYTHON_LAYERS.index(first) if first in PYTHON_LAYERS else 0
+
+
 def test_import_graphzero_needs_only_numpy():
     for path in sources("python/graphzero", ".py"):
-        if path.parent.name in ("loaders", "cli"):
+        if python_layer(path) > 0:
             continue
         for name in imports(ast.parse(path.read_text()), top_level_only=True):
             top = name.split(".")[0]
             assert top in PYTHON_CORE or top in STANDARD_LIBRARY, f"{path.name} imports {name}"
 
 
-def test_the_package_does_not_use_its_loaders_or_command_line():
+def test_folders_of_the_package_use_only_folders_to_their_left():
+    wrong = []
     for path in sources("python/graphzero", ".py"):
-        if path.parent.name in ("loaders", "cli"):
-            continue
+        to_the_right = PYTHON_LAYERS[python_layer(path) + 1 :]
         for name in imports(ast.parse(path.read_text()), top_level_only=False):
-            assert not name.startswith(("graphzero.loaders", "graphzero.cli")), f"{path.name} imports {name}"
+            if name.startswith(tuple(f"graphzero.{folder}" for folder in to_the_right)):
+                wrong.append(f"{path.relative_to(ROOT)} imports {name}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_the_package_has_no_import_cycle():
