@@ -1,0 +1,1 @@
+"""Node classification on a data set folder: what ``graphzero train`` and ``graphzero demo`` run."""

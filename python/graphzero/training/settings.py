@@ -1,0 +1,51 @@
+"""What a user may set of a training. Free of torch, so that help answers at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+ModelName = Literal["sage", "gcn", "gat"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A model, how it is trained, and how much memory its data may take.
+
+    :param fanouts: Neighbours to draw per node at each hop, ``-1`` for all; the model has a layer for each.
+    :param memory: What loaders may hold, together: rows that stay, batches ahead. The model is not in it.
+    :param reader: As in :class:`graphzero.Pipeline`.
+    :param threads: Threads of the loaders.
+    """
+
+    model: ModelName = "sage"
+    fanouts: tuple[int, ...] = (15, 10)
+    hidden: int = 256
+    dropout: float = 0.5
+    heads: int = 4
+    epochs: int = 10
+    batch_size: int = 1024
+    learning_rate: float = 0.003
+    weight_decay: float = 0.0
+    seed: int = 0
+    memory: int | str | None = None
+    reader: Any = "auto"
+    threads: int | None = None
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        if self.model not in get_args(ModelName):
+            raise ValueError(f"model: expected one of {', '.join(get_args(ModelName))}, found {self.model!r}")
+        if not self.fanouts:
+            raise ValueError("fanouts: expected a number per hop such as 15,10, found none")
+        for name in ("hidden", "heads", "epochs", "batch_size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected 1 or more, found {getattr(self, name)}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout: expected a share from 0 to below 1, found {self.dropout:g}")
+        if not self.learning_rate > 0:
+            raise ValueError(f"learning_rate: expected a number above 0, found {self.learning_rate:g}")
+        if self.weight_decay < 0:
+            raise ValueError(f"weight_decay: expected 0 or more, found {self.weight_decay:g}")
+        if self.model == "gat" and self.hidden % self.heads:
+            raise ValueError(f"hidden: expected a multiple of heads, {self.heads}, found {self.hidden}")
