@@ -545,6 +545,8 @@ def test_auto_maps_a_small_file_and_says_why(big_gd):
     assert stats["reason"].endswith(" available")
 
 
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
 def test_auto_reads_a_file_larger_than_its_memory_from_the_device(tmp_path):
     gz.write_features("big.gd", random_rows(1_000_000, 512))
     os.system("sync")

@@ -253,6 +253,8 @@ def test_a_batch_may_be_written_to(world):
         batch.node_features["x"][:] = -1
 
 
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
 def test_epochs_leak_nothing(world):
     code = f"""
     import json, os, sys, gc, numpy as np, graphzero as gz
@@ -326,6 +328,7 @@ FORK = """
 """
 
 
+@pytest.mark.no_asan  # its allocator may hang in the fork of a process with threads
 @pytest.mark.no_tsan
 @pytest.mark.parametrize("reader", READERS)
 def test_a_forked_child_iterates_anew_and_its_parent_goes_on(world, reader):

@@ -521,6 +521,8 @@ def test_an_interrupted_run_leaves_no_folder(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
 def test_memory_does_not_grow_with_the_data_set(tmp_path):
     """What a run holds besides the converter's budget is blocks of rows, whatever their number."""
     script = (
