@@ -1,5 +1,6 @@
 """The pages tell the truth: their examples run, and their links lead somewhere."""
 
+import difflib
 import os
 import re
 import shlex
@@ -96,6 +97,17 @@ def test_every_public_name_has_its_docstring_on_a_page():
     names += [f"loaders.{name}" for name in gz.loaders.__all__]
     assert [name for name in names if name not in shown | listed] == []
     assert shown - {"ids.IdBuilder"} <= set(names)
+
+
+def test_the_migration_shown_is_that_of_the_example():
+    before, after = (
+        (ROOT / "examples" / "migration" / name).read_text(encoding="utf-8").split('"""', 2)[2].splitlines()
+        for name in ("before.py", "after.py")
+    )
+    changed = [line for line in difflib.ndiff(before, after) if line[0] in "-+" and line[2:]]
+    page = ROOT / "docs" / "guide" / "from-pyg.md"
+    [shown] = [text.splitlines() for language, _, text in blocks(page) if language == "diff"]
+    assert sorted(shown) == sorted(line[0] + line[2:] for line in changed)
 
 
 def test_the_demo_runs_and_cleans_up(tmp_path):
