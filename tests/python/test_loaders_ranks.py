@@ -115,3 +115,22 @@ def test_a_rank_goes_on_where_it_was(data):
     assert [batch.n_id.tolist() for batch in other] == whole[1:]
     assert len(whole) == 5
     assert np.unique(np.concatenate(places(one))).size == 45
+
+
+def test_ranks_share_the_memory_of_the_machine_unless_told(data, monkeypatch):
+    monkeypatch.setattr("graphzero.loaders.ranks.pipeline_budget", lambda: 900_000_000)
+    budgets = [loader.stats()["memory"]["budget"] for loader in parts_of(NeighborLoader, data, 3)]
+    assert budgets == [300_000_000] * 3
+    told = parts_of(NeighborLoader, data, 3, memory="70MB")[0]
+    assert told.stats()["memory"]["budget"] == 70_000_000
+
+
+def test_torchrun_says_how_many_ranks_share_the_machine(data, monkeypatch):
+    monkeypatch.setattr("graphzero.loaders.ranks.pipeline_budget", lambda: 900_000_000)
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 9)
+    loader = loader_of(NeighborLoader, data, rank=0, world_size=9, seed=5)
+    assert loader.stats()["memory"]["budget"] == 100_000_000
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    loader = loader_of(NeighborLoader, data, rank=0, world_size=9, seed=5)
+    assert loader.stats()["memory"]["budget"] == 450_000_000

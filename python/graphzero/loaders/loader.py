@@ -19,7 +19,7 @@ from graphzero.loaders.devices import CudaTransfer, Parcel, PlainTransfer, as_de
 from graphzero.loaders.graph_data import GraphData
 from graphzero.loaders.loader_options import LoaderOptions
 from graphzero.loaders.ranges import stage
-from graphzero.loaders.ranks import as_ranks, shared_seed
+from graphzero.loaders.ranks import as_ranks, default_memory, shared_seed
 from graphzero.loaders.tensors import as_tensor
 from graphzero.loaders.traces import add_to_trace
 from graphzero.loaders.worker_epochs import WorkerEpochs
@@ -89,7 +89,7 @@ class Loader(IterableDataset[Any]):
             "rank": rank,
             "world_size": world_size,
             "drop_uneven_inputs": options.drop_uneven_inputs,
-            "memory": options.memory,
+            "memory": default_memory(world_size) if options.memory is None else options.memory,
             "cache": options.cache,
             "ahead": options.ahead,
             "dtype": {} if self._late else self._host_dtypes,

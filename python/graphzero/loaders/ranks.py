@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import torch
 
 from graphzero.arrays import integer, integer_from
 from graphzero.loaders.keys import torch_seed
+from graphzero.memory import pipeline_budget
 from graphzero.seeds import as_seed
 
 
@@ -39,6 +41,15 @@ def shared_seed(seed: Any, world_size: int, generator: torch.Generator | None = 
         )
     torch.distributed.broadcast_object_list(drawn, src=0)
     return drawn[0]
+
+
+def default_memory(world_size: int) -> int | None:
+    """Return what each of several ranks may hold unless told: its part of what one process would take.
+
+    torchrun says how many ranks are on this machine; without its word all are taken to be.
+    """
+    here = int(os.environ.get("LOCAL_WORLD_SIZE", torch.distributed.get_world_size())) if _initialised() else world_size
+    return None if here == 1 else pipeline_budget() // here
 
 
 def _initialised() -> bool:
