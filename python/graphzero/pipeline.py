@@ -290,6 +290,7 @@ class Pipeline:
         self._begun = False
         self._turn = 0  # counts iterations: only the latest may go on
         self._begin = (0.0, 0, 0.0)  # of this iteration: time, position, seconds waited before
+        self._ended: str | None = None  # the status of an epoch that is over, until another begins
 
     @property
     def epoch(self) -> int:
@@ -329,7 +330,7 @@ class Pipeline:
     def _move(self, epoch: int, position: int) -> None:
         self._open().stop()
         self._turn += 1
-        self._epoch, self._position, self._begun = epoch, position, False
+        self._epoch, self._position, self._begun, self._ended = epoch, position, False, None
 
     def __iter__(self) -> Generator[Batch, None, None]:
         return self.share(0, 1)
@@ -344,6 +345,7 @@ class Pipeline:
         self._schedule.begin_epoch(core)
         core.start(self._epoch, self._position + worker, num_workers)
         self._begin = (time.perf_counter(), self._position, core.stats()["seconds_waited"])
+        self._ended = None
         del core  # close() gives its memory back, whoever is in the middle of an iteration
         self._begun = True
         process = os.getpid()
@@ -364,6 +366,7 @@ class Pipeline:
                     _show(self.status())
                 yield batch
                 del batch  # its memory is wanted for the next one
+            self._ended = self.status()
             self._epoch, self._position, self._begun = self._epoch + 1, 0, False
         finally:
             if self._turn == turn:
@@ -455,8 +458,10 @@ class Pipeline:
         return Stages(stage, thread, number, begin, end, dropped)
 
     def status(self) -> str:
-        """Return the most important of :meth:`stats` in one line."""
+        """Return the most important of :meth:`stats` in one line: of this epoch, or of the one that has just ended."""
         stats = self.stats()
+        if self._ended is not None:
+            return self._ended
         begin, first, waited = self._begin
         seconds = max(time.perf_counter() - begin, 1e-9)
         held = sum(size for purpose, size in stats["memory"].items() if purpose != "budget")

@@ -164,7 +164,7 @@ def test_where_time_and_memory_went(data):
     assert stats["memory"]["budget"] == 80_000_000
     assert set(stats["sources"]) == {"x", "y", "time", "edge_attr"}
     assert stats["gpu_cache_rows"] == 0
-    assert loader.status().startswith("epoch 1 batch 0/3")
+    assert loader.status().startswith("epoch 0 batch 3/3")
 
 
 def test_stages_have_names_in_a_profile(data):

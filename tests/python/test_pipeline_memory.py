@@ -236,6 +236,19 @@ def test_the_status_is_one_line(world):
     assert line is not None, pipeline.status()
 
 
+def test_the_status_of_an_epoch_stays_until_another_begins(world):
+    pipeline = make(world)
+    list(pipeline)
+    ended = pipeline.status()
+    assert re.match(r"epoch 0 batch 20/20 · [1-9][\d.]* batches/s", ended), ended
+    assert pipeline.status() == ended
+    iterator = iter(pipeline)
+    next(iterator)
+    assert pipeline.status().startswith("epoch 1 batch 1/20")
+    pipeline.set_epoch(5)
+    assert pipeline.status().startswith("epoch 5 batch 0/20 · 0.0 batches/s")
+
+
 def test_progress_is_for_terminals_only(world, capfd):
     list(make(world, progress=True))
     assert capfd.readouterr() == ("", "")
