@@ -81,7 +81,13 @@ def walks():
             row("uniform, length 20", "torch-cluster", 14.4e6, "steps/s", checked=steps),
             row("uniform, length 20", "GraphZero 0.2", None, "steps/s", note="wrong: 12 of 20,480 steps are not edges"),
             row("node2vec p=0.5 q=2", "graphzero", 21.7e6, "steps/s", checked=steps, x_best_rival=9.9),
-            row("node2vec p=0.5 q=2", "PecanPy, its sparse on-the-fly mode, one process", 2.2e6, "steps/s", checked=steps),
+            row(
+                "node2vec p=0.5 q=2",
+                "PecanPy, its sparse on-the-fly mode, one process",
+                2.2e6,
+                "steps/s",
+                checked=steps,
+            ),
             row("node2vec p=0.5 q=2", "torch-cluster", None, "steps/s", note="stopped after 60 s, its time limit"),
         ],
         conditions={"cache": "warm"},
@@ -114,9 +120,26 @@ def conversion():
         "Converting an edge list",
         "How many edges a second from text to a graph that can be mounted?",
         [
-            row("edges.csv, 3 M edges", "graphzero", 12.8e6, "edges/s", checked=same, peak_anonymous_bytes=211 * MB, x_best_rival=3.3),
-            row("edges.csv, 3 M edges", "polars and scipy", 3.9e6, "edges/s", checked=same, peak_anonymous_bytes=1.4 * GB),
-            row("edges.csv, 3 M edges", "GraphZero 0.2", 0.31e6, "edges/s", checked=same, peak_anonymous_bytes=0.9 * GB),
+            row(
+                "edges.csv, 3 M edges",
+                "graphzero",
+                12.8e6,
+                "edges/s",
+                checked=same,
+                peak_anonymous_bytes=211 * MB,
+                x_best_rival=3.3,
+            ),
+            row(
+                "edges.csv, 3 M edges",
+                "polars and scipy",
+                3.9e6,
+                "edges/s",
+                checked=same,
+                peak_anonymous_bytes=1.4 * GB,
+            ),
+            row(
+                "edges.csv, 3 M edges", "GraphZero 0.2", 0.31e6, "edges/s", checked=same, peak_anonymous_bytes=0.9 * GB
+            ),
         ],
     )
 
@@ -167,7 +190,15 @@ def batches(name="batches", title="Whole batches", unit="batches/s"):
                 iops=118_700.0,
                 **capped,
             ),
-            row(ten, "PyG NeighborLoader with np.memmap", None, unit, cap_bytes=128 * MB, cap_proven=True, note="killed at its limit"),
+            row(
+                ten,
+                "PyG NeighborLoader with np.memmap",
+                None,
+                unit,
+                cap_bytes=128 * MB,
+                cap_proven=True,
+                note="killed at its limit",
+            ),
         ],
         conditions={"batch": "1,024", "fanouts": "[15, 10, 5]"},
     )
@@ -235,3 +266,8 @@ def bench_document():
         "parts": [sampling(), walks(), gather(), conversion(), batches(), training],
         "notes": ["pyg-lib: not installed", "GraphZero 0.2: walks were wrong, so they have no time"],
     }
+
+
+def with_rows(*rows):
+    """Return a document of one part."""
+    return {"parts": [part("sampling", "Sampling", "How fast?", list(rows))]}

@@ -71,18 +71,21 @@ def _told(row: Row) -> str:
 
 
 def _row(row: Row, against: str, share: float | None, decades: Sequence[float], top: int) -> tuple[Markup, int]:
-    """Return name, bar and value, and how high they are: what does not fit beside the name gets a line of its own."""
+    """Return name, bar and value, and how high they are: whom a ratio is against has its own line if it is long."""
     look = "lost" if lost(row) else "won"
-    beside = len(name_of(row)) + len(against) < _LINE
-    name = tag("tspan", shortened(name_of(row), _LINE), class_="name ours" if row.get("ours") else "name")
-    ratio = tag("tspan", against, class_=look, dx=10) if against and beside else None
+    beside, below = against, ""
+    if len(name_of(row)) + len(against) >= _LINE:
+        beside, _, below = against.partition(" ")
+    most = _LINE - len(beside) - 1 if beside else _LINE
+    name = tag("tspan", shortened(name_of(row), most), class_="name ours" if row.get("ours") else "name")
+    ratio = tag("tspan", beside.rstrip(","), class_=look, dx=10) if beside else None
     drawn = [
         tag("title", f"{name_of(row)}: {_told(row)}" + (f" ({against})" if against else "")),
         tag("text", name, ratio, x=0, y=top + 14),
     ]
-    extra = 0 if beside or not against else 17
-    if extra:
-        drawn.append(tag("text", tag("tspan", shortened(against, _LINE), class_=look), x=0, y=top + 14 + extra))
+    extra = 17 if below else 0
+    if below:
+        drawn.append(tag("text", tag("tspan", shortened(below, _LINE), class_=look), x=0, y=top + 14 + extra))
     y = top + _BAR_TOP + extra
     if share is None:
         drawn.append(tag("text", shortened(reason_of(row), _LINE), class_="reason", x=0, y=y + 12))

@@ -62,9 +62,9 @@ def task_of(row: Row) -> str:
 
 def tasks_of(part: Part) -> list[list[Row]]:
     """Return the rows that can be compared, those of one task in one unit, together and ours first."""
-    tasks: dict[tuple[str, Any], list[Row]] = {}
+    tasks: dict[tuple[str, str], list[Row]] = {}
     for row in rows_of(part):
-        tasks.setdefault((task_of(row), row.get("unit")), []).append(row)
+        tasks.setdefault((task_of(row), str(row.get("unit"))), []).append(row)
     return [sorted(rows, key=lambda row: not row.get("ours")) for rows in tasks.values()]
 
 

@@ -10,7 +10,18 @@ from graphzero.bench.report.findings import lost, standing
 from graphzero.bench.report.lines import cap_text
 from graphzero.bench.report.markup import Markup, tag
 from graphzero.bench.report.number_text import bytes_text, count_text, percent_text, value_text
-from graphzero.bench.report.readings import Part, Row, listed, name_of, number, reason_of, rows_of, task_of, tasks_of, title_of
+from graphzero.bench.report.readings import (
+    Part,
+    Row,
+    listed,
+    name_of,
+    number,
+    reason_of,
+    rows_of,
+    task_of,
+    tasks_of,
+    title_of,
+)
 
 
 def _amount(name: str, write: Callable[[float], str]) -> Callable[[Row], str]:
@@ -65,7 +76,9 @@ def rows_table(part: Part) -> Markup:
     for task in tasks_of(part):
         group = tag("th", task_of(task[0]), scope="rowgroup", rowspan=len(task))
         lines = [_cells(row, standing(part, row) if compared else None, columns) for row in task]
-        first, *others = [(tag("th", name_of(row), scope="row"), *cells) for row, cells in zip(task, lines, strict=True)]
+        first, *others = [
+            (tag("th", name_of(row), scope="row"), *cells) for row, cells in zip(task, lines, strict=True)
+        ]
         looks = ["ours" if row.get("ours") else None for row in task]
         bodies.append(
             tag(
