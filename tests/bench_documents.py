@@ -154,7 +154,17 @@ def batches(name="batches", title="Whole batches", unit="batches/s"):
         title,
         "How many batches of 1,024 seeds a second, with and without enough memory?",
         [
-            row(ram, "graphzero", 61.0, unit, checked=right, rss_bytes=480 * MB, stages=stages, x_best_rival=7.7),
+            row(
+                ram,
+                "graphzero",
+                61.0,
+                unit,
+                checked=right,
+                rss_bytes=480 * MB,
+                stages=stages,
+                x_best_rival=7.7,
+                memory=memory(3.0, 300 * MB, 1.6 * GB),
+            ),
             row(ram, "PyG NeighborLoader", 7.9, unit, checked=right, rss_bytes=1.9 * GB),
             row(
                 twenty,

@@ -40,6 +40,7 @@ function backdrop(node) {
   }
   return [255, 255, 255];
 }
+addEventListener("DOMContentLoaded", () => document.querySelectorAll("details").forEach(part => { part.open = true; }));
 function seen(element) { return element.checkVisibility() && element.getBoundingClientRect().width > 0; }
 function textContrasts() {
   const found = [];

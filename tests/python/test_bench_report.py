@@ -46,10 +46,10 @@ def test_the_browser_is_told_to_load_nothing(page):
 def test_charts_are_images_with_a_text_and_tables_have_headers(page):
     tree = Tree(page)
     charts = tree.all("svg", role="img")
-    assert len(charts) == 20
+    assert len(charts) == 22
     assert all(len(attributes["aria-label"]) > 20 for attributes, _ in charts)
     assert all(attributes.get("scope") in ("row", "col", "rowgroup") for attributes, _ in tree.all("th"))
-    assert len(tree.all("caption")) == len(tree.all("table")) == 12
+    assert len(tree.all("caption")) == len(tree.all("table")) == 6 + 5 + 6
 
 
 def test_every_row_is_in_a_table_with_its_value_or_its_reason(page):
@@ -94,6 +94,17 @@ def test_losses_are_listed_and_named(page):
         "Gathering feature rows, random rows, warm: 0.62×, slower than torch index_select in RAM here"
     ]
     assert texts(page).count("slower than torch index_select in RAM here") == 3  # list, chart, table
+
+
+def test_a_row_of_ours_without_a_value_is_a_loss_where_a_rival_has_one():
+    rows = [row("t", "graphzero", None, "x/s", note="killed at its limit"), row("t", "other", 1.0, "x/s")]
+    rows += [row("u", "graphzero", None, "x/s", note="not run"), row("u", "other", None, "x/s", note="not run")]
+    assert losses(with_rows(*rows)) == ["Sampling, t: no value (killed at its limit), where other has one"]
+
+
+def test_nothing_is_claimed_where_nothing_was_compared():
+    document = with_rows(row("t", "graphzero", 2.0, "x/s"), row("t", "other", None, "x/s", note="not installed"))
+    assert "No rival gave a value in this run" in texts(html_report(document))
 
 
 def test_no_losses_are_told_only_of_rivals_that_gave_a_value():
@@ -163,11 +174,30 @@ def test_control_groups_that_are_not_allowed_give_their_reason():
 
 
 @pytest.mark.parametrize(
-    ("proven", "told"), [(True, "enforced by the kernel"), (False, "a budget only"), (None, "not known how")]
+    ("proven", "told"), [(True, "proven in a control group"), (False, "a budget only"), (None, "not known how")]
 )
 def test_a_cap_says_how_it_was_kept(proven, told):
     capped = row("t", "graphzero", 1.0, "x/s", cap_bytes=GB, cap_proven=proven, memory=[[0, MB, MB], [1, MB, MB]])
     assert texts(html_report(with_rows(capped))).count(f"1.0 GB, {told}") == 2  # chart and table
+
+
+def test_memory_of_rows_without_a_cap_is_folded():
+    samples = [[0, MB, MB], [1, MB, MB]]
+    rows = [row("a", "graphzero", 1.0, "x/s", memory=samples)]
+    rows.append(row("b", "graphzero", 1.0, "x/s", memory=samples, cap_bytes=GB))
+    page = html_report(with_rows(*rows))
+    ((_, folded),) = Tree(page).all("details")
+    assert "Memory over time of rows without a cap (1)" in folded
+    assert "Memory over time: graphzero, a" in folded
+    assert "Memory over time: graphzero, b" in texts(page.replace(folded, ""))
+    assert "Memory over time: graphzero, b" not in folded
+
+
+def test_a_peak_above_the_cap_of_the_engine_is_explained():
+    capped = row("t", "graphzero", 1.0, "batches/s", cap_bytes=GB, peak_group_bytes=3 * GB)
+    (figure,) = figures({"parts": [part("batches", "B", "?", [capped])]})
+    assert figure.number == "3.0 GB"
+    assert figure.detail == "1.0 GB of it for the engine, the rest: interpreter, libraries, graph"
 
 
 def test_the_document_is_in_the_page_unchanged():
@@ -220,7 +250,7 @@ def test_all_text_is_escaped():
         "aria-hidden",
         "tabindex",
         "scope",
-        "rowspan",
+        "colspan",
     }
     known |= {
         "points",
@@ -266,7 +296,7 @@ def smaller_document():
     return document | {"parts": [sampling, batches]}
 
 
-@pytest.mark.parametrize("instead", [None, "text", -1, float("inf"), [], {}, True, "absent"], ids=repr)
+@pytest.mark.parametrize("instead", [None, "text", -1, float("inf"), [], "absent"], ids=repr)
 def test_anything_may_be_missing_or_odd(instead):
     for path in paths_in(smaller_document()):
         document = smaller_document()
@@ -299,7 +329,7 @@ def test_a_browser_shows_it_well(page, tmp_path, width, dark):
     assert seen["errors"] == []
     assert seen["resources"] == []
     assert seen["scrollWidth"] <= width
-    assert seen["charts"] == 20
+    assert seen["charts"] == 22
     assert seen["misplaced"] == []
     assert len(seen["texts"]) > 500
     assert [(ratio, text) for ratio, text in seen["texts"] if ratio < 4.5] == []

@@ -18,12 +18,12 @@ from graphzero.bench.report.facts import (
     settings_table,
     versions_table,
 )
-from graphzero.bench.report.findings import figures, losses, without_value
+from graphzero.bench.report.findings import compared, figures, losses, without_value
 from graphzero.bench.report.lines import memory_lines, scaling_charts
 from graphzero.bench.report.markup import Markup, joined, tag
 from graphzero.bench.report.number_text import bytes_text, seconds_text
 from graphzero.bench.report.readings import Part, listed, mapping, number, parts_of, rows_of, tasks_of, title_of
-from graphzero.bench.report.tables import checks, rows_table
+from graphzero.bench.report.tables import checks, rates_table, resources_table
 
 # Saving the numbers is the only thing that needs a script; without one the button is not there.
 _SAVE = """
@@ -117,11 +117,12 @@ def _findings(document: Mapping[str, Any], parts: list[Part]) -> Markup:
         text = "This document holds no parts: nothing was measured."
         return tag("section", tag("h2", "Nothing was measured"), tag("p", text), _notes(document))
     lost, missing = losses(document), without_value(document)
-    told = (
-        tag("ul", *(tag("li", text, class_="lost") for text in lost))
-        if lost
-        else tag("p", "graphzero was not slower than any rival that gave a value in this run.")
-    )
+    if lost:
+        told = tag("ul", *(tag("li", text, class_="lost") for text in lost))
+    elif compared(document):
+        told = tag("p", "graphzero was not slower than any rival that gave a value in this run.")
+    else:
+        told = tag("p", "No rival gave a value in this run, so there is nothing to compare with.")
     reasons = "1 row has" if missing == 1 else f"{missing} rows have"
     gaps = tag("p", f"{reasons} no value; each is listed with its reason.") if missing else None
     return tag("section", tag("h2", "Where others were better"), told, gaps, _notes(document))
@@ -135,24 +136,35 @@ def _notes(document: Mapping[str, Any]) -> Markup | None:
 def _part(part: Part) -> Markup:
     rows = rows_of(part)
     seconds = number(part, "seconds")
-    conditions = [f"{name}: {value}" for name, value in mapping(part, "conditions").items() if value is not None]
+    conditions = [(name, str(value)) for name, value in mapping(part, "conditions").items() if value is not None]
     if seconds is not None:
-        conditions.append(f"took {seconds_text(seconds)}")
+        conditions.append(("measured in", seconds_text(seconds)))
+    held = [tag("div", tag("dt", str(name)), tag("dd", value)) for name, value in conditions]
     bars = [throughput_bars(part, task) for task in tasks_of(part)]
-    watched = [chart for chart in map(memory_lines, rows) if chart is not None]
+    watched = [(row, chart) for row, chart in zip(rows, map(memory_lines, rows), strict=True) if chart is not None]
+    capped = [chart for row, chart in watched if number(row, "cap_bytes") is not None]
+    others = [chart for row, chart in watched if number(row, "cap_bytes") is None]
     staged = [row for row in rows if stages_text(row)]
-    more = [*([stage_bars(staged)] if staged else []), *watched, *scaling_charts(part)]
+    more = [*([stage_bars(staged)] if staged else []), *capped, *scaling_charts(part)]
     return tag(
         "section",
         tag("h2", title_of(part)),
         tag("p", str(part["question"]), class_="question") if part.get("question") else None,
-        tag("p", " · ".join(conditions), class_="facts-line") if conditions else None,
+        tag("dl", *held) if held else None,
         tag("div", *bars, class_="charts") if bars else tag("p", "This part has no rows."),
         tag("div", *more, class_="charts") if more else None,
-        rows_table(part) if rows else None,
+        _folded("Memory over time of rows without a cap", others),
+        rates_table(part) if rows else None,
+        resources_table(part),
         checks(part),
         id=_anchor(part),
     )
+
+
+def _folded(title: str, charts: list[Markup]) -> Markup | None:
+    if not charts:
+        return None
+    return tag("details", tag("summary", f"{title} ({len(charts)})"), tag("div", *charts, class_="charts"))
 
 
 def _conditions(document: Mapping[str, Any], parts: list[Part]) -> Markup:

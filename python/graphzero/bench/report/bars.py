@@ -73,12 +73,13 @@ def _told(row: Row) -> str:
 def _row(row: Row, against: str, share: float | None, decades: Sequence[float], top: int) -> tuple[Markup, int]:
     """Return name, bar and value, and how high they are: whom a ratio is against has its own line if it is long."""
     look = "lost" if lost(row) else "won"
-    beside, below = against, ""
-    if len(name_of(row)) + len(against) >= _LINE:
-        beside, _, below = against.partition(" ")
-    most = _LINE - len(beside) - 1 if beside else _LINE
-    name = tag("tspan", shortened(name_of(row), most), class_="name ours" if row.get("ours") else "name")
-    ratio = tag("tspan", beside.rstrip(","), class_=look, dx=10) if beside else None
+    times, _, rest = against.partition(" ")
+    fits = len(name_of(row)) + len(against) < _LINE - 3
+    beside, below = (f" {rest}", "") if fits else ("", rest)
+    name = tag(
+        "tspan", shortened(name_of(row), _LINE - len(times) - 3), class_="name ours" if row.get("ours") else "name"
+    )
+    ratio = tag("tspan", tag("tspan", times.rstrip(","), class_="times"), beside, class_=look, dx=10) if times else None
     drawn = [
         tag("title", f"{name_of(row)}: {_told(row)}" + (f" ({against})" if against else "")),
         tag("text", name, ratio, x=0, y=top + 14),

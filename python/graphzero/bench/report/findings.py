@@ -15,6 +15,7 @@ from graphzero.bench.report.readings import (
     name_of,
     number,
     parts_of,
+    reason_of,
     rows_of,
     task_of,
     title_of,
@@ -110,11 +111,15 @@ def _memory_held(part: Part, data: Mapping[str, Any]) -> Figure | None:
     peak = whole if whole is not None else number(row, "peak_anonymous_bytes")
     if peak is None:
         return None
+    cap = number(row, "cap_bytes") or 0.0
+    held = f"cap {bytes_text(cap)}"
+    if peak > cap:  # a cap is on what the engine holds; the rest was there before the first batch
+        held = f"{bytes_text(cap)} of it for the engine, the rest: interpreter, libraries, graph"
     size = sum(number(data, name) or 0 for name in ("feature_bytes", "graph_bytes"))
     return Figure(
         bytes_text(peak),
         "peak memory, page cache included" if whole is not None else "peak memory of its own",
-        _joined(f"cap {bytes_text(number(row, 'cap_bytes') or 0.0)}", f"data {bytes_text(size)}" if size else ""),
+        _joined(held, f"data {bytes_text(size)}" if size else ""),
     )
 
 
@@ -144,13 +149,21 @@ def _worse(row: Row) -> str:
 
 
 def losses(document: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for each row of ours that a rival beat."""
-    return [
-        f"{title_of(part)}, {task_of(row)}: {standing(part, row)}"
-        for part in parts_of(document)
-        for row in rows_of(part)
-        if row.get("ours") and lost(row)
-    ]
+    """Return a sentence for each row of ours that a rival beat, or that has no value where a rival has one."""
+    found = []
+    for part in parts_of(document):
+        for row in rows_of(part):
+            task, rival = f"{title_of(part)}, {task_of(row)}", best_rival(part, row)
+            if row.get("ours") and lost(row):
+                found.append(f"{task}: {standing(part, row)}")
+            elif row.get("ours") and rival is not None and number(row, "value") is None:
+                found.append(f"{task}: no value ({reason_of(row)}), where {name_of(rival)} has one")
+    return found
+
+
+def compared(document: Mapping[str, Any]) -> int:
+    """Count the rows of ours that have a rival's value beside them."""
+    return sum(bool(standing(part, row)) for part in parts_of(document) for row in rows_of(part))
 
 
 def without_value(document: Mapping[str, Any]) -> int:

@@ -23,7 +23,7 @@ from graphzero.bench.report.number_text import (
 from graphzero.bench.report.readings import Part, Row, listed, mapping, name_of, number, rows_of, task_of
 
 # The box of the points: percent of the width, pixels of the height.
-_LEFT, _WIDE = 17.0, 79.0
+_LEFT, _WIDE = 17.0, 75.0
 _TOP, _HIGH = 14, 150
 _HEIGHT = _TOP + _HIGH + 26
 # Labels below the box need this share of it between them, on a phone.
@@ -70,12 +70,15 @@ def memory_lines(row: Row) -> Markup | None:
         return None
     own = Line("anonymous", "line0", [(seconds, anonymous) for seconds, anonymous, _ in samples])
     cached = Line("page cache", "line1", [(seconds, cache) for seconds, _, cache in samples])
-    cap = number(row, "cap_bytes")
-    peaks = [max(y for _, y in line.points) for line in (own, cached)]
-    told = f"Highest: anonymous {bytes_text(peaks[0])}, page cache {bytes_text(peaks[1])}."
+    lines = [line for line in (own, cached) if any(y for _, y in line.points)]  # 0 all the time: not looked at
+    cap, limit = number(row, "cap_bytes"), number(row, "limit_bytes")
+    marks = [("limit", limit), ("cap", cap)]
+    mark = next(((name, size) for name, size in marks if size is not None), None)
+    peaks = {line.name: max(y for _, y in line.points) for line in lines}
+    told = "Highest: " + (", ".join(f"{name} {bytes_text(peak)}" for name, peak in peaks.items()) or "0 B") + "."
     if cap is not None:
         told += f" Cap {bytes_text(cap)}, {cap_text(row)}."
-    highest = max(*peaks, (cap or 0.0) * 1.15) or 1.0
+    highest = max(*peaks.values(), 0.0, (mark[1] if mark else 0.0) * 1.15) or 1.0
     axes = Axes(min(0.0, samples[0][0]), samples[-1][0], highest)
     ends = [(axes.first, "start"), (axes.last, "end")]
     below = [_below(axes.x(x), seconds_text(x), anchor) for x, anchor in ends[: 1 + (axes.last > axes.first)]]
@@ -83,15 +86,20 @@ def memory_lines(row: Row) -> Markup | None:
     return tag(
         "figure",
         tag("figcaption", title, tag("small", told)),
-        legend([(line.look, line.name) for line in (own, cached)] + ([("cap", "cap")] if cap is not None else [])),
-        _chart(f"{title}. {told}", axes, "bytes", [own, cached], below, cap),
+        legend([(line.look, line.name) for line in lines] + ([("cap", mark[0])] if mark else [])),
+        _chart(f"{title}. {told}", axes, "bytes", lines, below, mark),
     )
 
 
 def cap_text(row: Row) -> str:
-    """Tell whether a cap was one of the kernel."""
-    proven = row.get("cap_proven")
-    return "not known how it was kept" if proven is None else "enforced by the kernel" if proven else "a budget only"
+    """Tell whether a cap was one of the kernel, and which limit that set for the whole process."""
+    proven, limit = row.get("cap_proven"), number(row, "limit_bytes")
+    if proven is None:
+        return "not known how it was kept"
+    if not proven:
+        return "a budget only"
+    group = "" if limit is None else f" of {bytes_text(limit)}, interpreter and libraries included"
+    return f"proven in a control group{group}"
 
 
 def _is_sample(sample: Any) -> bool:
@@ -174,7 +182,7 @@ def _percent(share: float) -> str:
 
 
 def _chart(
-    label: str, axes: Axes, unit: str, lines: Sequence[Line], below: Sequence[Markup], cap: float | None
+    label: str, axes: Axes, unit: str, lines: Sequence[Line], below: Sequence[Markup], mark: tuple[str, float] | None
 ) -> Markup:
     drawn = []
     for step in round_steps(axes.highest):
@@ -182,10 +190,10 @@ def _chart(
         drawn.append(tag("line", class_="grid", x1=_percent(0), x2=_percent(1), y1=f"{y:.1f}", y2=f"{y:.1f}"))
         name = step_text(step, unit)
         drawn.append(tag("text", name, class_="axis", x=f"{_LEFT - 2}%", y=f"{y + 4:.1f}", text_anchor="end"))
-    if cap is not None:
-        y = _TOP + axes.y(cap) * _HIGH
+    if mark is not None:
+        y = _TOP + axes.y(mark[1]) * _HIGH
         drawn.append(tag("line", class_="cap", x1=_percent(0), x2=_percent(1), y1=f"{y:.1f}", y2=f"{y:.1f}"))
-        text = f"cap {bytes_text(cap)}"
+        text = f"{mark[0]} {bytes_text(mark[1])}"
         drawn.append(tag("text", text, class_="axis strong", x=_percent(1), y=f"{y - 6:.1f}", text_anchor="end"))
     paths = [
         tag(

@@ -1,4 +1,4 @@
-"""Tables: every row of a part with its units, and facts by name."""
+"""Tables: every row of a part with its units, what was checked, and facts by name."""
 
 from __future__ import annotations
 
@@ -46,11 +46,14 @@ def _cap(row: Row) -> str:
     return "" if cap is None else f"{bytes_text(cap)}, {cap_text(row)}"
 
 
-# Behind task, who and value. A column that a part has nothing for is left out.
-_COLUMNS: dict[str, Callable[[Row], str]] = {
+# Behind who and value. A column that a part has nothing for is left out.
+_RATES: dict[str, Callable[[Row], str]] = {
     "Runs": _runs,
     "Threads": _amount("threads", "{:g}".format),
     "Cache before": _words("cache"),
+    "Note": lambda row: "" if number(row, "value") is None else str(row.get("note") or ""),
+}
+_RESOURCES: dict[str, Callable[[Row], str]] = {
     "Cap": _cap,
     "Peak anonymous": _amount("peak_anonymous_bytes", bytes_text),
     "Peak in group": _amount("peak_group_bytes", bytes_text),
@@ -60,50 +63,60 @@ _COLUMNS: dict[str, Callable[[Row], str]] = {
     "IOPS": _amount("iops", count_text),
     "Hit rate": _amount("hit_rate", percent_text),
     "Stages": stages_text,
-    "Note": lambda row: "" if number(row, "value") is None else str(row.get("note") or ""),
 }
 _LONG = {"Cap", "Stages", "Note"}
 
 
-def rows_table(part: Part) -> Markup:
+def rates_table(part: Part) -> Markup:
     """Return every row of a part, by task. One without a value has its reason in the place of it."""
     rows = rows_of(part)
     compared = any(standing(part, row) for row in rows)
-    columns = {name: write for name, write in _COLUMNS.items() if any(map(write, rows))}
-    names = ["Task", "Measured", "Value", *(["Against the best rival"] if compared else []), *columns]
-    title = f"{title_of(part)}: all rows"
-    bodies = []
-    for task in tasks_of(part):
-        group = tag("th", task_of(task[0]), scope="rowgroup", rowspan=len(task))
-        lines = [_cells(row, standing(part, row) if compared else None, columns) for row in task]
-        first, *others = [
-            (tag("th", name_of(row), scope="row"), *cells) for row, cells in zip(task, lines, strict=True)
-        ]
-        looks = ["ours" if row.get("ours") else None for row in task]
-        bodies.append(
-            tag(
-                "tbody",
-                tag("tr", group, *first, class_=looks[0]),
-                *(tag("tr", *cells, class_=look) for cells, look in zip(others, looks[1:], strict=True)),
-            )
+    columns = _used(_RATES, rows)
+
+    def cells(row: Row) -> list[Markup]:
+        value = number(row, "value")
+        told = (
+            tag("td", reason_of(row), class_="reason")
+            if value is None
+            else tag("td", value_text(value, row.get("unit")), class_="figure")
         )
-    head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in names)))
+        against = tag("td", standing(part, row), class_="lost" if lost(row) else None) if compared else None
+        return [told, *([against] if against else []), *_texts(columns, row)]
+
+    names = ["Value", *(["Against the best rival"] if compared else []), *columns]
+    return _by_task(f"{title_of(part)}: all rows", names, tasks_of(part), cells)
+
+
+def resources_table(part: Part) -> Markup | None:
+    """Return memory, device and stages of the rows that tell about them; ``None`` if none does."""
+    columns = _used(_RESOURCES, rows_of(part))
+    tasks = [[row for row in task if any(write(row) for write in columns.values())] for task in tasks_of(part)]
+    if not columns:
+        return None
+    title = f"{title_of(part)}: memory and device"
+    return _by_task(title, list(columns), [task for task in tasks if task], lambda row: _texts(columns, row))
+
+
+def _used(columns: Mapping[str, Callable[[Row], str]], rows: list[Row]) -> dict[str, Callable[[Row], str]]:
+    return {name: write for name, write in columns.items() if any(map(write, rows))}
+
+
+def _texts(columns: Mapping[str, Callable[[Row], str]], row: Row) -> list[Markup]:
+    return [tag("td", write(row), class_="long" if name in _LONG else "figure") for name, write in columns.items()]
+
+
+def _by_task(title: str, names: list[str], tasks: list[list[Row]], cells: Callable[[Row], list[Markup]]) -> Markup:
+    bodies = []
+    for task in tasks:
+        group = tag("tr", tag("th", task_of(task[0]), scope="rowgroup", colspan=len(names) + 1))
+        rows = (
+            tag("tr", tag("th", name_of(row), scope="row"), *cells(row), class_="ours" if row.get("ours") else None)
+            for row in task
+        )
+        bodies.append(tag("tbody", group, *rows))
+    head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in ("Measured", *names))))
     table = tag("table", tag("caption", title), head, *bodies)
     return tag("div", table, class_="scroll", role="region", aria_label=title, tabindex=0)
-
-
-def _cells(row: Row, against: str | None, columns: Mapping[str, Callable[[Row], str]]) -> list[Markup]:
-    value = number(row, "value")
-    cells = [
-        tag("td", reason_of(row), class_="reason")
-        if value is None
-        else tag("td", value_text(value, row.get("unit")), class_="figure")
-    ]
-    if against is not None:
-        cells.append(tag("td", against, class_="lost" if lost(row) else None))
-    return cells + [
-        tag("td", write(row), class_="long" if name in _LONG else "figure") for name, write in columns.items()
-    ]
 
 
 def checks(part: Part) -> Markup | None:
