@@ -107,6 +107,11 @@ def test_nothing_is_claimed_where_nothing_was_compared():
     assert "No rival gave a value in this run" in texts(html_report(document))
 
 
+def test_a_loss_is_told_even_if_the_document_gives_no_ratio():
+    document = with_rows(row("t", "graphzero", 2.0, "x/s"), row("t", "other", 8.0, "x/s"))
+    assert losses(document) == ["Sampling, t: 0.25×, slower than other here"]
+
+
 def test_no_losses_are_told_only_of_rivals_that_gave_a_value():
     document = with_rows(row("t", "graphzero", 2.0, "x/s", x_best_rival=2.0), row("t", "other", 1.0, "x/s"))
     assert "not slower than any rival that gave a value" in texts(html_report(document))
@@ -121,7 +126,8 @@ def test_no_losses_are_told_only_of_rivals_that_gave_a_value():
         (0.99, True, "edges/s", "0.99×, slower than B here"),
         (0.5, False, "seconds", "0.50×, slower than A here"),
         (0.5, False, "bytes", "0.50×, larger than A here"),
-        (None, True, "edges/s", ""),
+        (None, True, "edges/s", "1.7× B"),
+        (None, False, "seconds", "0.20×, slower than A here"),
     ],
 )
 def test_a_ratio_names_the_best_rival(ratio, better, unit, told):
@@ -193,11 +199,26 @@ def test_memory_of_rows_without_a_cap_is_folded():
     assert "Memory over time: graphzero, b" not in folded
 
 
-def test_a_peak_above_the_cap_of_the_engine_is_explained():
-    capped = row("t", "graphzero", 1.0, "batches/s", cap_bytes=GB, peak_group_bytes=3 * GB)
-    (figure,) = figures({"parts": [part("batches", "B", "?", [capped])]})
-    assert figure.number == "3.0 GB"
-    assert figure.detail == "1.0 GB of it for the engine, the rest: interpreter, libraries, graph"
+@pytest.mark.parametrize(
+    ("more", "detail", "told"),
+    [
+        ({}, "above the cap of 1.0 GB", "1.0 GB, in a control group that held up to 3.0 GB"),
+        (
+            {"limit_bytes": 4 * GB},
+            "cap 1.0 GB, limit of the whole process 4.0 GB",
+            "1.0 GB, in a control group of 4.0 GB for the whole process",
+        ),
+        ({"cap_proven": False}, "above the cap of 1.0 GB", "1.0 GB, a budget only"),
+    ],
+)
+def test_a_peak_above_the_cap_is_told(more, detail, told):
+    capped = row(
+        "t", "graphzero", 1.0, "batches/s", **{"cap_bytes": GB, "peak_group_bytes": 3 * GB, "cap_proven": True} | more
+    )
+    document = {"parts": [part("batches", "B", "?", [capped])]}
+    (figure,) = figures(document)
+    assert (figure.number, figure.detail) == ("3.0 GB", detail)
+    assert told in texts(html_report(document))
 
 
 def test_the_document_is_in_the_page_unchanged():

@@ -50,7 +50,7 @@ def throughput_bars(part: Part, rows: Sequence[Row]) -> Markup:
     shares, decades = lengths([number(row, "value") for row in rows])
     bars, height = [], 0
     for row, share in zip(rows, shares, strict=True):
-        bar, high = _row(row, standing(part, row), share, decades, height)
+        bar, high = _row(part, row, share, decades, height)
         bars.append(bar)
         height += high
     told = "; ".join(f"{name_of(row)} {_told(row)}" for row in rows)
@@ -70,9 +70,9 @@ def _told(row: Row) -> str:
     return reason_of(row) if value is None else value_text(value, row.get("unit"))
 
 
-def _row(row: Row, against: str, share: float | None, decades: Sequence[float], top: int) -> tuple[Markup, int]:
+def _row(part: Part, row: Row, share: float | None, decades: Sequence[float], top: int) -> tuple[Markup, int]:
     """Return name, bar and value, and how high they are: whom a ratio is against has its own line if it is long."""
-    look = "lost" if lost(row) else "won"
+    against, look = standing(part, row), "lost" if lost(part, row) else "won"
     times, _, rest = against.partition(" ")
     fits = len(name_of(row)) + len(against) < _LINE - 3
     beside, below = (f" {rest}", "") if fits else ("", rest)

@@ -18,6 +18,7 @@ from graphzero.bench.report.readings import (
     reason_of,
     rows_of,
     task_of,
+    times_best_rival,
     title_of,
 )
 
@@ -64,7 +65,7 @@ def _rate(part: Part) -> Figure | None:
 
 
 def _against_rival(part: Part) -> Figure | None:
-    compared = [row for row in _measured(part) if number(row, "x_best_rival") is not None]
+    compared = [row for row in _measured(part) if times_best_rival(part, row) is not None]
     uncapped = [row for row in compared if number(row, "cap_bytes") is None] or compared
     if not uncapped:
         return None
@@ -72,7 +73,7 @@ def _against_rival(part: Part) -> Figure | None:
     rival = best_rival(part, row)
     against = name_of(rival) if rival else "the best rival"
     return Figure(
-        ratio_text(number(row, "x_best_rival") or 0.0),
+        ratio_text(times_best_rival(part, row) or 0.0),
         f"the speed of {against}",
         f"{title_of(part)}: {task_of(row)}, {value_text(_value(row), row.get('unit'))}",
     )
@@ -111,10 +112,10 @@ def _memory_held(part: Part, data: Mapping[str, Any]) -> Figure | None:
     peak = whole if whole is not None else number(row, "peak_anonymous_bytes")
     if peak is None:
         return None
-    cap = number(row, "cap_bytes") or 0.0
-    held = f"cap {bytes_text(cap)}"
-    if peak > cap:  # a cap is on what the engine holds; the rest was there before the first batch
-        held = f"{bytes_text(cap)} of it for the engine, the rest: interpreter, libraries, graph"
+    cap, limit = number(row, "cap_bytes") or 0.0, number(row, "limit_bytes")
+    held = f"above the cap of {bytes_text(cap)}" if peak > cap else f"cap {bytes_text(cap)}"
+    if limit is not None:
+        held = f"cap {bytes_text(cap)}, limit of the whole process {bytes_text(limit)}"
     size = sum(number(data, name) or 0 for name in ("feature_bytes", "graph_bytes"))
     return Figure(
         bytes_text(peak),
@@ -129,19 +130,19 @@ def _joined(*texts: str) -> str:
 
 def standing(part: Part, row: Row) -> str:
     """Tell how a row of ours stands against the best rival; empty where there is nothing to compare."""
-    ratio = number(row, "x_best_rival")
-    if ratio is None or number(row, "value") is None or not row.get("ours"):
+    ratio = times_best_rival(part, row)
+    if ratio is None:
         return ""
     rival = best_rival(part, row)
     against = name_of(rival) if rival else "the best rival"
     times = ratio_text(ratio)
-    return f"{times}, {_worse(row)} than {against} here" if lost(row) else f"{times} {against}"
+    return f"{times}, {_worse(row)} than {against} here" if lost(part, row) else f"{times} {against}"
 
 
-def lost(row: Row) -> bool:
+def lost(part: Part, row: Row) -> bool:
     """Tell whether a rival was better, by more than the text of the ratio rounds away."""
-    ratio = number(row, "x_best_rival")
-    return ratio is not None and number(row, "value") is not None and round(ratio, 2) < 1
+    ratio = times_best_rival(part, row)
+    return ratio is not None and round(ratio, 2) < 1
 
 
 def _worse(row: Row) -> str:
@@ -154,7 +155,7 @@ def losses(document: Mapping[str, Any]) -> list[str]:
     for part in parts_of(document):
         for row in rows_of(part):
             task, rival = f"{title_of(part)}, {task_of(row)}", best_rival(part, row)
-            if row.get("ours") and lost(row):
+            if row.get("ours") and lost(part, row):
                 found.append(f"{task}: {standing(part, row)}")
             elif row.get("ours") and rival is not None and number(row, "value") is None:
                 found.append(f"{task}: no value ({reason_of(row)}), where {name_of(rival)} has one")

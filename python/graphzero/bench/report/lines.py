@@ -69,13 +69,15 @@ def memory_lines(row: Row) -> Markup | None:
     if not samples:
         return None
     own = Line("anonymous", "line0", [(seconds, anonymous) for seconds, anonymous, _ in samples])
-    cached = Line("page cache", "line1", [(seconds, cache) for seconds, _, cache in samples])
-    lines = [line for line in (own, cached) if any(y for _, y in line.points)]  # 0 all the time: not looked at
+    cached = Line("page cache", "line1", [(seconds, cache) for seconds, _, cache in samples if cache is not None])
+    lines = [line for line in (own, cached) if line.points]
     cap, limit = number(row, "cap_bytes"), number(row, "limit_bytes")
     marks = [("limit", limit), ("cap", cap)]
     mark = next(((name, size) for name, size in marks if size is not None), None)
     peaks = {line.name: max(y for _, y in line.points) for line in lines}
-    told = "Highest: " + (", ".join(f"{name} {bytes_text(peak)}" for name, peak in peaks.items()) or "0 B") + "."
+    told = "Highest: " + ", ".join(f"{name} {bytes_text(peak)}" for name, peak in peaks.items()) + "."
+    if not cached.points:
+        told += " The page cache was not looked at."
     if cap is not None:
         told += f" Cap {bytes_text(cap)}, {cap_text(row)}."
     highest = max(*peaks.values(), 0.0, (mark[1] if mark else 0.0) * 1.15) or 1.0
@@ -92,29 +94,35 @@ def memory_lines(row: Row) -> Markup | None:
 
 
 def cap_text(row: Row) -> str:
-    """Tell whether a cap was one of the kernel, and which limit that set for the whole process."""
+    """Tell whether a cap was kept by the kernel. A group may have a higher limit: for what its process held before."""
     proven, limit = row.get("cap_proven"), number(row, "limit_bytes")
+    cap, peak = number(row, "cap_bytes"), number(row, "peak_group_bytes")
     if proven is None:
         return "not known how it was kept"
     if not proven:
         return "a budget only"
-    group = "" if limit is None else f" of {bytes_text(limit)}, interpreter and libraries included"
-    return f"proven in a control group{group}"
+    if limit is not None:
+        return f"in a control group of {bytes_text(limit)} for the whole process"
+    if cap is not None and peak is not None and peak > cap:
+        return f"in a control group that held up to {bytes_text(peak)}"
+    return "proven in a control group"
 
 
 def _is_sample(sample: Any) -> bool:
-    return (
-        isinstance(sample, (list, tuple))
-        and len(sample) == 3
-        and all(number({"": value}, "") is not None and value >= 0 for value in sample)
-    )
+    if not isinstance(sample, (list, tuple)) or len(sample) != 3:
+        return False
+    known = sample[:2] if sample[2] is None else sample
+    return all(number({"": value}, "") is not None and value >= 0 for value in known)
 
 
-def _thinned(samples: list[Any]) -> list[tuple[float, float, float]]:
+def _thinned(samples: list[Any]) -> list[tuple[float, float, float | None]]:
     """Join neighbouring samples where there are too many to see, to the highest of them: a peak stays."""
     step = math.ceil(len(samples) / _MOST_POINTS) or 1
     groups = [samples[start : start + step] for start in range(0, len(samples), step)]
-    return [(group[-1][0], max(s[1] for s in group), max(s[2] for s in group)) for group in groups]
+    return [
+        (group[-1][0], max(s[1] for s in group), max((s[2] for s in group if s[2] is not None), default=None))
+        for group in groups
+    ]
 
 
 def scaling_lines(title: str, unit: str, series: Sequence[Mapping[str, Any]], ours: Container[str]) -> Markup | None:
@@ -127,13 +135,14 @@ def scaling_lines(title: str, unit: str, series: Sequence[Mapping[str, Any]], ou
             lines.append(Line(name_of(one), look, points))
     if not lines:
         return None
+    lines.sort(key=lambda line: line.look != "line0")
     xs = sorted({x for line in lines for x, _ in line.points})
     log_x = xs[0] > 0 and xs[-1] / xs[0] >= LOG_FROM_RATIO
     axes = Axes(xs[0], xs[-1], max(y for line in lines for _, y in line.points) or 1.0, log_x)
     told = "; ".join(
         f"{line.name}: " + ", ".join(f"{count_text(y)} at {_plain(x)}" for x, y in line.points) for line in lines
     )
-    below = [_below(axes.x(x), _plain(x), anchor) for x, anchor in _apart(xs, axes)]
+    below = [_below(axes.x(x), _plain(x), "middle") for x in _apart(xs, axes)]
     return tag(
         "figure",
         tag("figcaption", title, tag("small", unit + (", x on a log scale" if log_x else ""))),
@@ -164,13 +173,13 @@ def _plain(x: float) -> str:
     return f"{x:g}" if abs(x) < 1000 else step_text(float(f"{x:.2g}"), None)
 
 
-def _apart(xs: Sequence[float], axes: Axes) -> list[tuple[float, str]]:
+def _apart(xs: Sequence[float], axes: Axes) -> list[float]:
     """Choose the values to label: the ends, and between them what has room."""
     chosen = [xs[0]]
     for x in xs[1:-1]:
         if axes.x(x) - axes.x(chosen[-1]) >= _LABEL_SHARE and 1 - axes.x(x) >= _LABEL_SHARE:
             chosen.append(x)
-    return [(x, "middle") for x in chosen + list(xs[1:][-1:])]
+    return chosen + list(xs[1:][-1:])
 
 
 def _below(share: float, text: str, anchor: str) -> Markup:
@@ -201,7 +210,7 @@ def _chart(
             class_=f"line {line.look}",
             points=" ".join(f"{axes.x(x) * 100:.2f},{axes.y(y) * 100:.2f}" for x, y in line.points),
         )
-        for line in reversed(lines)  # ours is drawn last, over the others
+        for line in reversed(lines)  # the first, ours, over the others
     ]
     drawn.append(
         tag(

@@ -79,3 +79,15 @@ def best_rival(part: Part, ours: Row) -> Row | None:
     ]
     choose = min if ours.get("higher_is_better") is False else max
     return choose(rivals, key=lambda row: number(row, "value") or 0.0, default=None)
+
+
+def times_best_rival(part: Part, row: Row) -> float | None:
+    """Return how many times better a row of ours is: as the document says, else from the values. A loss stays one."""
+    value, given, rival = number(row, "value"), number(row, "x_best_rival"), best_rival(part, row)
+    if value is None or not row.get("ours"):
+        return None
+    if given is not None or rival is None:
+        return given
+    other = number(rival, "value") or 0.0
+    above, under = (other, value) if row.get("higher_is_better") is False else (value, other)
+    return above / under if above > 0 and under > 0 else None

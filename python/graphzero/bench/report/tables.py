@@ -80,7 +80,7 @@ def rates_table(part: Part) -> Markup:
             if value is None
             else tag("td", value_text(value, row.get("unit")), class_="figure")
         )
-        against = tag("td", standing(part, row), class_="lost" if lost(row) else None) if compared else None
+        against = tag("td", standing(part, row), class_="lost" if lost(part, row) else None) if compared else None
         return [told, *([against] if against else []), *_texts(columns, row)]
 
     names = ["Value", *(["Against the best rival"] if compared else []), *columns]
