@@ -199,11 +199,6 @@ def _chart(
         drawn.append(tag("line", class_="grid", x1=_percent(0), x2=_percent(1), y1=f"{y:.1f}", y2=f"{y:.1f}"))
         name = step_text(step, unit)
         drawn.append(tag("text", name, class_="axis", x=f"{_LEFT - 2}%", y=f"{y + 4:.1f}", text_anchor="end"))
-    if mark is not None:
-        y = _TOP + axes.y(mark[1]) * _HIGH
-        drawn.append(tag("line", class_="cap", x1=_percent(0), x2=_percent(1), y1=f"{y:.1f}", y2=f"{y:.1f}"))
-        text = f"{mark[0]} {bytes_text(mark[1])}"
-        drawn.append(tag("text", text, class_="axis strong", x=_percent(1), y=f"{y - 6:.1f}", text_anchor="end"))
     paths = [
         tag(
             "polyline",
@@ -225,6 +220,11 @@ def _chart(
             overflow="visible",
         )
     )
+    if mark is not None:
+        y = _TOP + axes.y(mark[1]) * _HIGH
+        drawn.append(tag("line", class_="cap", x1=_percent(0), x2=_percent(1), y1=f"{y:.1f}", y2=f"{y:.1f}"))
+        text = f"{mark[0]} {bytes_text(mark[1])}"
+        drawn.append(tag("text", text, class_="axis strong", x=_percent(1), y=f"{y - 6:.1f}", text_anchor="end"))
     for line in lines:
         if len(line.points) <= 20:
             drawn += [_dot(line, axes, x, y, unit) for x, y in line.points]

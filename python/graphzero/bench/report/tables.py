@@ -78,7 +78,7 @@ def rates_table(part: Part) -> Markup:
         told = (
             tag("td", reason_of(row), class_="reason")
             if value is None
-            else tag("td", value_text(value, row.get("unit")), class_="figure")
+            else tag("td", value_text(value, row.get("unit")), class_="figure value")
         )
         against = tag("td", standing(part, row), class_="lost" if lost(part, row) else None) if compared else None
         return [told, *([against] if against else []), *_texts(columns, row)]
