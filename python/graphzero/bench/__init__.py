@@ -1,0 +1,1 @@
+"""Measurements of this engine and its rivals on one machine, and the report of them."""

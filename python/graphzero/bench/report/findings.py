@@ -1,0 +1,172 @@
+"""What a run says in a few figures, and where others were better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphzero.bench.report.number_text import bytes_text, count_text, percent_text, ratio_text, value_text
+from graphzero.bench.report.readings import (
+    Part,
+    Row,
+    best_rival,
+    mapping,
+    name_of,
+    number,
+    parts_of,
+    reason_of,
+    rows_of,
+    task_of,
+    times_best_rival,
+    title_of,
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number to remember, what it is, and what it is measured against."""
+
+    number: str
+    label: str
+    detail: str
+
+
+def figures(document: Mapping[str, Any]) -> list[Figure]:
+    """Return at most four figures: sampling, whole batches, what a cap on memory costs, and what it is kept with.
+
+    Each is of the part named, good or bad; the best of all parts is not looked for.
+    """
+    parts = {str(part.get("name")): part for part in parts_of(document)}
+    found: list[Figure | None] = [_rate(parts.get("sampling", {}))]
+    found.append(_against_rival(parts.get("batches", {})) or _against_rival(parts.get("training", {})))
+    capped = parts.get("batches", {}) if _tightest(parts.get("batches", {})) else parts.get("training", {})
+    data = mapping(document, "data")
+    found += [_speed_kept(capped, data), _memory_held(capped, data)]
+    return [figure for figure in found if figure is not None]
+
+
+def _measured(part: Part) -> list[Row]:
+    return [row for row in rows_of(part) if row.get("ours") and number(row, "value") is not None]
+
+
+def _value(row: Row) -> float:
+    return number(row, "value") or 0.0
+
+
+def _rate(part: Part) -> Figure | None:
+    rows = _measured(part)
+    if not rows:
+        return None
+    # All threads, and the task that the part begins with: an easier one may give a larger number.
+    row = max(rows, key=lambda row: number(row, "threads") or 0.0)
+    label = f"{row.get('unit') or ''} {title_of(part).lower()}".strip()
+    return Figure(count_text(_value(row)), label, _joined(task_of(row), standing(part, row)))
+
+
+def _against_rival(part: Part) -> Figure | None:
+    compared = [row for row in _measured(part) if times_best_rival(part, row) is not None]
+    uncapped = [row for row in compared if number(row, "cap_bytes") is None] or compared
+    if not uncapped:
+        return None
+    row = max(uncapped, key=_value)
+    rival = best_rival(part, row)
+    against = name_of(rival) if rival else "the best rival"
+    return Figure(
+        ratio_text(times_best_rival(part, row) or 0.0),
+        f"the speed of {against}",
+        f"{title_of(part)}: {task_of(row)}, {value_text(_value(row), row.get('unit'))}",
+    )
+
+
+def _tightest(part: Part) -> Row | None:
+    capped = [row for row in _measured(part) if number(row, "cap_bytes")]
+    return min(capped, key=lambda row: (number(row, "cap_bytes") or 0.0, -_value(row)), default=None)
+
+
+def _speed_kept(part: Part, data: Mapping[str, Any]) -> Figure | None:
+    row = _tightest(part)
+    free = [
+        other
+        for other in _measured(part)
+        if number(other, "cap_bytes") is None and row is not None and other.get("unit") == row.get("unit")
+    ]
+    # The fastest without a cap: a slower one would flatter.
+    fastest = max(map(_value, free), default=0.0)
+    if row is None or fastest <= 0:
+        return None
+    cap, features = number(row, "cap_bytes") or 0.0, number(data, "feature_bytes")
+    share = f", {percent_text(cap / features)} of the features" if features else ""
+    return Figure(
+        percent_text(_value(row) / fastest),
+        "of its speed in RAM, under a cap",
+        f"{title_of(part)}: memory capped at {bytes_text(cap)}{share}",
+    )
+
+
+def _memory_held(part: Part, data: Mapping[str, Any]) -> Figure | None:
+    row = _tightest(part)
+    if row is None:
+        return None
+    whole = number(row, "peak_group_bytes")
+    peak = whole if whole is not None else number(row, "peak_anonymous_bytes")
+    if peak is None:
+        return None
+    cap, limit = number(row, "cap_bytes") or 0.0, number(row, "limit_bytes")
+    held = f"above the cap of {bytes_text(cap)}" if peak > cap else f"cap {bytes_text(cap)}"
+    if limit is not None:
+        held = f"cap {bytes_text(cap)}, limit of the whole process {bytes_text(limit)}"
+    size = sum(number(data, name) or 0 for name in ("feature_bytes", "graph_bytes"))
+    return Figure(
+        bytes_text(peak),
+        "peak memory, page cache included" if whole is not None else "peak memory of its own",
+        _joined(held, f"data {bytes_text(size)}" if size else ""),
+    )
+
+
+def _joined(*texts: str) -> str:
+    return "; ".join(filter(None, texts))
+
+
+def standing(part: Part, row: Row) -> str:
+    """Tell how a row of ours stands against the best rival; empty where there is nothing to compare."""
+    ratio = times_best_rival(part, row)
+    if ratio is None:
+        return ""
+    rival = best_rival(part, row)
+    against = name_of(rival) if rival else "the best rival"
+    times = ratio_text(ratio)
+    return f"{times}, {_worse(row)} than {against} here" if lost(part, row) else f"{times} {against}"
+
+
+def lost(part: Part, row: Row) -> bool:
+    """Tell whether a rival was better, by more than the text of the ratio rounds away."""
+    ratio = times_best_rival(part, row)
+    return ratio is not None and round(ratio, 2) < 1
+
+
+def _worse(row: Row) -> str:
+    return "larger" if row.get("unit") == "bytes" else "slower"
+
+
+def losses(document: Mapping[str, Any]) -> list[str]:
+    """Return a sentence for each row of ours that a rival beat, or that has no value where a rival has one."""
+    found = []
+    for part in parts_of(document):
+        for row in rows_of(part):
+            task, rival = f"{title_of(part)}, {task_of(row)}", best_rival(part, row)
+            if row.get("ours") and lost(part, row):
+                found.append(f"{task}: {standing(part, row)}")
+            elif row.get("ours") and rival is not None and number(row, "value") is None:
+                found.append(f"{task}: no value ({reason_of(row)}), where {name_of(rival)} has one")
+    return found
+
+
+def compared(document: Mapping[str, Any]) -> int:
+    """Count the rows of ours that have a rival's value beside them."""
+    return sum(bool(standing(part, row)) for part in parts_of(document) for row in rows_of(part))
+
+
+def without_value(document: Mapping[str, Any]) -> int:
+    """Count the rows that have a reason instead of a value."""
+    return sum(number(row, "value") is None for part in parts_of(document) for row in rows_of(part))
