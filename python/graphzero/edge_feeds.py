@@ -15,7 +15,15 @@ from graphzero import _core
 from graphzero.arrays import integer
 from graphzero.mounted import path_bytes
 from graphzero.sources import EdgeBatch, EdgeSource, edge_source
-from graphzero.text import compression_of, line_blocks, open_text, text_paths
+from graphzero.text import (
+    check_delimiter,
+    compression_of,
+    line_blocks,
+    open_text,
+    reading_utf8,
+    refuse_own_file,
+    text_paths,
+)
 
 Column: TypeAlias = "int | str"
 
@@ -109,6 +117,9 @@ class TextOptions:
     comment: str | None
     skip_bad_lines: bool
 
+    def __post_init__(self) -> None:
+        check_delimiter(self.delimiter)
+
     @property
     def has_weight(self) -> bool:
         """Whether a weight column was chosen."""
@@ -130,6 +141,7 @@ def edge_feed(source: Any, target: str, options: TextOptions, *, tmp_dir: str, b
         return BatchFeed(batches)
     paths = text_paths(source) or []
     for path in paths:
+        refuse_own_file(path)
         if os.path.exists(target) and os.path.exists(path) and os.path.samefile(path, target):
             raise ValueError(f"{path}: is both the source and the target; write the graph to another path")
     streams = [(path, _opener(path)) for path in paths]
@@ -193,7 +205,8 @@ class StreamFeed:
                             form = None
                             lines.append(block.count(b"\n"))
                             continue
-                        columns = text_columns(name, form, self._options)
+                        with reading_utf8(name):
+                            columns = text_columns(name, form, self._options)
                         self.unused_columns = unused_columns(form, columns)
                         begin = form.data_begin
                         lines.append(form.lines_before_data)
@@ -212,7 +225,10 @@ class FileFeed(StreamFeed):
         self._formats = [
             _core.sniff_file(path_bytes(path), options.delimiter, options.header, options.comment) for path in paths
         ]
-        self._columns = [text_columns(path, form, options) for path, form in zip(paths, self._formats, strict=True)]
+        self._columns = []
+        for path, form in zip(paths, self._formats, strict=True):
+            with reading_utf8(path):
+                self._columns.append(text_columns(path, form, options))
         self.unused_columns = unused_columns(self._formats[0], self._columns[0])
         self.total = sum(os.path.getsize(path) for path in paths)
         self.has_labels = any(map(has_labels, self._formats, self._columns))

@@ -82,6 +82,7 @@ def _count_rows(source: Any) -> int | None:
     total = 0
     for path in text_paths(source) or []:
         if not os.path.isfile(path):
+            os.stat(path)  # raises if there is nothing at all
             return None
         size = os.path.getsize(path) * (1 if compression_of(path) is None else _COMPRESSION)
         with open_text(path) as file:

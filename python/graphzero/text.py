@@ -1,4 +1,4 @@
-"""Text files of edges: which there are, how they are compressed, and their bytes in blocks of whole lines."""
+"""Text files: which there are, how they are compressed, what is no text, and their bytes in blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -15,6 +15,14 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+
+_OWN = {
+    b"GRAPHZGL": "a graph (.gl)",
+    b"graphlit": "a graph (.gl)",
+    b"GRAPHZGD": "features (.gd)",
+    b"GZDATA26": "features (.gd)",
+    b"GRAPHZGI": "an id dictionary (.gi)",
+}
 
 
 def text_paths(source: Any) -> list[str] | None:
@@ -39,6 +47,32 @@ def compression_of(path: str) -> str | None:
     with open(path, "rb") as file:
         start = file.read(6)
     return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
+
+
+def refuse_own_file(path: str) -> None:
+    """Say of a file of ours that it is none to convert; anything else is taken for text."""
+    if not os.path.isfile(path):
+        return
+    with open(path, "rb") as file:
+        held = _OWN.get(file.read(8))
+    if held is not None:
+        raise ValueError(f"{path}: expected text, found {held}, which is converted already")
+
+
+def check_delimiter(delimiter: str | None) -> None:
+    """Refuse what cannot stand between two fields."""
+    if delimiter is not None and len(delimiter.encode(errors="surrogateescape")) != 1:
+        raise ValueError(f"delimiter: expected one ASCII character, found {delimiter!r}")
+
+
+@contextlib.contextmanager
+def reading_utf8(name: str) -> Iterator[None]:
+    """Say which file it is whose first lines are no text."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        found = error.object[error.start]
+        raise ValueError(f"{name}: expected text in UTF-8, found the byte {found:#04x} in its first lines") from None
 
 
 def open_text(path: str) -> IO[bytes]:
