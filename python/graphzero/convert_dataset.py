@@ -17,7 +17,7 @@ from graphzero.convert_features import convert_features
 from graphzero.dataset import EdgeTriple, type_text
 from graphzero.dataset_writer import DatasetWriter
 from graphzero.layouts.plan import Labels, LayoutOptions, NodePlan, Plan, Typed, write_labels
-from graphzero.manifest import file_name
+from graphzero.manifest import MANIFEST, file_name
 from graphzero.sources.array_file import ArrayFile
 
 # Those of folders, in the order they are tried. Each is a module of graphzero.layouts, loaded when it is looked at.
@@ -153,6 +153,8 @@ def _layout_of(source: Any, format: str) -> str:
         raise NotADirectoryError(f"{path}: expected the folder of a data set")
     if format != "auto":
         return format
+    if os.path.exists(os.path.join(path, MANIFEST)):
+        raise ValueError(f"{path}: expected a data set to convert, found one of graphzero, which opens as it is")
     for name in _LAYOUTS:
         if _reader(name).recognises(path):
             return name

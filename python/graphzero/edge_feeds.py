@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import IO, Any, Protocol, TypeAlias
@@ -154,6 +155,15 @@ def _opener(path: str) -> Callable[[], IO[bytes]]:
     return lambda: open_text(path)
 
 
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Say which file has the id that is too large; about a line the core itself says so."""
+    try:
+        yield
+    except IndexError as error:
+        raise IndexError(f"{name}: {error}") from None
+
+
 class StreamFeed:
     """Text that has to be read from its beginning to its end: compressed files, pipes, open files."""
 
@@ -176,7 +186,8 @@ class StreamFeed:
 
     def run(self, converter: _core.EdgeConverter) -> None:
         for name, block, begin, lines, form, columns in self._blocks():
-            lines.append(converter.add_text_block(name, block, begin, sum(lines), form, columns))
+            with _naming(name):
+                lines.append(converter.add_text_block(name, block, begin, sum(lines), form, columns))
 
     def done(self, converter: _core.EdgeConverter) -> int:
         return converter.done().text_bytes
@@ -236,7 +247,8 @@ class FileFeed(StreamFeed):
     def run(self, converter: _core.EdgeConverter) -> None:
         for path, form, columns in zip(self._paths, self._formats, self._columns, strict=True):
             if form.num_columns:
-                converter.add_text_file(path_bytes(path), form, columns)
+                with _naming(path):
+                    converter.add_text_file(path_bytes(path), form, columns)
 
 
 class BatchFeed:

@@ -6,9 +6,12 @@ import bz2
 import contextlib
 import glob
 import gzip
+import io
 import lzma
 import os
 import queue
+import select
+import stat
 import threading
 import zlib
 from collections.abc import Iterator
@@ -122,7 +125,7 @@ def line_blocks(stream: IO[bytes], name: str, size: int) -> Iterator[bytes]:
 
     def read() -> None:
         try:
-            for block in _whole_lines(stream, size):
+            for block in _whole_lines(stream, size, stopped):
                 if not _put(blocks, block, stopped):
                     return
             _put(blocks, None, stopped)
@@ -153,9 +156,10 @@ def _put(blocks: queue.Queue[Any], item: Any, stopped: threading.Event) -> bool:
     return False
 
 
-def _whole_lines(stream: IO[bytes], size: int) -> Iterator[bytes]:
+def _whole_lines(stream: IO[bytes], size: int, stopped: threading.Event) -> Iterator[bytes]:
+    waits = _may_wait(stream)
     rest = b""
-    while data := stream.read(size):
+    while data := _read_when_ready(stream, size, stopped) if waits else stream.read(size):
         data = bytes(data)
         cut = data.rfind(b"\n") + 1
         if cut == 0:
@@ -165,3 +169,24 @@ def _whole_lines(stream: IO[bytes], size: int) -> Iterator[bytes]:
         rest = data[cut:]
     if rest:
         yield rest
+
+
+def _may_wait(stream: IO[bytes]) -> bool:
+    """Whether it is a pipe or a terminal, whose other end may stay silent for ever."""
+    if not isinstance(stream, io.BufferedReader):
+        return False
+    with contextlib.suppress(OSError):  # a reader of something without a descriptor
+        return not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    return False
+
+
+def _read_when_ready(stream: IO[bytes], size: int, stopped: threading.Event) -> bytes:
+    """Read ``size`` bytes unless there are no more; ends soon after ``stopped``, as a plain read would not."""
+    parts = []
+    while size and not stopped.is_set():
+        if select.select([stream], [], [], 0.1)[0]:
+            parts.append(stream.read1(size))  # type: ignore[attr-defined]
+            if not parts[-1]:
+                break
+            size -= len(parts[-1])
+    return b"".join(parts)

@@ -449,7 +449,7 @@ def test_what_is_given_replaces_the_preset():
         ({"preset": "products", "nodes": 300_000}, ValueError, "test: expected 0 to 300000, found 2213091"),
         ({"nodes": 100, "index": "up"}, ValueError, "index: expected one of 'both', 'out', 'in', found 'up'"),
         ({"nodes": 100, "order": "cold"}, ValueError, "order: expected one of 'id', 'hot', found 'cold'"),
-        ({"nodes": 100, "edge_ids": False}, ValueError, "edge_ids: expected index='in' or index='out' with False"),
+        ({"nodes": 100, "edge_ids": False}, ValueError, "edge_ids=False: expected index='in' or index='out'"),
         ({"nodes": 100, "edge_ids": False, "index": "in", "undirected": True}, ValueError, "edge_ids: expected .* dire"),
         ({"nodes": 100, "hetero": True, "kind": "ba"}, ValueError, "hetero: expected kind='blocks' with it, found"),
         ({"nodes": 100, "hetero": True, "undirected": True}, ValueError, "hetero: expected undirected=False with it"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -73,8 +74,9 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code."""
     debug = "--debug" in arguments  # wherever it stands: people append it to a command that failed
     arguments = ["--debug"] * debug + [word for word in arguments if word != "--debug"]
-    command = typer.main.get_command(make_app())
+    command = None
     try:
+        command = typer.main.get_command(make_app())
         code: Any = command.main(list(arguments), prog_name="graphzero", standalone_mode=False)
         _flush()
     except (typer.Abort, KeyboardInterrupt):
@@ -89,6 +91,8 @@ def run(arguments: Sequence[str]) -> int:
 
             traceback.print_exc()
         print(f"graphzero: {one_line(error, _verb(command, arguments))}", file=sys.stderr)
+        with suppress(OSError):
+            _flush()
         return DAMAGED if isinstance(error, FormatError) else FAILED
     if code == INTERRUPTED:
         print("graphzero: interrupted", file=sys.stderr)
@@ -101,20 +105,19 @@ def _flush() -> None:
     """Write what is left now, where failing can still be told."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        raise
     except OSError as error:
         _drop_output()
         raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def _drop_output() -> None:
-    """Keep Python from trying again at its end, which would print a traceback."""
+    """Keep Python from writing again at its end, and from telling then that it failed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _verb(group: Any, arguments: Sequence[str]) -> Any:
-    return next((group.commands[word] for word in arguments if word in group.commands), None)
+    verbs = {} if group is None else group.commands
+    return next((verbs[word] for word in arguments if word in verbs), None)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,9 @@ def _text(error: Exception) -> str:
 def _with_help(error: Any) -> str:
     text = error.format_message().strip().removesuffix(".")
     context = getattr(error, "ctx", None)
-    return text if context is None else f"{text}; {context.command_path} --help tells more"
+    if context is None:
+        return text
+    return f"{text}{' ' if text.endswith('?') else '; '}{context.command_path} --help tells more"
 
 
 def _in_options(text: str, command: Any) -> str:
