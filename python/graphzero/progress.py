@@ -67,7 +67,7 @@ def watching(
         looker.start()
         try:
             yield
-            bar.update(task, completed=done() if total is None else total)
+            bar.update(task, completed=done() if total is None else total, description=text())
         finally:
             finished.set()
             looker.join()

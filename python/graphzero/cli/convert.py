@@ -78,7 +78,8 @@ def convert(
             return _print(estimate_edges(given, **options), json)
         report: Any = gz.convert_edges(
             given, target, **options, src=_column(src), dst=_column(dst), delimiter=delimiter, header=header,
-            num_nodes=num_nodes, ids=ids, dedup=dedup, self_loops="drop" if drop_self_loops else "keep", tmp_dir=tmp_dir,
+            num_nodes=num_nodes, ids=ids, dedup=dedup,  # type: ignore[arg-type]
+            self_loops="drop" if drop_self_loops else "keep", tmp_dir=tmp_dir,
             on_bad_line="skip" if skip_bad_lines else "error", threads=threads, progress=progress,
         )  # fmt: skip
     elif kind == _FEATURES:

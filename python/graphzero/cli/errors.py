@@ -6,6 +6,8 @@ import os
 import re
 from typing import Any
 
+from graphzero import FormatError
+
 
 def one_line(error: Exception, command: Any) -> str:
     """Say what went wrong; ``command`` is the verb that failed, of typer, or ``None``."""
@@ -19,6 +21,8 @@ def _text(error: Exception) -> str:
         return error.strerror
     if hasattr(error, "format_message"):  # a usage error of typer, or of click below an older typer
         return _with_help(error)
+    if isinstance(error, FormatError) and ": bad magic " in str(error):
+        return f"{error}: it is no file of graphzero; graphzero convert makes one"
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if isinstance(error, MemoryError):
         return f"{text or 'there is no more memory'}; free some, or raise the limit of the control group"
@@ -33,7 +37,7 @@ def _text(error: Exception) -> str:
 
 
 def _with_help(error: Any) -> str:
-    text = error.format_message().strip().removesuffix(".")
+    text: str = error.format_message().strip().removesuffix(".")
     context = getattr(error, "ctx", None)
     if context is None:
         return text
