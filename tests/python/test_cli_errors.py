@@ -10,10 +10,12 @@ import time
 
 import numpy as np
 import pytest
+import typer
 
 import faults
 import graphzero as gz
-from graphzero.cli.__main__ import run
+from graphzero.cli.__main__ import make_app, run
+from graphzero.cli.convert import HEEDED
 from graphzero.cli.errors import one_line
 from terminals import COMMAND
 
@@ -327,6 +329,22 @@ def test_zstd_without_a_library_comes_with_how_to_install_one(monkeypatch, capsy
 )
 def test_what_python_raises_is_told_as_people_read_it(error, line):
     assert one_line(error, None) == line
+
+
+def test_a_verb_with_a_budget_says_to_lower_it(tmp_path, monkeypatch, capsys):
+    def fail(*arguments, **options):
+        raise MemoryError
+
+    (tmp_path / "e.csv").write_text("0,1\n")
+    monkeypatch.setattr("graphzero.cli.convert.gz.convert_edges", fail)
+    assert run(["convert", "e.csv", "o.gl"]) == 2
+    assert capsys.readouterr().err == "graphzero: there is no more memory; give --memory less, or free some\n"
+
+
+def test_convert_knows_of_each_option_which_targets_heed_it():
+    options = {option.name for option in typer.main.get_command(make_app()).commands["convert"].params}
+    always = {"source", "target", "memory", "json", "help"}
+    assert set().union(*HEEDED.values()) == options - always
 
 
 def test_ctrl_c_ends_a_conversion_whose_pipe_is_silent():

@@ -16,10 +16,10 @@ import graphzero as gz
 from graphzero.cli.console import JsonOption, print_json, text_keys
 from graphzero.estimate import estimate_edges
 
-# What only some targets heed; everything else is for all.
+# Which options a target heeds; those in none of the sets are for all.
 _EDGES, _FEATURES, _DATASET = "edges (.gl)", "features (.gd)", "a data set folder"
 _TEXT = {"delimiter", "header", "skip_bad_lines", "threads", "dry_run"}
-_HEEDED = {
+HEEDED = {
     _EDGES: _TEXT
     | {"undirected", "index", "src", "dst", "weight", "time", "num_nodes", "dedup", "drop_self_loops"}
     | {"no_edge_ids", "ids", "tmp_dir"},
@@ -119,7 +119,7 @@ def _kind(source: list[str], target: Path) -> str:
 def _refuse_unheeded(context: typer.Context, kind: str, target: Path) -> None:
     for option in context.command.params:
         source = context.get_parameter_source(option.name or "")
-        about = [kind for kind, heeded in _HEEDED.items() if option.name in heeded]
+        about = [kind for kind, heeded in HEEDED.items() if option.name in heeded]
         if about and kind not in about and source is not None and source.name == "COMMANDLINE":
             raise ValueError(f"{option.opts[0]} is about {' and '.join(about)}, and {target} is not; leave it out")
 

@@ -11,7 +11,13 @@ from graphzero import FormatError
 
 def one_line(error: Exception, command: Any) -> str:
     """Say what went wrong; ``command`` is the verb that failed, of typer, or ``None``."""
-    return " ".join(_in_options(_text(error), command).split())
+    text = _in_options(_text(error), command)
+    if isinstance(error, MemoryError):
+        budgeted = command is not None and any(option.name == "memory" for option in command.params)
+        text += (
+            "; give --memory less, or free some" if budgeted else "; free some, or raise the limit of the control group"
+        )
+    return " ".join(text.split())
 
 
 def _text(error: Exception) -> str:
@@ -25,7 +31,7 @@ def _text(error: Exception) -> str:
         return f"{error}: it is no file of graphzero; graphzero convert makes one"
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     if isinstance(error, MemoryError):
-        return f"{text or 'there is no more memory'}; free some, or raise the limit of the control group"
+        return text or "there is no more memory"
     if isinstance(error, ImportError):
         return text if "pip install" in text or not error.name else f"{text}: pip install {error.name}"
     # Python raises a TypeError for mistakes of ours; those about a user's data say what was expected.
