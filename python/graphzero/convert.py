@@ -128,6 +128,8 @@ def convert_edges(
     begin = clock.perf_counter()
     target = os.fsdecode(path)
     folder = os.fsdecode(tmp_dir or os.environ.get("GRAPHZERO_TMPDIR") or os.path.dirname(os.path.abspath(target)))
+    if tmp_dir is not None and not os.path.isdir(folder):
+        raise ValueError(f"tmp_dir: expected a folder, found none at {folder}")
     budget = conversion_budget() if memory is None else byte_count(memory)
     skip_bad_lines = _choice(on_bad_line, "on_bad_line", "skip", "error")
     text = TextOptions(src, dst, weight, time, header, delimiter, comment, skip_bad_lines)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -10,25 +9,19 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from typing import Any
 
 from graphzero.convert import BadLine, ConversionReport, convert_edges
 from graphzero.convert_features import convert_features
 from graphzero.dataset import EdgeTriple, type_text
 from graphzero.dataset_writer import DatasetWriter
-from graphzero.layouts import graphbolt, neo4j, ogb_binary, ogb_csv, processed, pyg
 from graphzero.layouts.plan import Labels, LayoutOptions, NodePlan, Plan, Typed, write_labels
-from graphzero.manifest import file_name
+from graphzero.manifest import MANIFEST, file_name
 from graphzero.sources.array_file import ArrayFile
 
-# Those of folders, in the order they are tried.
-_LAYOUTS: dict[str, Any] = {
-    "graphbolt": graphbolt,
-    "ogb-binary": ogb_binary,
-    "ogb-csv": ogb_csv,
-    "processed": processed,
-    "neo4j": neo4j,
-}
+# Those of folders, in the order they are tried. Each is a module of graphzero.layouts, loaded when it is looked at.
+_LAYOUTS = ("graphbolt", "ogb-binary", "ogb-csv", "processed", "neo4j")
 # What each leaves open, for the user to say.
 _CHOICES: dict[str, set[str]] = {
     "graphbolt": {"task"},
@@ -101,7 +94,7 @@ def convert_dataset(
     reports = {}
     with DatasetWriter(target, overwrite=overwrite) as writer, _staging(writer.folder, waiting) as stage:
         asked = LayoutOptions(**given, memory=memory, workspace=stage.workspace)
-        plan: Plan = pyg.read(source, asked) if layout == "pyg" else _LAYOUTS[layout].read(os.fsdecode(source), asked)
+        plan: Plan = _reader(layout).read(source if layout == "pyg" else os.fsdecode(source), asked)
 
         def features(kind: str, attributes: Mapping[str, Any], node: NodePlan | None = None) -> dict[str, str]:
             written = {}
@@ -144,11 +137,15 @@ def convert_dataset(
     return DatasetReport(target, layout, counts, reports, tuple(plan.ignored), time.perf_counter() - begin)
 
 
+def _reader(layout: str) -> Any:
+    return import_module(f"graphzero.layouts.{layout.replace('-', '_')}")
+
+
 def _layout_of(source: Any, format: str) -> str:
     if format not in ("auto", "pyg", *_LAYOUTS):
         raise ValueError(f"format: expected auto, pyg, {', '.join(_LAYOUTS)}, found {format!r}")
     if not isinstance(source, (str, os.PathLike)):
-        if not pyg.recognises(source):
+        if not _reader("pyg").recognises(source):
             raise TypeError(f"source: expected a folder, or a PyG Data or HeteroData, found {type(source).__name__}")
         return "pyg"
     path = os.fsdecode(source)
@@ -156,8 +153,10 @@ def _layout_of(source: Any, format: str) -> str:
         raise NotADirectoryError(f"{path}: expected the folder of a data set")
     if format != "auto":
         return format
-    for name, layout in _LAYOUTS.items():
-        if layout.recognises(path):
+    if os.path.exists(os.path.join(path, MANIFEST)):
+        raise ValueError(f"{path}: expected a data set to convert, found one of graphzero, which opens as it is")
+    for name in _LAYOUTS:
+        if _reader(name).recognises(path):
             return name
     there = ", ".join(sorted(os.listdir(path))[:8]) or "nothing"
     raise ValueError(
@@ -237,6 +236,8 @@ def _staging(folder: str, waiting: str | None) -> Iterator[_Stage]:
 
 def _waiting_folder(source: str, target: str, options: list[Any]) -> str:
     """Name the folder of a run that can be resumed, after everything its results depend on."""
+    import hashlib
+
     facts = [os.path.realpath(source), repr(options)]
     for base, folders, names in os.walk(source):
         folders.sort()

@@ -25,6 +25,7 @@ from graphzero.rows.placing import RowPlacer, RowWriter
 from graphzero.rows.sources import FileFeatures, feature_source
 from graphzero.rows.text import TextFeatures
 from graphzero.rows.values import Loss, ValueConverter
+from graphzero.text import refuse_own_file
 
 QUANTISED = "int8-quantised"
 
@@ -172,8 +173,9 @@ def convert_features(
     raw_dtype = source_dtype if source_dtype is not None else None if quantised else dtype
     found = feature_source(source, key=key, shape=shape, dtype=raw_dtype, columns=columns, id_column=id_column)
     if found is None:
+        refuse_own_file(os.fsdecode(source))
         if wanted is None:
-            raise TypeError(f"{os.fsdecode(source)}: text has no element type: pass dtype='float32', for instance")
+            raise TypeError(f"{os.fsdecode(source)}: expected dtype= for text, such as dtype='float32', found none")
         narrow = wanted in (DataType.FLOAT16, DataType.BFLOAT16) or quantised
         found = TextFeatures(
             os.fsdecode(source),

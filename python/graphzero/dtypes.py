@@ -42,8 +42,8 @@ def numpy_dtype(data_type: DataType) -> np.dtype[Any]:
     return _NUMPY[data_type]
 
 
-def as_data_type(value: Any) -> DataType:
-    """Accept a DataType, its number, a name, a NumPy dtype or a torch dtype.
+def as_data_type(value: Any, argument: str = "dtype") -> DataType:
+    """Accept a DataType, its number, a name, a NumPy dtype or a torch dtype. An error names the ``argument``.
 
     >>> as_data_type("float16").name, as_data_type(np.int64).name
     ('FLOAT16', 'INT64')
@@ -54,11 +54,11 @@ def as_data_type(value: Any) -> DataType:
         try:
             return DataType(value)
         except ValueError:
-            raise ValueError(f"dtype: expected 0 to {len(DataType) - 1}, found {value}") from None
+            raise ValueError(f"{argument}: expected 0 to {len(DataType) - 1}, found {value}") from None
     name = str(value).removeprefix("torch.")
     if name not in _BY_NAME:
         with contextlib.suppress(TypeError):
             name = np.dtype(value).name
     if name not in _BY_NAME:
-        raise TypeError(f"dtype: expected one of {', '.join(sorted(_BY_NAME))}, found {value}")
+        raise TypeError(f"{argument}: expected one of {', '.join(sorted(_BY_NAME))}, found {value}")
     return _BY_NAME[name]

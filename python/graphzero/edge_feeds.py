@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from typing import IO, Any, Protocol, TypeAlias
@@ -15,7 +16,15 @@ from graphzero import _core
 from graphzero.arrays import integer
 from graphzero.mounted import path_bytes
 from graphzero.sources import EdgeBatch, EdgeSource, edge_source
-from graphzero.text import compression_of, line_blocks, open_text, text_paths
+from graphzero.text import (
+    check_delimiter,
+    compression_of,
+    line_blocks,
+    open_text,
+    reading_utf8,
+    refuse_own_file,
+    text_paths,
+)
 
 Column: TypeAlias = "int | str"
 
@@ -109,6 +118,9 @@ class TextOptions:
     comment: str | None
     skip_bad_lines: bool
 
+    def __post_init__(self) -> None:
+        check_delimiter(self.delimiter)
+
     @property
     def has_weight(self) -> bool:
         """Whether a weight column was chosen."""
@@ -130,6 +142,7 @@ def edge_feed(source: Any, target: str, options: TextOptions, *, tmp_dir: str, b
         return BatchFeed(batches)
     paths = text_paths(source) or []
     for path in paths:
+        refuse_own_file(path)
         if os.path.exists(target) and os.path.exists(path) and os.path.samefile(path, target):
             raise ValueError(f"{path}: is both the source and the target; write the graph to another path")
     streams = [(path, _opener(path)) for path in paths]
@@ -140,6 +153,15 @@ def edge_feed(source: Any, target: str, options: TextOptions, *, tmp_dir: str, b
 
 def _opener(path: str) -> Callable[[], IO[bytes]]:
     return lambda: open_text(path)
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Say which file has the id that is too large; about a line the core itself says so."""
+    try:
+        yield
+    except IndexError as error:
+        raise IndexError(f"{name}: {error}") from None
 
 
 class StreamFeed:
@@ -164,7 +186,8 @@ class StreamFeed:
 
     def run(self, converter: _core.EdgeConverter) -> None:
         for name, block, begin, lines, form, columns in self._blocks():
-            lines.append(converter.add_text_block(name, block, begin, sum(lines), form, columns))
+            with _naming(name):
+                lines.append(converter.add_text_block(name, block, begin, sum(lines), form, columns))
 
     def done(self, converter: _core.EdgeConverter) -> int:
         return converter.done().text_bytes
@@ -193,7 +216,8 @@ class StreamFeed:
                             form = None
                             lines.append(block.count(b"\n"))
                             continue
-                        columns = text_columns(name, form, self._options)
+                        with reading_utf8(name):
+                            columns = text_columns(name, form, self._options)
                         self.unused_columns = unused_columns(form, columns)
                         begin = form.data_begin
                         lines.append(form.lines_before_data)
@@ -212,7 +236,10 @@ class FileFeed(StreamFeed):
         self._formats = [
             _core.sniff_file(path_bytes(path), options.delimiter, options.header, options.comment) for path in paths
         ]
-        self._columns = [text_columns(path, form, options) for path, form in zip(paths, self._formats, strict=True)]
+        self._columns = []
+        for path, form in zip(paths, self._formats, strict=True):
+            with reading_utf8(path):
+                self._columns.append(text_columns(path, form, options))
         self.unused_columns = unused_columns(self._formats[0], self._columns[0])
         self.total = sum(os.path.getsize(path) for path in paths)
         self.has_labels = any(map(has_labels, self._formats, self._columns))
@@ -220,7 +247,8 @@ class FileFeed(StreamFeed):
     def run(self, converter: _core.EdgeConverter) -> None:
         for path, form, columns in zip(self._paths, self._formats, self._columns, strict=True):
             if form.num_columns:
-                converter.add_text_file(path_bytes(path), form, columns)
+                with _naming(path):
+                    converter.add_text_file(path_bytes(path), form, columns)
 
 
 class BatchFeed:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from graphzero import _core
 from graphzero.memory import byte_count, byte_text, conversion_budget
 from graphzero.sources import edge_source
-from graphzero.text import compression_of, open_text, text_paths
+from graphzero.text import compression_of, open_text, refuse_own_file, text_paths
 
 _SAMPLE = 1 << 20
 
@@ -81,7 +81,9 @@ def _count_rows(source: Any) -> int | None:
         return batches.num_edges
     total = 0
     for path in text_paths(source) or []:
+        refuse_own_file(path)
         if not os.path.isfile(path):
+            os.stat(path)  # raises if there is nothing at all
             return None
         size = os.path.getsize(path) * (1 if compression_of(path) is None else _COMPRESSION)
         with open_text(path) as file:

@@ -6,7 +6,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import secrets
 import shutil
 
 _SUFFIX = ".graphzero-tmp"
@@ -26,7 +25,7 @@ class NewFolder:
         parent, name = os.path.split(self._target)
         os.makedirs(parent, exist_ok=True)
         _remove_stale(parent, name)
-        self.temporary = os.path.join(parent, f".{name}.{secrets.token_hex(8)}{_SUFFIX}")
+        self.temporary = os.path.join(parent, f".{name}.{os.urandom(8).hex()}{_SUFFIX}")
         os.mkdir(self.temporary)
         self._lock: int | None = os.open(self.temporary, os.O_RDONLY)
         fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import re
-import urllib.parse
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -73,6 +72,8 @@ def file_name(name: str) -> str:
     """
     if not name:
         raise ValueError("expected a name, found an empty one")
+    import urllib.parse  # takes longer than all else that mounting a data set imports
+
     return urllib.parse.quote(name, safe="").replace(".", "%2E")
 
 

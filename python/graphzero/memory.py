@@ -23,8 +23,8 @@ _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 _UNITS |= {f"{unit}i": 1024**i for i, unit in enumerate("kmgt", start=1)}
 
 
-def byte_count(size: int | str) -> int:
-    """Read a number of bytes as people write it.
+def byte_count(size: int | str, name: str = "memory") -> int:
+    """Read a number of bytes as people write it; ``name`` opens the message if it is none.
 
     >>> byte_count("2GB"), byte_count("512 MiB"), byte_count(4096)
     (2000000000, 536870912, 4096)
@@ -33,8 +33,11 @@ def byte_count(size: int | str) -> int:
         return size
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?i?)b?\s*", size.lower())
     if match is None or match[2] not in _UNITS:
-        raise ValueError(f"expected a size such as '2GB' or '512MiB', found {size!r}")
-    return int(float(match[1]) * _UNITS[match[2]])
+        raise ValueError(f"{name}: expected a size such as '2GB' or '512MiB', found {size!r}")
+    count = float(match[1]) * _UNITS[match[2]]
+    if count >= 2**63:
+        raise ValueError(f"{name}: expected a size below 8 EiB, found {size!r}")
+    return int(count)
 
 
 def conversion_budget() -> int:

@@ -523,10 +523,7 @@ def _number(value: Any) -> float:
 
 
 def _bytes(size: int | str, name: str) -> int:
-    try:
-        count = byte_count(size) if isinstance(size, str) else integer(size, name)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
+    count = byte_count(size, name) if isinstance(size, str) else integer(size, name)
     if not 0 <= count < 2**63:
         raise ValueError(f"{name}: expected a number of bytes, found {count}")
     return count

@@ -52,7 +52,8 @@ def reorder(
             f"memory: expected at least {byte_text(least)} to order {source.num_rows:,} rows, found {byte_text(budget)}"
         )
     wanted = "hot" if order is None else order
-    places = row_places(wanted, graph, source.num_rows, os.fsdecode(path), direction=direction)
+    with watching(progress, "counting how often each row is met", None, "edges", lambda: 0):
+        places = row_places(wanted, graph, source.num_rows, os.fsdecode(path), direction=direction)
     folder = os.path.dirname(os.path.abspath(out_path))
     total = source.total(budget - kept)
     with watching(progress, "ordering rows", total, "bytes", source.done):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from typing import Any
 
 from graphzero.arrays import integer
@@ -11,7 +11,7 @@ from graphzero.arrays import integer
 def as_seed(seed: Any, name: str = "seed") -> int:
     """Turn a user's ``seed`` into the core's 64 bits; ``None`` draws them from the operating system."""
     if seed is None:
-        return secrets.randbits(64)  # not inherited: forked workers never repeat each other
+        return int.from_bytes(os.urandom(8), "little")  # not inherited: forked workers never repeat each other
     number = integer(seed, name)
     if not -(2**63) <= number < 2**64:
         raise ValueError(f"{name}: expected an integer of 64 bits, found {number}")

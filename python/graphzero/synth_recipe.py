@@ -107,7 +107,7 @@ def _checked(recipe: Recipe) -> Recipe:
     _one_of(recipe.kind, "kind", "blocks", "rmat", "ba")
     _one_of(recipe.index, "index", "both", "out", "in")
     _one_of(recipe.order, "order", "id", "hot")
-    stored = as_data_type(recipe.feature_dtype)
+    stored = as_data_type(recipe.feature_dtype, "feature_dtype")
     if stored not in _FLOATS:
         raise ValueError(f"feature_dtype: expected one of {', '.join(map(name_of, _FLOATS))}, found {name_of(stored)}")
     homophily = _real(recipe.homophily, "homophily")
@@ -117,7 +117,7 @@ def _checked(recipe: Recipe) -> Recipe:
     if not 0 <= signal <= _LARGEST_SIGNAL:
         raise ValueError(f"signal: expected 0 to {_LARGEST_SIGNAL}, found {signal:g}")
     if not recipe.edge_ids and (recipe.index == "both" or recipe.undirected):
-        raise ValueError("edge_ids: expected index='in' or index='out' with False, and a directed graph")
+        raise ValueError("edge_ids=False: expected index='in' or index='out', and a directed graph")
     checked = replace(
         recipe,
         nodes=_between(recipe.nodes, "nodes", 1, _MOST_NODES),

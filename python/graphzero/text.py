@@ -1,4 +1,4 @@
-"""Text files of edges: which there are, how they are compressed, and their bytes in blocks of whole lines."""
+"""Text files: which there are, how they are compressed, what is no text, and their bytes in blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -6,15 +6,26 @@ import bz2
 import contextlib
 import glob
 import gzip
+import io
 import lzma
 import os
 import queue
+import select
+import stat
 import threading
 import zlib
 from collections.abc import Iterator
 from typing import IO, Any
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+
+_OWN = {
+    b"GRAPHZGL": "a graph (.gl)",
+    b"graphlit": "a graph (.gl)",
+    b"GRAPHZGD": "features (.gd)",
+    b"GZDATA26": "features (.gd)",
+    b"GRAPHZGI": "an id dictionary (.gi)",
+}
 
 
 def text_paths(source: Any) -> list[str] | None:
@@ -39,6 +50,32 @@ def compression_of(path: str) -> str | None:
     with open(path, "rb") as file:
         start = file.read(6)
     return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
+
+
+def refuse_own_file(path: str) -> None:
+    """Say of a file of ours that it is none to convert; anything else is taken for text."""
+    if not os.path.isfile(path):
+        return
+    with open(path, "rb") as file:
+        held = _OWN.get(file.read(8))
+    if held is not None:
+        raise ValueError(f"{path}: expected text, found {held}, which is converted already")
+
+
+def check_delimiter(delimiter: str | None) -> None:
+    """Refuse what cannot stand between two fields."""
+    if delimiter is not None and len(delimiter.encode(errors="surrogateescape")) != 1:
+        raise ValueError(f"delimiter: expected one ASCII character, found {delimiter!r}")
+
+
+@contextlib.contextmanager
+def reading_utf8(name: str) -> Iterator[None]:
+    """Say which file it is whose first lines are no text."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        found = error.object[error.start]
+        raise ValueError(f"{name}: expected text in UTF-8, found the byte {found:#04x} in its first lines") from None
 
 
 def open_text(path: str) -> IO[bytes]:
@@ -88,7 +125,7 @@ def line_blocks(stream: IO[bytes], name: str, size: int) -> Iterator[bytes]:
 
     def read() -> None:
         try:
-            for block in _whole_lines(stream, size):
+            for block in _whole_lines(stream, size, stopped):
                 if not _put(blocks, block, stopped):
                     return
             _put(blocks, None, stopped)
@@ -119,9 +156,10 @@ def _put(blocks: queue.Queue[Any], item: Any, stopped: threading.Event) -> bool:
     return False
 
 
-def _whole_lines(stream: IO[bytes], size: int) -> Iterator[bytes]:
+def _whole_lines(stream: IO[bytes], size: int, stopped: threading.Event) -> Iterator[bytes]:
+    waits = _may_wait(stream)
     rest = b""
-    while data := stream.read(size):
+    while data := _read_when_ready(stream, size, stopped) if waits else stream.read(size):
         data = bytes(data)
         cut = data.rfind(b"\n") + 1
         if cut == 0:
@@ -131,3 +169,24 @@ def _whole_lines(stream: IO[bytes], size: int) -> Iterator[bytes]:
         rest = data[cut:]
     if rest:
         yield rest
+
+
+def _may_wait(stream: IO[bytes]) -> bool:
+    """Whether it is a pipe or a terminal, whose other end may stay silent for ever."""
+    if not isinstance(stream, io.BufferedReader):
+        return False
+    with contextlib.suppress(OSError):  # a reader of something without a descriptor
+        return not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
+    return False
+
+
+def _read_when_ready(stream: IO[bytes], size: int, stopped: threading.Event) -> bytes:
+    """Read ``size`` bytes unless there are no more; ends soon after ``stopped``, as a plain read would not."""
+    parts = []
+    while size and not stopped.is_set():
+        if select.select([stream], [], [], 0.1)[0]:
+            parts.append(stream.read1(size))  # type: ignore[attr-defined]
+            if not parts[-1]:
+                break
+            size -= len(parts[-1])
+    return b"".join(parts)

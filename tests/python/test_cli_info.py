@@ -2,10 +2,7 @@
 
 import json
 import os
-import pty
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,6 +11,7 @@ import graphzero as gz
 import oracle
 from graphzero.cli.__main__ import run
 from graphzero.cli.degrees import degree_facts
+from terminals import shown
 
 
 @pytest.fixture
@@ -23,25 +21,6 @@ def facts_of(capsys):
         return json.loads(capsys.readouterr().out)
 
     return of
-
-
-def shown_on_a_terminal(*arguments):
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "graphzero.cli", "info", *arguments]
-    shown = subprocess.Popen(command, stdout=theirs, env={**os.environ, "TERM": "xterm", "COLUMNS": "100"})
-    os.close(theirs)
-    printed = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:  # how Linux says that the other end is closed
-            break
-        if not part:
-            break
-        printed += part
-    os.close(ours)
-    assert shown.wait() == 0
-    return [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", printed.decode()).splitlines()]
 
 
 def parts(facts):
@@ -199,7 +178,7 @@ def test_a_pipe_gets_counts_without_bars(capsys):
 
 def test_a_terminal_gets_bars():
     write_with_out_degrees("g.gl", [0] * 1000 + [1] * 250 + [2, 3, 3] + [8] * 130)
-    lines = shown_on_a_terminal("g.gl")
+    lines = [line.rstrip() for line in shown("info", "g.gl").splitlines()]
     at = next(at for at, line in enumerate(lines) if "out-degree" in line)
     assert [line.split() for line in lines[at + 1 : at + 6]] == [
         ["0", "1,000", "72.3%", "█" * 24],

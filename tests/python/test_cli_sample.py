@@ -2,15 +2,13 @@
 
 import json
 import os
-import pty
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import graphzero as gz
 from graphzero.cli.__main__ import run
+from terminals import shown
 
 
 @pytest.fixture
@@ -38,27 +36,6 @@ def mag():
         writer.add_edges([0, 1, 1], [0, 0, 2], type=("author", "writes", "paper"))
         writer.add_edges([0, 1], [1, 2], type=("paper", "cites", "paper"))
     return "mag"
-
-
-def shown_on_a_terminal(*arguments, columns, lines):
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns), "LINES": str(lines)}
-    shown = subprocess.Popen(
-        [sys.executable, "-m", "graphzero.cli", "sample", *arguments], stdout=theirs, stderr=theirs, env=environment
-    )
-    os.close(theirs)
-    printed = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:  # how Linux says that the other end is closed
-            break
-        if not part:
-            break
-        printed += part
-    os.close(ours)
-    assert shown.wait() == 0
-    return printed.decode().splitlines()
 
 
 def test_neighbourhood_is_told_hop_by_hop(tiny_gl, lines_of):
@@ -224,8 +201,8 @@ def test_json_of_walks_is_that_of_the_same_seed(json_of):
 def test_terminal_gets_what_fits_and_a_count_of_the_rest():
     star = np.arange(1, 101)
     gz.write_graph("star.gl", np.concatenate([star, star - 1]), np.concatenate([star * 0, star]))
-    lines = shown_on_a_terminal("star.gl", "0", "--fanouts", "-1,-1", "--seed", "0", columns=40, lines=14)
-    assert lines[0] == "\x1b[1mstar.gl, seed 0\x1b[0m"
+    lines = shown("sample", "star.gl", "0", "--fanouts", "-1,-1", "--seed", "0", columns=40, lines=14).splitlines()
+    assert lines[0] == "star.gl, seed 0"
     assert lines[1:3] == ["  hop 1: 100 edges, 100 new nodes", "    0 ← 1, 2, 3, 4, 5, 6, 7, … 93 more"]
     assert lines[3:] == [
         "  hop 2: 100 edges, 0 new nodes",
@@ -240,7 +217,7 @@ def test_terminal_gets_what_fits_and_a_count_of_the_rest():
 def test_terminal_gets_the_walks_that_fit():
     ring = np.arange(100)
     gz.write_graph("ring.gl", ring, (ring + 1) % 100)
-    lines = shown_on_a_terminal("ring.gl", "0", "--walk", "50", "--walks", "9", columns=30, lines=8)
+    lines = shown("sample", "ring.gl", "0", "--walk", "50", "--walks", "9", columns=30, lines=8).splitlines()
     assert lines[1:] == [
         *["  0 → 1 → 2 → 3 → … 47 more"] * 4,
         "  … 5 more walks",
@@ -257,7 +234,7 @@ def test_pipe_gets_everything(lines_of):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["tiny.gl"], "Missing argument 'NODE'."),
+        (["tiny.gl"], "Missing argument 'NODE'; graphzero sample --help tells more"),
         (["missing.gl", "0"], "missing.gl: cannot open: No such file or directory"),
         ([".", "0"], ".: has no graphzero.json: it is not a data set, or its conversion did not finish"),
         (["edgeless", "0"], "edgeless: has no edges to follow, only nodes"),
@@ -284,9 +261,9 @@ def test_pipe_gets_everything(lines_of):
         ),
         (["tiny.gl", "0", "--fanouts", "2,x"], "--fanouts: expected a number per hop such as 15,10, found '2,x'"),
         (["tiny.gl", "0", "--fanouts", ""], "--fanouts: expected a number per hop such as 15,10, found ''"),
-        (["tiny.gl", "0", "--fanouts", "-2"], "fanouts: expected -1 for all neighbours, or a number, found -2"),
-        (["tiny.gl", "0", "--direction", "up"], "direction: expected 'out' or 'in', found 'up'"),
-        (["tiny.gl", "0", "--seed", str(2**64)], f"seed: expected an integer of 64 bits, found {2**64}"),
+        (["tiny.gl", "0", "--fanouts", "-2"], "--fanouts: expected -1 for all neighbours, or a number, found -2"),
+        (["tiny.gl", "0", "--direction", "up"], "--direction: expected 'out' or 'in', found 'up'"),
+        (["tiny.gl", "0", "--seed", str(2**64)], f"--seed: expected an integer of 64 bits, found {2**64}"),
         (
             ["tiny.gl", "0", "--walk", "2", "--fanouts", "2"],
             "--fanouts is about neighbourhoods; leave it out, or leave out --walk",
@@ -296,7 +273,7 @@ def test_pipe_gets_everything(lines_of):
         (["tiny.gl", "0", "--q", "2"], "--q is about walks; add --walk LENGTH, or leave it out"),
         (["tiny.gl", "0", "--walk", "0"], "Invalid value for '--walk': "),
         (["tiny.gl", "0", "--walk", "2", "--walks", "0"], "Invalid value for '--walks': "),
-        (["tiny.gl", "0", "--walk", "2", "--p", "0"], "p: expected a number from 1e-200 to 1e200, found 0"),
+        (["tiny.gl", "0", "--walk", "2", "--p", "0"], "--p: expected a number from 1e-200 to 1e200, found 0"),
         (
             ["tiny.gl", "0", "1", "--walk", "3000", "--walks", "2000"],
             "--walk: expected at most 10,000,000 steps in all, found 12,000,000; walk less, or use "
@@ -346,11 +323,11 @@ def test_help_names_every_option(capsys):
 
 
 def test_terminal_shares_its_lines_among_edge_types(mag):
-    lines = shown_on_a_terminal(mag, "0", "2", "--type", "paper", "--fanouts", "-1,-1", columns=34, lines=1)
+    lines = shown("sample", mag, "0", "2", "--type", "paper", "--fanouts", "-1,-1", columns=34, lines=1).splitlines()
     assert lines[2:5] == [
         "    paper 0 (y 7) ← writes ← author 0 ('Anna'), … 1 more",  # no narrower: one neighbour is always told
         "    paper 2 (y 9) ← writes ← author 1 ('Béla')",
         "    paper 2 (y 9) ← cites ← paper 1 (y 8)",
     ]
-    lines = shown_on_a_terminal(mag, "0", "1", "2", "--type", "paper", "--fanouts", "-1", columns=80, lines=1)
+    lines = shown("sample", mag, "0", "1", "2", "--type", "paper", "--fanouts", "-1", columns=80, lines=1).splitlines()
     assert lines[4:6] == ["    paper 1 (y 8) ← cites ← paper 0 (y 7)", "    … 1 more line"]

@@ -633,7 +633,7 @@ def test_arguments_are_checked_before_anything_is_written():
         ({"source": "x.npy", "shape": (57, 4)}, ValueError, r"shape: expected rows .* 5 items in all, found \(57, 4\)"),
         ({"source": "x.npy", "columns": [0, 0]}, ValueError, r"columns: expected each column once, found \[0, 0\]"),
         ({"source": "x.npy", "columns": "a"}, ValueError, "x.npy: columns: expected one of 0 to 4, found 'a'"),
-        ({"source": "x.csv"}, TypeError, "x.csv: text has no element type: pass dtype='float32'"),
+        ({"source": "x.csv"}, TypeError, "x.csv: expected dtype= for text, such as dtype='float32', found none"),
         ({"source": "x.csv", "dtype": "float32", "delimiter": ",,"}, ValueError, "delimiter: expected one ASCII character"),
         ({"source": "x.csv", "dtype": "float32", "id_column": 0, "columns": [0]}, ValueError, "expected features only"),
         ({"source": "none.npy"}, FileNotFoundError, "none.npy"),

@@ -449,8 +449,8 @@ def test_what_is_given_replaces_the_preset():
         ({"preset": "products", "nodes": 300_000}, ValueError, "test: expected 0 to 300000, found 2213091"),
         ({"nodes": 100, "index": "up"}, ValueError, "index: expected one of 'both', 'out', 'in', found 'up'"),
         ({"nodes": 100, "order": "cold"}, ValueError, "order: expected one of 'id', 'hot', found 'cold'"),
-        ({"nodes": 100, "edge_ids": False}, ValueError, "edge_ids: expected index='in' or index='out' with False"),
-        ({"nodes": 100, "edge_ids": False, "index": "in", "undirected": True}, ValueError, "edge_ids: expected .* dire"),
+        ({"nodes": 100, "edge_ids": False}, ValueError, "edge_ids=False: expected index='in' or index='out'"),
+        ({"nodes": 100, "edge_ids": False, "index": "in", "undirected": True}, ValueError, "edge_ids=False: expected .* dire"),
         ({"nodes": 100, "hetero": True, "kind": "ba"}, ValueError, "hetero: expected kind='blocks' with it, found"),
         ({"nodes": 100, "hetero": True, "undirected": True}, ValueError, "hetero: expected undirected=False with it"),
         ({"nodes": 40, "hetero": True}, ValueError, "at least 16 of each kind.*20 papers, 4 authors, 16 institutions"),
@@ -588,10 +588,13 @@ def test_command_line_passes_every_option_on(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "graphzero: nodes: expected a number of nodes, or preset="),
-        (["--preset", "huge"], "graphzero: preset: expected one of tiny, small, products, papers100m, found 'huge'"),
-        (["--nodes", "100", "--train", "most"], "graphzero: train: expected a share such as 0.6 or a number of nodes"),
-        (["--nodes", "100", "--memory", "1"], "graphzero: memory: expected at least"),
+        ([], "graphzero: --nodes: expected a number of nodes, or --preset one of"),
+        (["--preset", "huge"], "graphzero: --preset: expected one of tiny, small, products, papers100m, found 'huge'"),
+        (
+            ["--nodes", "100", "--train", "most"],
+            "graphzero: --train: expected a share such as 0.6 or a number of nodes",
+        ),
+        (["--nodes", "100", "--memory", "1"], "graphzero: --memory: expected at least"),
     ],
 )
 def test_command_line_errors_are_one_line(arguments, message, capsys, tmp_path):
@@ -605,6 +608,6 @@ def test_command_line_errors_are_one_line(arguments, message, capsys, tmp_path):
 def test_command_line_replaces_only_if_asked(capsys):
     assert run(["synth", "made", "--nodes", "50", "--features", "0"]) == 0
     assert run(["synth", "made", "--nodes", "50", "--features", "0"]) == 2
-    assert "give overwrite=True" in capsys.readouterr().err
+    assert "give --overwrite to replace it" in capsys.readouterr().err
     assert run(["synth", "made", "--nodes", "60", "--features", "0", "--overwrite"]) == 0
     assert gz.open("made").num_nodes == 60

@@ -208,13 +208,6 @@ def test_a_check_names_its_file(tiny_gl, tiny_dataset):
     }
 
 
-def test_progress_is_told_which_file_is_read(tiny_gl, tiny_dataset):
-    told = []
-    gz.verify(tiny_gl, progress=told.append)
-    gz.verify(tiny_dataset, progress=told.append)
-    assert told[:2] == [tiny_gl, "nodes/node/x.gd, 1 of 5"]
-
-
 def test_damage_to_a_file_of_a_data_set_is_told_under_its_name(tiny_dataset):
     path = Path(tiny_dataset) / "splits/test/node.gd"
     files.write(path, patched(path.read_bytes(), {(4096, "<q"): 2}))

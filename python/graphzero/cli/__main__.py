@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 
 from graphzero import FormatError, __version__
 from graphzero.cli import convert, info, sample, synth, verify
+from graphzero.cli.errors import one_line
 
 DAMAGED = 1
 FAILED = 2
@@ -45,7 +47,6 @@ def make_app() -> typer.Typer:
     """Put the verbs together. Help is plain text where nobody looks at it."""
     app = typer.Typer(
         name="graphzero",
-        add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich" if sys.stdout.isatty() else None,
     )
@@ -60,10 +61,12 @@ def make_app() -> typer.Typer:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and leave with its exit code."""
-    for stream in (sys.stdout, sys.stderr):  # file names may hold any bytes, terminals may speak any encoding
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # the caller closed it
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):  # file names may hold any bytes, terminals may speak any encoding
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -71,37 +74,50 @@ def run(arguments: Sequence[str]) -> int:
     """Run the command and return its exit code."""
     debug = "--debug" in arguments  # wherever it stands: people append it to a command that failed
     arguments = ["--debug"] * debug + [word for word in arguments if word != "--debug"]
+    command = None
     try:
-        code: Any = make_app()(arguments, prog_name="graphzero", standalone_mode=False)
-        sys.stdout.flush()
+        command = typer.main.get_command(make_app())
+        code: Any = command.main(list(arguments), prog_name="graphzero", standalone_mode=False)
+        _flush()
     except (typer.Abort, KeyboardInterrupt):
         code = INTERRUPTED
-    except (BrokenPipeError, SystemExit):  # typer leaves by itself for one reason only: a broken pipe
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return CUT_OFF
+    except BrokenPipeError:
+        code = CUT_OFF
+    except SystemExit as leaving:  # how typer ends after a broken pipe, and after it told about completion
+        code = CUT_OFF if isinstance(leaving.__context__, BrokenPipeError) else leaving.code
     except Exception as error:
         if debug:
             import traceback
 
             traceback.print_exc()
-        print(f"graphzero: {one_line(error)}", file=sys.stderr)
+        print(f"graphzero: {one_line(error, _verb(command, arguments))}", file=sys.stderr)
+        with suppress(OSError):
+            _flush()
         return DAMAGED if isinstance(error, FormatError) else FAILED
     if code == INTERRUPTED:
         print("graphzero: interrupted", file=sys.stderr)
+    if code == CUT_OFF:
+        _drop_output()
     return int(code or 0)
 
 
-def one_line(error: Exception) -> str:
-    """Say what went wrong as a user wants to read it."""
-    if isinstance(error, OSError) and error.filename is not None:
-        text = f"{os.fsdecode(error.filename)}: {error.strerror}"
-    elif hasattr(error, "format_message"):  # a usage error of typer, or of click below an older typer
-        text = error.format_message()
-    elif isinstance(error, (OSError, ValueError)):
-        text = str(error)
-    else:
-        text = f"{type(error).__name__}: {error}; --debug shows where"
-    return " ".join(text.split())
+def _flush() -> None:
+    """Write what is left now, where failing can still be told."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        _drop_output()
+        raise OSError(error.errno, error.strerror, "standard output") from None
+
+
+def _drop_output() -> None:
+    """Keep Python from writing again at its end, and from telling then that it failed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _verb(group: Any, arguments: Sequence[str]) -> Any:
+    verbs = {} if group is None else group.commands
+    return next((verbs[word] for word in arguments if word in verbs), None)
 
 
 if __name__ == "__main__":

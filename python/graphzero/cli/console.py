@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 import typer
 
@@ -62,22 +61,3 @@ def text_keys(value: Any) -> Any:
     if isinstance(value, dict):
         return {"__".join(key) if isinstance(key, tuple) else key: text_keys(item) for key, item in value.items()}
     return value
-
-
-class Progress(Protocol):
-    """Tells what is being done now."""
-
-    def __call__(self, text: str) -> None: ...
-
-
-@contextmanager
-def progress() -> Iterator[Progress]:
-    """Show a spinner while the block runs, on a terminal; elsewhere nothing."""
-    if not sys.stderr.isatty():
-        yield lambda text: None
-        return
-    from rich.console import Console
-    from rich.markup import escape
-
-    with Console(stderr=True).status("") as status:
-        yield lambda text: status.update(escape(text))

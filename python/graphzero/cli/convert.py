@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
+import glob
 import os
 import sys
 from pathlib import Path
@@ -14,10 +16,26 @@ import graphzero as gz
 from graphzero.cli.console import JsonOption, print_json, text_keys
 from graphzero.estimate import estimate_edges
 
+# Which options a target heeds; those in none of the sets are for all.
+_EDGES, _FEATURES, _DATASET = "edges (.gl)", "features (.gd)", "a data set folder"
+_TEXT = {"delimiter", "header", "skip_bad_lines", "threads", "dry_run"}
+HEEDED = {
+    _EDGES: _TEXT
+    | {"undirected", "index", "src", "dst", "weight", "time", "num_nodes", "dedup", "drop_self_loops"}
+    | {"no_edge_ids", "ids", "tmp_dir"},
+    _FEATURES: _TEXT | {"dtype", "hot_order"},
+    _DATASET: {"dtype", "overwrite", "resume"},
+}
+
 
 def convert(
-    source: Annotated[list[str], typer.Argument(help="Files, a glob, a folder, or - for standard input.")],
-    target: Annotated[Path, typer.Argument(help="A .gl file for edges, a .gd file for features, or a folder.")],
+    context: typer.Context,
+    source: Annotated[
+        list[str], typer.Argument(metavar="SOURCE", help="Files, a glob, a folder, or - for standard input.")
+    ],
+    target: Annotated[
+        Path, typer.Argument(metavar="TARGET", help="A .gl file for edges, a .gd file for features, or a folder.")
+    ],
     undirected: Annotated[bool, typer.Option("--undirected", help="Store each edge both ways.")] = False,
     index: Annotated[str, typer.Option(help="Which index to store: both, out or in.")] = "both",
     src: Annotated[str | None, typer.Option(help="Column of the source, by name or position from 0.")] = None,
@@ -29,6 +47,9 @@ def convert(
     num_nodes: Annotated[int | None, typer.Option(help="The number of nodes, if not the largest id + 1.")] = None,
     dedup: Annotated[bool, typer.Option("--dedup", help="Keep the first of equal edges.")] = False,
     drop_self_loops: Annotated[bool, typer.Option("--drop-self-loops", help="Leave out edges to themselves.")] = False,
+    ids: Annotated[
+        str, typer.Option(help="dense keeps ids as they are, map numbers them and writes a .gi file, auto decides.")
+    ] = "auto",
     no_edge_ids: Annotated[bool, typer.Option("--no-edge-ids", help="Save their space, with one index.")] = False,
     skip_bad_lines: Annotated[bool, typer.Option("--skip-bad-lines", help="Report them instead of failing.")] = False,
     dtype: Annotated[str | None, typer.Option(help="Features: the type to store.")] = None,
@@ -44,9 +65,11 @@ def convert(
     json: JsonOption = False,
 ) -> int:
     """Convert edges to a .gl file, features to a .gd file, or a data set to a folder."""
-    given: Any = sys.stdin.buffer if source == ["-"] else source[0] if len(source) == 1 else source
+    kind = _kind(source, target)
+    _refuse_unheeded(context, kind, target)
+    given = _given(source)
     progress = sys.stderr.isatty()
-    if target.suffix == ".gl":
+    if kind == _EDGES:
         options: dict[str, Any] = {
             "directed": not undirected, "index": index, "weight": _column(weight), "time": _column(time),
             "edge_ids": not no_edge_ids, "memory": memory,
@@ -55,23 +78,60 @@ def convert(
             return _print(estimate_edges(given, **options), json)
         report: Any = gz.convert_edges(
             given, target, **options, src=_column(src), dst=_column(dst), delimiter=delimiter, header=header,
-            num_nodes=num_nodes, dedup=dedup, self_loops="drop" if drop_self_loops else "keep", tmp_dir=tmp_dir,
+            num_nodes=num_nodes, ids=ids, dedup=dedup,  # type: ignore[arg-type]
+            self_loops="drop" if drop_self_loops else "keep", tmp_dir=tmp_dir,
             on_bad_line="skip" if skip_bad_lines else "error", threads=threads, progress=progress,
         )  # fmt: skip
-    elif target.suffix == ".gd":
+    elif kind == _FEATURES:
         graph = None if hot_order is None else gz.Graph(hot_order)
         report = gz.convert_features(
             given, target, dtype=dtype, delimiter=delimiter, header=header, memory=memory, threads=threads,
             on_bad_line="skip" if skip_bad_lines else "error", progress=progress, dry_run=dry_run,
             order=None if graph is None else "hot", graph=graph,
         )  # fmt: skip
-    elif os.path.isdir(source[0]) and len(source) == 1:
-        report = gz.convert_dataset(
-            source[0], target, memory=memory, progress=progress, overwrite=overwrite, resume=resume
-        )
     else:
-        raise ValueError(f"{target}: expected a name that ends in .gl or .gd, or a source that is a folder")
+        report = gz.convert_dataset(
+            given, target, feature_dtype=dtype, memory=memory, progress=progress, overwrite=overwrite, resume=resume
+        )
     return _print(report, json)
+
+
+def _kind(source: list[str], target: Path) -> str:
+    """Tell by the target what is to be written, and refuse a source that cannot become that."""
+    folders = [name for name in source if os.path.isdir(name)]
+    kind = {".gl": _EDGES, ".gd": _FEATURES}.get(target.suffix)
+    if kind is not None:
+        if folders:
+            raise ValueError(
+                f"{folders[0]}: is a folder, expected files; a data set folder becomes a folder, not {target}"
+            )
+        return kind
+    if folders == source:
+        if len(source) > 1:
+            raise ValueError(f"{source[1]}: expected one data set folder, found {len(source)}; convert them one by one")
+        return _DATASET
+    missing = [name for name in source if name != "-" and not glob.has_magic(name) and not os.path.lexists(name)]
+    if missing:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), missing[0])
+    raise ValueError(f"{target}: expected a name that ends in .gl or .gd, or a source that is a folder")
+
+
+def _refuse_unheeded(context: typer.Context, kind: str, target: Path) -> None:
+    for option in context.command.params:
+        source = context.get_parameter_source(option.name or "")
+        about = [kind for kind, heeded in HEEDED.items() if option.name in heeded]
+        if about and kind not in about and source is not None and source.name == "COMMANDLINE":
+            raise ValueError(f"{option.opts[0]} is about {' and '.join(about)}, and {target} is not; leave it out")
+
+
+def _given(source: list[str]) -> Any:
+    if "-" not in source:
+        return source[0] if len(source) == 1 else source
+    if len(source) > 1:
+        raise ValueError(f"-: expected standard input alone, found {len(source)} sources; convert files by their names")
+    if sys.stdin is None:
+        raise ValueError("-: standard input is closed; give the name of a file")
+    return sys.stdin.buffer
 
 
 def _column(text: str | None) -> int | str | None:

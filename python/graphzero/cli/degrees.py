@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import graphzero as gz
 from graphzero.graph import Direction
+from graphzero.progress import watching
 
 # Offsets of this many nodes are 8 MB: read without being asked for, and at most at a time.
 CHEAP_NODES = 1 << 20
@@ -33,10 +34,14 @@ def degree_facts(graph: gz.Graph, direction: Direction, most: int | None = CHEAP
     sampled = num_nodes > most
     counts = np.zeros(64, dtype=np.int64)
     least, largest = graph.num_edges, 0
-    for nodes in _spread(num_nodes, most) if sampled else _blocks(num_nodes):
-        degrees = graph.degree(nodes, direction)
-        least, largest = min(least, int(degrees.min())), max(largest, int(degrees.max()))
-        counts += np.bincount(np.frexp(degrees)[1], minlength=len(counts))  # the exponent is the bit length
+    done = 0
+    slow = num_nodes > CHEAP_NODES and not sampled
+    with watching(slow and sys.stderr.isatty(), f"{direction}-degrees", num_nodes, "nodes", lambda: done):
+        for nodes in _spread(num_nodes, most) if sampled else _blocks(num_nodes):
+            degrees = graph.degree(nodes, direction)
+            least, largest = min(least, int(degrees.min())), max(largest, int(degrees.max()))
+            counts += np.bincount(np.frexp(degrees)[1], minlength=len(counts))  # the exponent is the bit length
+            done += len(nodes)
     known = num_nodes > 0 and not sampled
     return {
         "min": least if known else None,

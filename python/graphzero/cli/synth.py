@@ -17,7 +17,7 @@ from graphzero.synth_recipe import PRESETS
 
 
 def synth(
-    path: Annotated[Path, typer.Argument(help="The folder to write.", show_default=False)],
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder to write.", show_default=False)],
     preset: Annotated[str | None, typer.Option(help=f"Sizes to start from: {', '.join(PRESETS)}.")] = None,
     nodes: Annotated[int | None, typer.Option(help="Number of nodes.")] = None,
     edges: Annotated[int | None, typer.Option(help="Number of edges; 16 per node if not given.")] = None,

@@ -8,7 +8,7 @@ from itertools import groupby
 
 import graphzero as gz
 from graphzero import Check, FormatError
-from graphzero.cli.console import JsonOption, PathArgument, print_json, progress
+from graphzero.cli.console import JsonOption, PathArgument, print_json
 from graphzero.manifest import MANIFEST
 
 
@@ -17,12 +17,11 @@ def verify(path: PathArgument, json: JsonOption = False) -> int:
     name = os.fspath(path)
     # What opening proves is not among the checks of gz.verify: it raises there.
     opened = (MANIFEST, "manifest") if os.path.isdir(name) else (name, "header")
-    with progress() as tell:
-        try:
-            checks = [Check(*opened, ""), *gz.verify(name, progress=tell)]
-        except FormatError as error:
-            opened_path = os.path.join(name, MANIFEST) if os.path.isdir(name) else name
-            checks = [Check(*opened, str(error).removeprefix(f"{opened_path}: "))]
+    try:
+        checks = [Check(*opened, ""), *gz.verify(name, progress=sys.stderr.isatty())]
+    except FormatError as error:
+        opened_path = os.path.join(name, MANIFEST) if os.path.isdir(name) else name
+        checks = [Check(*opened, str(error).removeprefix(f"{opened_path}: "))]
     files = [(file, list(group)) for file, group in groupby(checks, key=lambda check: check.file)]
     failed = sum(not check.holds for check in checks)
     if json:

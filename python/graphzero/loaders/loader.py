@@ -119,7 +119,7 @@ class Loader(IterableDataset[Any]):
         room: dict[Attribute, int] = {}
         if self._options.gpu_cache is not None:
             of_nodes = [one for one in self._arguments["features"] if not isinstance(one.of, tuple)]
-            room = divide_room(byte_count(self._options.gpu_cache), of_nodes, self._host_dtypes)
+            room = divide_room(byte_count(self._options.gpu_cache, "gpu_cache"), of_nodes, self._host_dtypes)
         return Taker(cuda_pinning(self._device), room)
 
     def __len__(self) -> int:

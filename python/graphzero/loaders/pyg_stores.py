@@ -190,7 +190,7 @@ class GraphStore(torch_geometric.data.GraphStore):  # type: ignore[misc]
     def __init__(self, data: Any, max_bytes: int | str | None = None) -> None:
         super().__init__()
         self.data = as_graph_data(data)
-        self._max_bytes = None if max_bytes is None else byte_count(max_bytes)
+        self._max_bytes = None if max_bytes is None else byte_count(max_bytes, "max_bytes")
 
     def get_all_edge_attrs(self) -> list[EdgeAttr]:
         """Return the edge types and the layout that each is best read in."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from itertools import pairwise
@@ -49,6 +48,8 @@ class RowWriter:
 
     def temporary_file(self) -> IO[bytes]:
         """Open a file without a name beside the target; it goes with this writer, or with the process."""
+        import tempfile
+
         file: IO[bytes] = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115
         return self._temporary.enter_context(file)
 

@@ -12,7 +12,7 @@ from graphzero._core import FormatError
 from graphzero.dtypes import DataType, numpy_dtype
 from graphzero.mounted import path_bytes
 from graphzero.rows.blocks import BadLine, Block, Columns, column_positions
-from graphzero.text import compression_of, line_blocks, open_text
+from graphzero.text import check_delimiter, compression_of, line_blocks, open_text, reading_utf8
 
 _SNIFFED = 1 << 20
 _SHOWN = 80
@@ -41,15 +41,15 @@ class TextFeatures:
         skip_bad_lines: bool,
         threads: int | None,
     ) -> None:
-        if delimiter is not None and len(delimiter.encode()) != 1:
-            raise ValueError(f"delimiter: expected one ASCII character, found {delimiter!r}")
+        check_delimiter(delimiter)
         self.name = path
         # Of a compressed file the size says little about how much is left.
         self.nbytes: int | None = None if compression_of(path) else os.stat(path).st_size
         self.dtype = numpy_dtype(parse_as)
         self._threads = threads
         form = self._sniff(header, delimiter)
-        names, count = list(form.header), form.num_columns
+        with reading_utf8(path):
+            names, count = list(form.header), form.num_columns
         if names and len(names) != count:
             raise FormatError(
                 f"{path}: line {self._lines_before + 1}: expected {len(names)} fields as in the header, found {count}"

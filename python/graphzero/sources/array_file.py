@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import struct
-import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphzero._core import FormatError
+
+if TYPE_CHECKING:
+    import zipfile  # where it is used it is imported: that takes longer than all of graphzero.sources
 
 NPY_MAGIC = b"\x93NUMPY"
 
@@ -55,6 +57,8 @@ class ArrayFile:
                     file.seek(self.offset)
                     yield file
             else:
+                import zipfile
+
                 with zipfile.ZipFile(self.path) as archive, archive.open(f"{self.member}.npy") as file:
                     file.read(self.offset)
                     yield file
@@ -97,6 +101,8 @@ def read_items(file: IO[bytes], count: int, dtype: np.dtype[Any], name: str) -> 
 @contextmanager
 def refusing_broken_zips(name: str) -> Iterator[None]:
     """Say which file it is that does not inflate."""
+    import zipfile
+
     try:
         yield
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
@@ -158,12 +164,16 @@ def _npy_header(file: IO[bytes], name: str) -> ArrayFile:
 
 def npz_members(path: str) -> list[str]:
     """List the arrays of a ``.npz`` file."""
+    import zipfile
+
     with refusing_broken_zips(path), zipfile.ZipFile(path) as archive:
         return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
 
 
 def npz_file(path: str, member: str) -> ArrayFile:
     """Find one array of a ``.npz`` file: a stored member at its offset, a deflated one to be streamed."""
+    import zipfile
+
     name = f"{path}[{member}]"
     with refusing_broken_zips(path), zipfile.ZipFile(path) as archive:
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import IO, Any
@@ -95,6 +94,8 @@ class NumpyFileSource:
             first = stack.enter_context(ends.open())
             second.seek(self.num_edges * ends.dtype.itemsize, os.SEEK_CUR)
         else:
+            import tempfile
+
             folder = self._tmp_dir or _folder_for_spilling(ends.path)
             first = stack.enter_context(tempfile.TemporaryFile(dir=folder))  # noqa: SIM115
             self._copy_row(second, first, ends)

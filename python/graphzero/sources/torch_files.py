@@ -25,7 +25,9 @@ def load_pt(path: str) -> Any:
         with torch.serialization.safe_globals(_array_globals()):
             return torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        reason = (str(error).strip() or "its end").splitlines()[0]
+        reason = (
+            (str(error).strip() or "its end").splitlines()[0].split(". ")[0]
+        )  # after that torch advises how to run its code
         raise FormatError(f"{path}: expected tensors and plain values, which load safely, found: {reason}") from error
 
 

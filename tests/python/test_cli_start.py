@@ -1,0 +1,56 @@
+"""What starts fast: neither ``import graphzero`` nor help loads what only some verbs need."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import graphzero as gz
+from terminals import shown
+
+HEAVY = {"torch", "torch_geometric", "pyarrow", "polars", "pandas", "scipy", "networkx", "lightning"}
+# Slow parts of the standard library that nothing needs before it converts, and typer, which only the command does.
+LATER = {"zipfile", "tempfile", "urllib.parse", "hashlib", "secrets", "ipaddress", "typer", "rich"}
+
+
+def modules_after(script):
+    script = f"import sys, json\n{script}\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def ran(*arguments):
+    return modules_after(f"from graphzero.cli.__main__ import run; assert run({list(arguments)}) == 0")
+
+
+def test_import_loads_numpy_and_little_else():
+    # What the interpreter, its site and numpy bring is not ours to choose.
+    loaded = modules_after("import graphzero") - modules_after("import numpy")
+    assert loaded & (HEAVY | LATER) == set()
+    assert {name.split(".")[0] for name in loaded if "." not in name} - set(sys.stdlib_module_names) == {"graphzero"}
+
+
+def test_help_loads_neither_frameworks_nor_rich():
+    loaded = ran("--help")
+    assert loaded & HEAVY == set()
+    assert "rich" not in loaded
+    assert "typer" in loaded
+
+
+@pytest.mark.parametrize("verb", ["info", "verify", "sample"])
+def test_looking_at_a_file_in_a_pipe_loads_neither_frameworks_nor_rich(verb, tiny_gl):
+    loaded = ran(verb, tiny_gl, *(["0"] if verb == "sample" else []))
+    assert loaded & (HEAVY | {"rich"}) == set()
+
+
+def test_converting_text_loads_no_framework(tmp_path):
+    (tmp_path / "e.csv").write_text("0,1\n")
+    assert ran("convert", "e.csv", "g.gl") & (HEAVY | {"rich"}) == set()
+    assert gz.Graph("g.gl").num_edges == 1
+
+
+def test_help_on_a_terminal_names_every_verb():
+    text = shown("--help")
+    assert all(verb in text for verb in ("convert", "info", "sample", "synth", "verify"))
+    assert "--install-completion" in text
