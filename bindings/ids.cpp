@@ -179,11 +179,11 @@ void bind_ids(nb::module_& m) {
               "tuple[NDArray[numpy.uint8], NDArray[numpy.int64]]"));
   m.def(
       "verify_ids",
-      [](const nb::bytes& path) {
+      [](const nb::bytes& path, VerifyProgress& progress) {
         const std::string name = path_of(path);
-        return without_gil([&] { return verify_ids(name); });
+        return without_gil([&] { return verify_ids(name, progress); });
       },
-      "path"_a);
+      "path"_a, "progress"_a);
 }
 
 }  // namespace gz

@@ -219,21 +219,24 @@ void bind_store(nb::module_& m) {
         return owned_array(without_gil([&] { return appearances(graph, direction); }));
       },
       "graph"_a, "direction"_a);
+  nb::class_<VerifyProgress>(m, "VerifyProgress")
+      .def(nb::init<>())
+      .def("bytes", [](const VerifyProgress& progress) { return progress.bytes.load(); });
   nb::class_<Check>(m, "Check").def_ro("name", &Check::name).def_ro("problem", &Check::problem);
   m.def(
       "verify_graph",
-      [](const nb::bytes& path) {
+      [](const nb::bytes& path, VerifyProgress& progress) {
         const std::string name = path_of(path);
-        return without_gil([&] { return verify_graph(name); });
+        return without_gil([&] { return verify_graph(name, progress); });
       },
-      "path"_a);
+      "path"_a, "progress"_a);
   m.def(
       "verify_features",
-      [](const nb::bytes& path) {
+      [](const nb::bytes& path, VerifyProgress& progress) {
         const std::string name = path_of(path);
-        return without_gil([&] { return verify_features(name); });
+        return without_gil([&] { return verify_features(name, progress); });
       },
-      "path"_a);
+      "path"_a, "progress"_a);
 }
 
 }  // namespace gz

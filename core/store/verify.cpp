@@ -32,7 +32,8 @@ struct Violation : std::runtime_error {
 
 class Verifier {
  public:
-  explicit Verifier(const MappedFile& mapping) : mapping_(mapping) {
+  Verifier(const MappedFile& mapping, VerifyProgress& progress)
+      : mapping_(mapping), progress_(progress) {
     mapping_.advise(Advice::kSequential);
   }
 
@@ -79,14 +80,16 @@ class Verifier {
     constexpr std::uint64_t kStep = 8 << 20;
     Xxh64 hash;
     for (std::uint64_t done = 0; done < section.length; done += kStep) {
-      hash.update(
-          {mapping_.data() + section.offset + done, std::min(kStep, section.length - done)});
+      const std::uint64_t count = std::min(kStep, section.length - done);
+      hash.update({mapping_.data() + section.offset + done, count});
+      progress_.bytes += count;
       check_interrupt();
     }
     return hash.digest();
   }
 
   const MappedFile& mapping_;
+  VerifyProgress& progress_;
   std::vector<Check> checks_;
 };
 
@@ -103,8 +106,9 @@ std::uint64_t hash_edge_id(std::uint64_t id) { return mix64(id + kGoldenGamma); 
 
 class IndexScan {
  public:
-  IndexScan(const Topology& graph, Direction direction)
+  IndexScan(const Topology& graph, Direction direction, VerifyProgress& progress)
       : graph_(graph),
+        progress_(progress),
         direction_(direction),
         index_(graph.index(direction)),
         name_(direction_name(direction)) {}
@@ -143,6 +147,9 @@ class IndexScan {
     const auto* const edge_ids = reinterpret_cast<const StoredEdgeId*>(index_.edge_ids);
     const auto num_neighbors = static_cast<std::uint64_t>(graph_.num_neighbor_nodes(direction_));
     const std::uint64_t num_edge_ids = graph_.layout().num_input_edges;
+    const std::size_t entry_bytes = sizeof(Id) + (edge_ids == nullptr ? 0 : sizeof(StoredEdgeId)) +
+                                    (index_.weights.empty() ? 0 : sizeof index_.weights[0]) +
+                                    (index_.times.empty() ? 0 : sizeof index_.times[0]);
     std::atomic<std::uint64_t> edges{0}, reversed{0}, edge_id_sum{0};
 
     parallel_chunks(
@@ -177,6 +184,8 @@ class IndexScan {
           edges += sums.edges;
           reversed += sums.reversed;
           edge_id_sum += sums.edge_ids;
+          progress_.bytes +=
+              static_cast<std::uint64_t>(index_.indptr[end] - index_.indptr[begin]) * entry_bytes;
         });
     return {edges, reversed, edge_id_sum};
   }
@@ -232,6 +241,7 @@ class IndexScan {
   }
 
   const Topology& graph_;
+  VerifyProgress& progress_;
   Direction direction_;
   const Index& index_;
   std::string name_;
@@ -391,16 +401,16 @@ class IdScan {
 
 }  // namespace
 
-std::vector<Check> verify_graph(const std::string& path) {
+std::vector<Check> verify_graph(const std::string& path, VerifyProgress& progress) {
   const Topology graph(path);
   const GlLayout& layout = graph.layout();
-  Verifier verifier(*graph.mapping());
+  Verifier verifier(*graph.mapping(), progress);
   verifier.check_sections(layout.sections, &gl_section_name);
 
   std::optional<EdgeSums> sums[2];
   for (const Direction direction : {Direction::kOut, Direction::kIn}) {
     if (!(direction == Direction::kOut ? layout.out : layout.in)) continue;
-    const IndexScan scan(graph, direction);
+    const IndexScan scan(graph, direction, progress);
     const std::string name = concat(direction_name(direction), " index: ");
     if (!verifier.check(name + "indptr rises from 0 to the edge count",
                         [&] { scan.check_indptr(); }))
@@ -430,10 +440,10 @@ std::vector<Check> verify_graph(const std::string& path) {
   return verifier.take();
 }
 
-std::vector<Check> verify_features(const std::string& path) {
+std::vector<Check> verify_features(const std::string& path, VerifyProgress& progress) {
   const Features features(path);
   const GdLayout& layout = features.layout();
-  Verifier verifier(*features.mapping());
+  Verifier verifier(*features.mapping(), progress);
   verifier.check_sections(layout.sections, &gd_section_name);
   if (layout.dtype == Dtype::kBool) {
     verifier.check("bool items are 0 or 1", [&] {
@@ -471,9 +481,9 @@ std::vector<Check> verify_features(const std::string& path) {
   return verifier.take();
 }
 
-std::vector<Check> verify_ids(const std::string& path) {
+std::vector<Check> verify_ids(const std::string& path, VerifyProgress& progress) {
   const IdDictionary dictionary(path);
-  Verifier verifier(*dictionary.mapping());
+  Verifier verifier(*dictionary.mapping(), progress);
   verifier.check_sections(dictionary.layout().sections, &gi_section_name);
   const IdScan scan(dictionary);
   if (dictionary.layout().kind == LabelKind::kInteger) {

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from graphzero._core import Check as CoreCheck
-from graphzero._core import FormatError
+from graphzero._core import FormatError, VerifyProgress
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -49,13 +49,13 @@ def one_path(path: str | os.PathLike[str] | None, filename: str | os.PathLike[st
     return os.fsdecode(given[0])
 
 
-def verify_if_asked(path: str, wanted: str, checks: Callable[[bytes], Sequence[CoreCheck]]) -> None:
+def verify_if_asked(path: str, wanted: str, checks: Callable[[bytes, VerifyProgress], Sequence[CoreCheck]]) -> None:
     """Do what ``verify=`` asks for when a store is opened; opening itself proves the header."""
     if wanted == "header":
         return
     if wanted != "full":
         raise ValueError(f"verify: expected 'header' or 'full', found {wanted!r}")
-    for check in checks(path_bytes(path)):
+    for check in checks(path_bytes(path), VerifyProgress()):
         if check.problem:
             raise FormatError(f"{path}: {check.name}: {check.problem}")
 

@@ -49,8 +49,9 @@ def verify(path: str | os.PathLike[str], *, progress: bool = False) -> list[Chec
     name = os.fsdecode(path)
     if os.path.isdir(name):
         return _verify_dataset(name, progress)
-    with watching(progress, f"{name}, {byte_text(_size(name))}", None, "bytes", lambda: 0):
-        return _verify_file(name, name)
+    read = _core.VerifyProgress()
+    with watching(progress, f"{name}, {byte_text(_size(name))}", _bytes_to_read(name), "bytes", read.bytes):
+        return _verify_file(name, name, read)
 
 
 def is_features(path: str | os.PathLike[str]) -> bool:
@@ -76,11 +77,11 @@ def _open(path: str) -> FeatureStore | IdDictionary | Graph:
     return IdDictionary(path) if is_ids(path) else Graph(path)
 
 
-def _verify_file(path: str, shown: str) -> list[Check]:
+def _verify_file(path: str, shown: str, read: _core.VerifyProgress) -> list[Check]:
     verify_core = _core.verify_features if is_features(path) else _core.verify_graph
     if is_ids(path):
         verify_core = _core.verify_ids
-    checks = verify_core(path_bytes(path))
+    checks = verify_core(path_bytes(path), read)
     return [Check(shown, check.name, check.problem) for check in checks]
 
 
@@ -88,13 +89,13 @@ def _verify_dataset(folder: str, progress: bool) -> list[Check]:
     """Check every file the manifest names, and what they say about each other."""
     manifest, _ = read_manifest(folder)
     records = list(_records(manifest))
-    sizes = [_size(os.path.join(folder, record.file)) for record in records]
+    total = sum(_bytes_to_read(os.path.join(folder, record.file)) for record in records)
     checks: list[Check] = []
-    at = done = 0
-    with watching(progress, lambda: records[at].file if records else folder, sum(sizes), "bytes", lambda: done):
-        for at, record in enumerate(records):
-            checks += _verify_record(folder, record)
-            done += sizes[at]
+    read, shown = _core.VerifyProgress(), folder
+    with watching(progress, lambda: shown, total, "bytes", read.bytes):
+        for record in records:
+            shown = record.file
+            checks += _verify_record(folder, record, read)
     if all(check.holds for check in checks):
         checks = _joint_checks(folder, manifest) + checks
     return checks
@@ -102,6 +103,11 @@ def _verify_dataset(folder: str, progress: bool) -> list[Check]:
 
 def _size(path: str) -> int:
     return os.path.getsize(path) if os.path.isfile(path) else 0
+
+
+def _bytes_to_read(path: str) -> int:
+    """Return about how much there is to read: lists are read once more behind their checksums."""
+    return _size(path) * (1 if is_features(path) or is_ids(path) else 2)
 
 
 def _records(manifest: Manifest) -> Iterator[FileRecord]:
@@ -116,10 +122,10 @@ def _records(manifest: Manifest) -> Iterator[FileRecord]:
         yield split.ids
 
 
-def _verify_record(folder: str, record: FileRecord) -> list[Check]:
+def _verify_record(folder: str, record: FileRecord, read: _core.VerifyProgress) -> list[Check]:
     path = os.path.join(folder, record.file)
     try:
-        checks = [Check(record.file, "header", ""), *_verify_file(path, record.file)]
+        checks = [Check(record.file, "header", ""), *_verify_file(path, record.file, read)]
     except FileNotFoundError:
         return [Check(record.file, "header", f"expected a file, found none at {path}")]
     except FormatError as error:

@@ -9,6 +9,7 @@ import pytest
 import files
 import graphzero as gz
 from files import patched, reseal
+from graphzero import _core
 
 SAMPLES = Path(__file__).parent.parent / "data" / "graphzero02"
 
@@ -218,3 +219,17 @@ def test_damage_to_a_file_of_a_data_set_is_told_under_its_name(tiny_dataset):
 def test_a_check_holds_unless_it_has_a_problem():
     assert gz.Check(file="x.gd", name="checksum of data", problem="").holds
     assert not gz.Check(file="x.gd", name="checksum of data", problem="expected 1, found 2").holds
+
+
+def test_progress_counts_the_bytes_that_were_read(tmp_path):
+    rng = np.random.default_rng(0)
+    src, dst = rng.integers(1000, size=(2, 20_000))
+    gz.write_graph(tmp_path / "g.gl", src, dst, weight=rng.random(20_000, dtype=np.float32))
+    gz.write_features(tmp_path / "x.gd", rng.random((3000, 20)))
+    read = _core.VerifyProgress()
+    _core.verify_graph(os.fsencode(tmp_path / "g.gl"), read)
+    size = (tmp_path / "g.gl").stat().st_size
+    assert 1.8 * size < read.bytes() < 2 * size  # all of it, and lists once more
+    before = read.bytes()
+    _core.verify_features(os.fsencode(tmp_path / "x.gd"), read)
+    assert read.bytes() - before == 3000 * 20 * 8
