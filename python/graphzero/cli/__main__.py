@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from graphzero import FormatError, __version__
-from graphzero.cli import convert, info, sample, synth, verify
+from graphzero.cli import convert, info, sample, synth, train, verify
 
 DAMAGED = 1
 FAILED = 2
@@ -54,6 +54,7 @@ def make_app() -> typer.Typer:
     app.command("info")(info.info)
     app.command("sample")(sample.sample)
     app.command("synth")(synth.synth)
+    app.command("train")(train.train)
     app.command("verify")(verify.verify)
     return app
 
