@@ -98,25 +98,26 @@ class Run:
         if measured:
             to_evaluate = int(max(self.memory * _TO_EVALUATE, min(_LEAST_TO_EVALUATE, self.memory / 2)))
             self._shares = {"train": self.memory - to_evaluate, **dict.fromkeys(measured, to_evaluate)}
+        self.num_batches = {split: self._try(split) for split in self._shares}
         self.loader = self._loader("train")
-        self.num_batches = {"train": len(self.loader)}
-        for split in measured:  # what cannot be measured is told now, not behind the first epoch
-            loader = self._loader(split)
-            self.num_batches[split] = len(loader)
-            loader.close()
         self._measuring: Loader | None = None
         self._sums = _Sums()
 
-    def _loader(self, split: str) -> Loader:
+    def _try(self, split: str) -> int:
+        """Take a batch: what a loader has too little memory for is told now, not behind the first epoch."""
+        loader = self._loader(split, cache=0, ahead=1)
         try:
-            return self._make_loader(split)
+            next(iter(loader))
+            return len(loader)
         except ValueError as error:
-            if not str(error).startswith("memory: expected at least"):
+            if not str(error).startswith("memory: "):
                 raise
             share = f"split {split} gets {byte_text(self._shares[split])} of {byte_text(self.memory)}"
             raise ValueError(f"{error} ({share})") from None
+        finally:
+            loader.close()
 
-    def _make_loader(self, split: str) -> Loader:
+    def _loader(self, split: str, **more: Any) -> Loader:
         task, settings = self.task, self.settings
         trains = split == "train"
         loader: Loader = NeighborLoader(
@@ -134,6 +135,7 @@ class Run:
             threads=settings.threads,
             device=self._device,
             form="pyg",
+            **more,
         )
         return loader
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 from graphzero import _core
 from graphzero.training.run import Run
@@ -20,7 +21,8 @@ class Sight:
     """What was seen at one time. Sizes are bytes; ``None``: not known, or not told by the kernel.
 
     ``held`` is what loaders hold of their ``budget``; ``page_cache`` is how much of the ``data`` files the kernel
-    holds, whoever read them. ``waited`` is the share of the last seconds in which training waited for batches.
+    holds, whoever read them. ``hit_rate`` and ``device_bytes``, with those that filled the cache, are of the
+    loader that trains; rates are of the last seconds. ``waited`` is the share of the last seconds in which training waited for batches.
     """
 
     anonymous: int
@@ -58,7 +60,7 @@ class Watch:
         anonymous = _core.memory_facts().anonymous_rss
         self.peak_anonymous = max(self.peak_anonymous, anonymous)
         self.peak_held = max(self.peak_held, held)
-        device_bytes = sum(one["device_bytes"] for one in stats)
+        device_bytes = sum(_from_device(one) for one in stats)
         waited = sum(one["seconds_waited"] for one in stats)
         self._marks = [mark for mark in self._marks[:-1] if now - mark[0] < _WINDOW] + self._marks[-1:]
         since = self._marks[0] if self._marks else (now, self.batches, device_bytes, waited)
@@ -75,7 +77,7 @@ class Watch:
             page_cache=self._look_at_page_cache(now),
             data=self._data.nbytes,
             hit_rate=training["hit_rate"],
-            device_bytes=training["device_bytes"],
+            device_bytes=_from_device(training),
             device_rate=rate(device_bytes, since[2]),
             batches_rate=rate(self.batches, since[1]),
             waited=min(1.0, rate(waited, since[3])),
@@ -88,3 +90,7 @@ class Watch:
             after = time.perf_counter()
             self._page_cache_due = after + max(_PAGE_CACHE_EVERY, (after - now) / _PAGE_CACHE_SHARE)
         return self._page_cache
+
+
+def _from_device(stats: dict[str, Any]) -> int:
+    return int(stats["device_bytes"] + stats["fill_bytes"])
