@@ -43,7 +43,12 @@ class TrainView:
             total=run.settings.epochs * per_epoch + self._splits.get("test", 0),
             completed=len(run.history) * per_epoch,
         )
-        self._live = Live(get_renderable=self._draw, console=Console(stderr=True), refresh_per_second=_REFRESHES)
+        self._live = Live(
+            get_renderable=self._draw,
+            console=Console(stderr=True),
+            refresh_per_second=_REFRESHES,
+            redirect_stdout=False,  # lines may go to a file
+        )
 
     def __enter__(self) -> Self:
         self._live.start()

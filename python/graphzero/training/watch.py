@@ -21,8 +21,8 @@ class Sight:
     """What was seen at one time. Sizes are bytes; ``None``: not known, or not told by the kernel.
 
     ``held`` is what loaders hold of their ``budget``; ``page_cache`` is how much of the ``data`` files the kernel
-    holds, whoever read them. ``hit_rate`` and ``device_bytes``, with those that filled the cache, are of the
-    loader that trains; rates are of the last seconds. ``waited`` is the share of the last seconds in which training waited for batches.
+    holds, whoever read them. ``hit_rate`` and ``device_bytes``, with those that filled the cache, are of the loader
+    that trains. Rates are of the last seconds, and so is ``waited``, the share in which training waited for batches.
     """
 
     anonymous: int
