@@ -45,6 +45,14 @@ def train(capsys):
     return of
 
 
+@pytest.fixture(autouse=True)
+def _as_many_threads_of_torch_here_as_in_a_process_of_ours():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 def environment(**more):
     return {**os.environ, "OMP_NUM_THREADS": "1", **more}
 
@@ -227,7 +235,6 @@ def test_ctrl_c_writes_a_checkpoint_that_goes_on_to_the_same_weights(blocks, tra
     told = json.loads(train(blocks, "--checkpoints", "kept", "--resume", "--epochs", done + 1, "--json")[1])
     assert len(told["history"]) == done + 1
     whole = (*arguments[:-6], "--epochs", done + 1, "--checkpoints", "whole")
-    torch.set_num_threads(1)
     assert train(*whole)[0] == 0
     assert same_weights("kept", "whole")
 
@@ -346,7 +353,7 @@ def test_terminal_gets_a_live_view_and_the_summary(blocks):
     last = shown[shown.rindex("whole run") :]
     assert "750/750" in last  # three epochs of 90 and 120 batches, and 120 of the split test
     assert re.search(
-        r"\n +epoch +loss +train +valid +time *\r?\n( +\d +\d\.\d{4} ( +\d+\.\d%){2} +\d+\.\d s *\r?\n){3}", last
+        r"\n *epoch +loss +train +valid +time *\r?\n( +\d +\d\.\d{4} ( +\d+\.\d%){2} +\d+\.\d s *\r?\n){3}", last
     )
     assert re.search(r"best epoch +\d of 3", last)
     assert "epoch 1/3: loss" not in shown

@@ -22,7 +22,7 @@ from graphzero.cli.console import JsonOption, print_facts, print_json, progress
 from graphzero.cli.fanouts import FANOUTS, read_fanouts
 from graphzero.memory import byte_text, peak_memory
 from graphzero.training.settings import Settings
-from graphzero.training.task import find_task
+from graphzero.training.task import Task, find_task
 
 if TYPE_CHECKING:
     from graphzero.cli.train_view import TrainView
@@ -98,7 +98,7 @@ def _begun(
     data: gz.Dataset, target: str | None, given: dict[str, Any], folder: Path | None
 ) -> tuple[Run, Checkpoints | None]:
     settings = Settings(**given)
-    task = find_task(data, target)
+    task = _found(data, target)
     _import_torch()
     from graphzero.training.checkpoints import Checkpoints, last_path
     from graphzero.training.run import Run
@@ -126,9 +126,15 @@ def _resumed(
     checkpoint = load(last_path(folder))
     settings = replace(checkpoint.settings, **given)
     check_same(checkpoint, data, checkpoint.target if target is None else target, settings)
-    run = Run(find_task(data, checkpoint.target), settings)
+    run = Run(_found(data, checkpoint.target), settings)
     run.load_state_dict(checkpoint.state)
     return run, Checkpoints(folder)
+
+
+def _found(data: gz.Dataset, target: str | None) -> Task:
+    with progress() as tell:
+        tell("reading labels")
+        return find_task(data, target)
 
 
 def _import_torch() -> None:
