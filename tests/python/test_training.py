@@ -225,6 +225,16 @@ def test_steps_say_where_they_are(blocks):
     assert run.history == epochs
 
 
+def test_each_epoch_takes_the_split_in_another_order(blocks):
+    run = Run(find_task(blocks), SMALL)
+    orders = [torch.cat([batch.n_id[: batch.batch_size] for batch in run.loader]).tolist() for _ in range(2)]
+    run.close()
+    train = blocks.split("train").tolist()
+    assert sorted(orders[0]) == sorted(orders[1]) == sorted(train)
+    assert orders[0] != orders[1]
+    assert orders[0] != train
+
+
 def test_threads_reader_and_memory_change_nothing(blocks):
     weights = [
         trained(blocks, with_settings(epochs=1, threads=threads, reader=reader, memory=memory)).model.state_dict()
@@ -492,6 +502,10 @@ def test_labels_are_looked_at_in_parts(monkeypatch):
         (
             {"y": np.zeros((8, 2), dtype=np.int64)},
             "ds/nodes/node/y.gd: expected one class per node, found rows of (2,); training is for one label",
+        ),
+        (
+            {"y": torch.zeros(8, dtype=torch.bfloat16)},
+            "ds/nodes/node/y.gd: expected classes as integers, found bfloat16; write them as int64",
         ),
         (
             {"index": "out"},

@@ -55,6 +55,8 @@ def find_task(data: Dataset, target: str | None = None) -> Task:
         raise ValueError(
             f"{labels.path}: expected one class per node, found rows of {labels.shape[1:]}; training is for one label"
         )
+    if labels.dtype == "bfloat16" or labels.quantised:  # neither counts classes exactly
+        raise ValueError(f"{labels.path}: expected classes as integers, found {labels.dtype}; write them as int64")
     if "train" not in _splits(data, kind.name):
         there = sorted(name for name in data.split_names if data.has_split(name, kind.name))
         found = "an empty one" if "train" in there else ", ".join(there) or "no splits"
