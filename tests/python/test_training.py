@@ -414,6 +414,17 @@ def test_only_the_features_are_read():
     run.close()
 
 
+def test_only_the_features_of_each_type_are_read():
+    with gz.DatasetWriter("ds") as writer:
+        writer.add_nodes({"x": np.ones((4, 2)), "feat": np.ones((4, 50)), "y": [0, 1, 0, 1]}, type="paper", label="y")
+        writer.add_nodes({"feat": np.ones((4, 3))}, type="author")
+        writer.add_edges([0], [0], type=WRITES, attributes={"w": [1.0]})
+        writer.add_split("train", [0, 1], of="paper")
+    run = Run(find_task(gz.open("ds")), RING)
+    assert set(run.loader.stats()["sources"]) == {("paper", "x"), ("author", "feat")}
+    run.close()
+
+
 @pytest.mark.parametrize(
     "y",
     [

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from graphzero.cli.train_view import TrainView
     from graphzero.training.checkpoints import Checkpoints
     from graphzero.training.run import EpochResult, Run, Step
-    from graphzero.training.watch import Watch
+    from graphzero.training.watch import Sight, Watch
 
 _LOOK_EVERY = 0.25  # seconds
 _PLAIN = Settings()
@@ -227,7 +227,7 @@ def _view(run: Run) -> TrainView:
     )
 
 
-def _look(watch: Watch, view: TrainView | None) -> Any:
+def _look(watch: Watch, view: TrainView | None) -> Sight:
     sight = watch.look()
     if view is not None:
         view.see(sight)

@@ -16,6 +16,7 @@ from graphzero.loaders import NeighborLoader
 from graphzero.loaders.devices import as_device
 from graphzero.loaders.loader import Loader
 from graphzero.memory import byte_count, byte_text, pipeline_budget
+from graphzero.pipeline_inputs import Attribute, Attributes
 from graphzero.seeds import as_seed
 from graphzero.training.models import make_model
 from graphzero.training.settings import Settings
@@ -124,8 +125,11 @@ class Run:
             task.data,
             list(settings.fanouts),
             input_nodes=(task.target, split) if task.data.is_hetero else split,
-            features=sorted({given[0] for given in task.features.values() if given is not None}),
-            edge_features=[],
+            features=Attributes(
+                Attribute(given[0], kind, task.data.nodes[kind][given[0]])
+                for kind, given in task.features.items()
+                if given is not None
+            ),
             labels="seeds",
             batch_size=settings.batch_size if trains else max(1, settings.batch_size // 4),
             shuffle=trains,
