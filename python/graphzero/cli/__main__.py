@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from graphzero import FormatError, __version__
-from graphzero.cli import convert, info, sample, synth, verify
+from graphzero.cli import convert, info, sample, synth, train, verify
 from graphzero.cli.errors import one_line
 
 DAMAGED = 1
@@ -37,7 +37,7 @@ def _root(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="On an error print the traceback too.")] = False,
 ) -> None:
-    """Convert or draw graphs and features as graphzero files, look at them and prove them intact."""
+    """Graph neural networks on graphs larger than RAM: make and look at data files, train on them, measure."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit(FAILED)
@@ -55,6 +55,7 @@ def make_app() -> typer.Typer:
     app.command("info")(info.info)
     app.command("sample")(sample.sample)
     app.command("synth")(synth.synth)
+    app.command("train")(train.train)
     app.command("verify")(verify.verify)
     return app
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,3 +62,16 @@ def text_keys(value: Any) -> Any:
     if isinstance(value, dict):
         return {"__".join(key) if isinstance(key, tuple) else key: text_keys(item) for key, item in value.items()}
     return value
+
+
+@contextmanager
+def spinner(text: str) -> Iterator[None]:
+    """Tell on standard error, if it is a terminal, what takes a moment whose length nobody knows."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.markup import escape
+
+    with Console(stderr=True).status(escape(text)):
+        yield

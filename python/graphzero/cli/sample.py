@@ -11,6 +11,7 @@ import typer
 
 import graphzero as gz
 from graphzero.cli.console import JsonOption, print_json, print_lines, text_keys
+from graphzero.cli.fanouts import FANOUTS, read_fanouts
 from graphzero.cli.sample_lines import hop_lines, walk_lines
 from graphzero.dataset import NODE
 from graphzero.graph import Direction, as_direction
@@ -18,7 +19,6 @@ from graphzero.sampling import IntArray
 from graphzero.seeds import as_seed
 from graphzero.verify import is_features, is_ids
 
-_FANOUTS = "15,10"
 _FIELDS = ("node", "row", "col", "edge", "num_sampled_nodes", "num_sampled_edges")
 _MOST_STEPS = 10_000_000  # far more than anyone looks at, and 80 MB
 
@@ -29,7 +29,7 @@ def sample(
         list[str], typer.Argument(metavar="NODE", help="Node ids, or labels of the data set.", show_default=False)
     ],
     fanouts: Annotated[
-        str | None, typer.Option(help=f"Neighbours to draw per node at each hop, -1 for all; {_FANOUTS} if not given.")
+        str | None, typer.Option(help=f"Neighbours to draw per node at each hop, -1 for all; {FANOUTS} if not given.")
     ] = None,
     walk: Annotated[int | None, typer.Option(metavar="LENGTH", min=1, help="Walk so many steps instead.")] = None,
     walks: Annotated[int | None, typer.Option(min=1, help="Walks from each node; 1 if not given.")] = None,
@@ -57,7 +57,7 @@ def sample(
         drawn = as_seed(None) >> 32 if seed is None else seed  # short enough to be typed again, and exact in any JSON
         common = {"path": data.path, "seed": drawn, "direction": side}
         if walk is None:
-            hops = _hops(_FANOUTS if fanouts is None else fanouts)
+            hops = read_fanouts(FANOUTS if fanouts is None else fanouts)
             seeds: Any = {kind: ids} if isinstance(data, gz.Dataset) and data.is_hetero else ids
             found = gz.sample_neighbors(cast(Any, data), seeds, hops, direction=side, seed=drawn)
             if json:
@@ -125,13 +125,6 @@ def _node_id(data: gz.Graph | gz.Dataset, kind: str, text: str) -> int:
             raise ValueError(f"NODE: expected a label of {labels.path} or an id below {count}, found {text!r}")
         return labels.index(text)
     raise ValueError(f"NODE: expected an id below {count}, the number of nodes, found {text!r}")
-
-
-def _hops(text: str) -> list[int]:
-    try:
-        return [int(fanout) for fanout in text.split(",")]
-    except ValueError:
-        raise ValueError(f"--fanouts: expected a number per hop such as {_FANOUTS}, found {text!r}") from None
 
 
 def _only_graph(data: gz.Graph | gz.Dataset) -> gz.Graph:

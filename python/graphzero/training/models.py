@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import GAT, GCN, GATConv, GraphSAGE, HeteroConv, SAGEConv
+from torch_geometric.nn import GAT, GCN, GATConv, GraphSAGE, SAGEConv
+from torch_geometric.utils import trim_to_layer
 
 from graphzero.training.settings import Settings
 from graphzero.training.task import Task
@@ -25,18 +26,18 @@ class OneType(nn.Module):
         made: dict[str, type[Any]] = {"sage": GraphSAGE, "gcn": GCN, "gat": GAT}
         given = task.features[task.target]
         assert given is not None
-        self._attribute, columns = given
+        self._attribute, self._columns = given
         more = {"heads": settings.heads} if settings.model == "gat" else {}
         self.layers = made[settings.model](
-            columns, settings.hidden, len(settings.fanouts), task.num_classes, dropout=settings.dropout, **more
+            self._columns, settings.hidden, len(settings.fanouts), task.num_classes, dropout=settings.dropout, **more
         )
         # GCN divides by the degrees of both ends of an edge; without the outer edges those would be others.
-        self._trims = settings.model != "gcn"
+        self.trims = settings.model != "gcn"
 
     def forward(self, batch: Any) -> Tensor:
         """Return the scores of the seeds."""
-        hops = (batch.num_sampled_nodes, batch.num_sampled_edges) if self._trims else (None, None)
-        x = _rows(batch[self._attribute])
+        hops = (batch.num_sampled_nodes, batch.num_sampled_edges) if self.trims else (None, None)
+        x = _rows(batch[self._attribute], self._columns)
         out: Tensor = self.layers(
             x, batch.edge_index, num_sampled_nodes_per_hop=hops[0], num_sampled_edges_per_hop=hops[1]
         )
@@ -46,46 +47,54 @@ class OneType(nn.Module):
 class OverTypes(nn.Module):
     """Layers with weights of their own for each edge type, over node types brought to one width first.
 
-    Nodes without features start from a vector that all of their type share.
+    Nodes without features start from a vector that all of their type share. A node adds what it hears along each
+    edge type to what it makes of itself (R-GCN: Schlichtkrull et al., 2018).
     """
 
     def __init__(self, task: Task, settings: Settings) -> None:
         super().__init__()
         if settings.model == "gcn":
-            raise ValueError(f"model: gcn is for one type of node, and {task.data.path} has several; take sage or gat")
+            raise ValueError(
+                f"model: gcn is for one type of nodes and edges, and {task.data.path} has several; take sage or gat"
+            )
         self._target = task.target
-        self._attributes = {kind: None if given is None else given[0] for kind, given in task.features.items()}
-        self.inputs = nn.ModuleDict(
-            {
-                kind: nn.Embedding(1, settings.hidden) if given is None else nn.Linear(given[1], settings.hidden)
-                for kind, given in task.features.items()
-            }
+        self._features = task.features
+        self._edge_types = task.data.edge_types
+        self.trims = True
+        width = settings.hidden
+        # Modules are in the order of the types: a name may be anything, and that of a module may not.
+        self.inputs = nn.ModuleList(
+            nn.Embedding(1, width) if given is None else nn.Linear(given[1], width) for given in task.features.values()
         )
-        self.layers = nn.ModuleList(
-            HeteroConv({kind: _layer(settings) for kind in task.data.edge_types}, aggr="sum") for _ in settings.fanouts
-        )
+        self.hear = nn.ModuleList(nn.ModuleList(_layer(settings) for _ in self._edge_types) for _ in settings.fanouts)
         self.keep = nn.ModuleList(
-            nn.ModuleDict({kind: nn.Linear(settings.hidden, settings.hidden) for kind in task.features})
-            for _ in settings.fanouts
+            nn.ModuleList(nn.Linear(width, width) for _ in task.features) for _ in settings.fanouts
         )
         self.dropout = nn.Dropout(settings.dropout)
-        self.output = nn.Linear(settings.hidden, task.num_classes)
+        self.output = nn.Linear(width, task.num_classes)
 
     def forward(self, batch: Any) -> Tensor:
         """Return the scores of the seeds."""
-        hidden = {kind: self._input(kind, batch[kind]) for kind in self._attributes}
-        for layer, keep in zip(self.layers, self.keep, strict=True):
-            heard = layer(hidden, {kind: batch[kind].edge_index for kind in batch.edge_types})
-            own = {kind: keep[kind](x) for kind, x in hidden.items()}  # type: ignore[index]
-            hidden = {kind: self.dropout((x + heard[kind] if kind in heard else x).relu()) for kind, x in own.items()}
-        target = hidden[self._target][: batch[self._target].batch_size]
-        return self.output(target)  # type: ignore[no-any-return]
+        x = {
+            kind: self._input(module, given, batch[kind])
+            for module, (kind, given) in zip(self.inputs, self._features.items(), strict=True)
+        }
+        edges = {kind: batch[kind].edge_index for kind in self._edge_types}
+        nodes_per_hop = {kind: batch[kind].num_sampled_nodes for kind in x}
+        edges_per_hop = {kind: batch[kind].num_sampled_edges for kind in edges}
+        for number, (hear, keep) in enumerate(zip(self.hear, self.keep, strict=True)):
+            if self.trims:
+                x, edges, _ = trim_to_layer(number, nodes_per_hop, edges_per_hop, x, edges)
+            heard = {kind: own(x[kind]) for kind, own in zip(x, keep, strict=True)}  # type: ignore[call-overload]
+            for kind, layer in zip(edges, hear, strict=True):  # type: ignore[call-overload]
+                heard[kind[2]] = heard[kind[2]] + layer((x[kind[0]], x[kind[2]]), edges[kind])
+            x = {kind: self.dropout(rows.relu()) for kind, rows in heard.items()}
+        return self.output(x[self._target][: batch[self._target].batch_size])  # type: ignore[no-any-return]
 
-    def _input(self, kind: str, nodes: Any) -> Tensor:
-        attribute = self._attributes[kind]
-        if attribute is not None:
-            return self.inputs[kind](_rows(nodes[attribute])).relu()  # type: ignore[no-any-return]
-        weight: Tensor = self.inputs[kind].weight  # type: ignore[assignment]
+    def _input(self, module: nn.Module, given: tuple[str, int] | None, nodes: Any) -> Tensor:
+        if given is not None:
+            return module(_rows(nodes[given[0]], given[1])).relu()  # type: ignore[no-any-return]
+        weight: Tensor = module.weight  # type: ignore[assignment]
         return weight.expand(len(nodes.n_id), -1)
 
 
@@ -98,5 +107,5 @@ def _layer(settings: Settings) -> nn.Module:
     )
 
 
-def _rows(x: Tensor) -> Tensor:
-    return x.reshape(len(x), -1).to(torch.float32)
+def _rows(x: Tensor, columns: int) -> Tensor:
+    return x.reshape(len(x), columns).to(torch.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import asdict, dataclass, field
@@ -12,8 +13,11 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from graphzero.loaders import NeighborLoader
+from graphzero.loaders.devices import as_device
 from graphzero.loaders.loader import Loader
-from graphzero.memory import byte_count, pipeline_budget
+from graphzero.memory import byte_count, byte_text, pipeline_budget
+from graphzero.pipeline_inputs import Attribute, Attributes
+from graphzero.seeds import as_seed
 from graphzero.training.models import make_model
 from graphzero.training.settings import Settings
 from graphzero.training.task import Task
@@ -70,7 +74,10 @@ class Run:
     """Trains a model on a task.
 
     Iterate over :meth:`steps`; in between, :meth:`state_dict` is all that a run with the same task and settings
-    needs to go on right there, and ends with the same weights as if it had never stopped.
+    needs to go on right there, and ends with the same weights as if it had never stopped. Random numbers are those
+    of torch's own generator, which the run seeds: one run at a time.
+
+    ``num_batches`` tells how many batches each split has.
     """
 
     task: Task
@@ -80,35 +87,66 @@ class Run:
 
     def __post_init__(self) -> None:
         settings = self.settings
-        torch.manual_seed(settings.seed)
-        self.model = make_model(self.task, settings).to(settings.device)
+        self._device = as_device(settings.device)
+        torch.manual_seed(as_seed(settings.seed))
+        self.model = make_model(self.task, settings).to(self._device)
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
-        memory = pipeline_budget() if settings.memory is None else byte_count(settings.memory)
-        self._evaluation_memory = int(max(memory * _TO_EVALUATE, min(_LEAST_TO_EVALUATE, memory / 2)))
-        self.loader = self._loader("train", memory - self._evaluation_memory, settings.batch_size, shuffle=True)
+        self.memory = pipeline_budget() if settings.memory is None else byte_count(settings.memory)
+        measured = [split for split in self.task.splits if split != "train"]
+        self._shares = {"train": self.memory}
+        if measured:
+            to_evaluate = int(max(self.memory * _TO_EVALUATE, min(_LEAST_TO_EVALUATE, self.memory / 2)))
+            self._shares = {"train": self.memory - to_evaluate, **dict.fromkeys(measured, to_evaluate)}
+        self.num_batches = {split: self._try(split) for split in self._shares}
+        self.loader = self._loader("train")
+        self._measuring: Loader | None = None
         self._sums = _Sums()
 
-    def _loader(self, split: str, memory: int, batch_size: int, *, shuffle: bool = False) -> Loader:
+    def _try(self, split: str) -> int:
+        """Take a batch: what a loader has too little memory for is told now, not behind the first epoch."""
+        loader = self._loader(split, cache=0, ahead=1)
+        try:
+            next(iter(loader))
+            return len(loader)
+        except ValueError as error:
+            if not str(error).startswith("memory: "):
+                raise
+            share = f"split {split} gets {byte_text(self._shares[split])} of {byte_text(self.memory)}"
+            raise ValueError(f"{error} ({share})") from None
+        finally:
+            loader.close()
+
+    def _loader(self, split: str, **more: Any) -> Loader:
         task, settings = self.task, self.settings
+        trains = split == "train"
         loader: Loader = NeighborLoader(
             task.data,
             list(settings.fanouts),
             input_nodes=(task.target, split) if task.data.is_hetero else split,
-            features=sorted({given[0] for given in task.features.values() if given is not None}),
-            edge_features=[],
+            features=Attributes(
+                Attribute(given[0], kind, task.data.nodes[kind][given[0]])
+                for kind, given in task.features.items()
+                if given is not None
+            ),
             labels="seeds",
-            batch_size=batch_size,
-            shuffle=shuffle,
+            batch_size=settings.batch_size if trains else max(1, settings.batch_size // 4),
+            shuffle=trains,
             seed=settings.seed,
-            memory=memory,
+            memory=self._shares[split],
             reader=settings.reader,
             threads=settings.threads,
-            device=settings.device,
+            device=self._device,
             form="pyg",
+            **more,
         )
         return loader
+
+    @property
+    def loaders(self) -> list[Loader]:
+        """Those that hold memory now: the one that trains and, while a split is measured, the one for that."""
+        return [self.loader] if self._measuring is None else [self.loader, self._measuring]
 
     def steps(self) -> Iterator[Step | EpochResult]:
         """Train what is left of the epochs."""
@@ -145,6 +183,11 @@ class Run:
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
             sums.add(loss, scores, labels)
+            if not math.isfinite(sums.loss):
+                raise ValueError(
+                    f"loss: expected a number, found {loss.item():g} in batch {sums.batches} of epoch {epoch + 1}; "
+                    "lower the learning rate, or look for features that are no numbers"
+                )
             sums.seconds += time.perf_counter() - begin
             yield self._step("train", epoch, len(self.loader), sums)
             begin = time.perf_counter()  # watching is not training
@@ -152,7 +195,8 @@ class Run:
     def evaluate(self, split: str) -> Generator[Step, None, float]:
         """Measure the model as it is on a split; the accuracy is what the generator returns."""
         self.model.eval()
-        loader, sums = self._loader(split, self._evaluation_memory, max(1, self.settings.batch_size // 4)), _Sums()
+        loader, sums = self._loader(split), _Sums()
+        self._measuring = loader
         try:
             for batch in loader:
                 with torch.no_grad():
@@ -160,6 +204,7 @@ class Run:
                     sums.add(cross_entropy(scores, labels), scores, labels)
                 yield self._step(split, len(self.history), len(loader), sums)
         finally:
+            self._measuring = None
             loader.close()
         return sums.right / sums.seeds
 
@@ -168,31 +213,27 @@ class Run:
 
     def _labels(self, batch: Any) -> Tensor:
         seeds = batch[self.task.target] if self.task.data.is_hetero else batch
-        labels: Tensor = seeds.y.reshape(
-            -1
-        ).long()  # of a float, such as papers100M's, that is no number it is negative
-        wrong = (labels < 0) | (labels >= self.task.num_classes)
-        if wrong.any():
-            place = int(wrong.nonzero()[0])
-            raise ValueError(
-                f"{self.task.data.labels(self.task.target).path}: expected classes from 0 to "
-                f"{self.task.num_classes - 1}, found {seeds.y.reshape(-1)[place].item()} for node "
-                f"{int(seeds.n_id[place])}; leave nodes without a class out of the splits"
-            )
+        labels: Tensor = seeds.y.reshape(-1).long()
         return labels
 
     def use_best(self) -> None:
-        """Take the weights of the epoch that was best on the split valid."""
+        """Take the weights of the epoch that was best on the split valid, or of the last if there is none.
+
+        They are to be measured: a state taken now would mix them with the optimizer of the last epoch.
+        """
         if self.best is not None:
             self.model.load_state_dict(self.best["model"])
 
     def state_dict(self) -> dict[str, Any]:
-        """Return weights, optimizer, random numbers and place, for a checkpoint."""
+        """Return weights, optimizer, random numbers and place, for a checkpoint.
+
+        As torch's, it holds the tensors that training goes on to change: copy it, or write it at once.
+        """
         return {
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "random": torch.get_rng_state(),
-            "cuda_random": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+            "cuda_random": torch.cuda.get_rng_state(self._device) if self._device.type == "cuda" else None,
             "sums": asdict(self._sums),
             "loader": self.loader.state_dict() if 0 < self._sums.batches < len(self.loader) else None,
             "history": [asdict(done) for done in self.history],
@@ -204,8 +245,8 @@ class Run:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         torch.set_rng_state(state["random"])
-        if state["cuda_random"] and torch.cuda.is_available():
-            torch.cuda.set_rng_state_all(state["cuda_random"])
+        if state["cuda_random"] is not None and self._device.type == "cuda":
+            torch.cuda.set_rng_state(state["cuda_random"], self._device)
         self._sums = _Sums(**state["sums"])
         self.history = [EpochResult(**done) for done in state["history"]]
         self.best = state["best"]

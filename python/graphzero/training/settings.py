@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from graphzero.memory import byte_count
+from graphzero.seeds import as_seed
+
 ModelName = Literal["sage", "gcn", "gat"]
+
+# What decides neither the weights nor how far they are: a run may go on with others.
+FREE = ("epochs", "memory", "reader", "threads", "device")
 
 
 @dataclass(frozen=True)
@@ -38,14 +44,25 @@ class Settings:
             raise ValueError(f"model: expected one of {', '.join(get_args(ModelName))}, found {self.model!r}")
         if not self.fanouts:
             raise ValueError("fanouts: expected a number per hop such as 15,10, found none")
+        for fanout in self.fanouts:
+            if fanout != -1 and fanout < 1:
+                raise ValueError(f"fanouts: expected -1 for all neighbours, or 1 or more, found {fanout}")
         for name in ("hidden", "heads", "epochs", "batch_size"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name}: expected 1 or more, found {getattr(self, name)}")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout: expected a share from 0 to below 1, found {self.dropout:g}")
-        if not self.learning_rate > 0:
+        if not 0 < self.learning_rate < float("inf"):
             raise ValueError(f"learning_rate: expected a number above 0, found {self.learning_rate:g}")
-        if self.weight_decay < 0:
+        if not 0 <= self.weight_decay < float("inf"):
             raise ValueError(f"weight_decay: expected 0 or more, found {self.weight_decay:g}")
         if self.model == "gat" and self.hidden % self.heads:
             raise ValueError(f"hidden: expected a multiple of heads, {self.heads}, found {self.hidden}")
+        as_seed(self.seed)
+        if self.memory is not None:
+            try:
+                size = byte_count(self.memory)
+            except ValueError as error:
+                raise ValueError(f"memory: {error}") from None
+            if size < 1:
+                raise ValueError(f"memory: expected a number of bytes, found {self.memory}")

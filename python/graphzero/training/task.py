@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,10 @@ import numpy as np
 from graphzero.dataset import Dataset, NodeType
 from graphzero.features import FeatureStore
 
-_READ_AT_ONCE = 1 << 20  # labels, while they are counted
+_SPLITS = ("train", "valid", "test")
+_READ_AT_ONCE = 1 << 20  # labels, while they are looked at
+# What stands for a class beyond this is an id or a hash; the last layer of a model has a column for each.
+_MOST_CLASSES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -26,33 +30,49 @@ class Task:
     features: dict[str, tuple[str, int] | None]
 
     @property
-    def splits(self) -> list[str]:
-        """Those of train, valid and test that are there."""
-        return [name for name in ("train", "valid", "test") if self.data.has_split(name, self.target)]
+    def splits(self) -> dict[str, int]:
+        """Those of train, valid and test that have nodes, and how many."""
+        return _splits(self.data, self.target)
 
 
 def find_task(data: Dataset, target: str | None = None) -> Task:
-    """Find the labels, or those of node type ``target``, and features for them, or say what is missing."""
+    """Find the labels, or those of node type ``target``, and features for them, or say what is missing.
+
+    Reads the labels of all splits: a wrong one is told now, not when training comes to it.
+    """
     if not data.edges:
         raise ValueError(f"{data.path}: has no edges, only nodes; there is nothing for a graph model to learn from")
+    for edge in data.edges.values():
+        if "in" not in edge.graph.indexes:
+            raise ValueError(
+                f"{edge.graph.path}: has no 'in' index, which training needs to find the nodes that send a node "
+                "messages; write or convert the graph with index='both'"
+            )
     kind = _target(data, target)
     assert kind.label is not None
     labels = kind[kind.label]
-    if len([size for size in labels.shape[1:] if size != 1]) > 0:
+    if any(size != 1 for size in labels.shape[1:]):
         raise ValueError(
             f"{labels.path}: expected one class per node, found rows of {labels.shape[1:]}; training is for one label"
         )
-    if not data.has_split("train", kind.name):
-        there = sorted({name for name in data.split_names if data.has_split(name, kind.name)})
+    if labels.dtype == "bfloat16" or labels.quantised:  # neither counts classes exactly
+        raise ValueError(f"{labels.path}: expected classes as integers, found {labels.dtype}; write them as int64")
+    if "train" not in _splits(data, kind.name):
+        there = sorted(name for name in data.split_names if data.has_split(name, kind.name))
+        found = "an empty one" if "train" in there else ", ".join(there) or "no splits"
         raise ValueError(
-            f"{data.path}: expected a split 'train' of {kind.name}, found {', '.join(there) or 'no splits'}; "
+            f"{data.path}: expected a split 'train' of {kind.name}, found {found}; "
             "DatasetWriter.add_split('train', ids) writes one"
         )
-    features = {name: _features(node) for name, node in data.nodes.items()}
+    features = {name: _features(data, node) for name, node in data.nodes.items()}
     if not any(features.values()):
-        raise ValueError(f"{data.path}: has no features to learn from; DatasetWriter.add_nodes(x=…) writes some")
-    num_classes = kind.num_classes if kind.num_classes is not None else _count_classes(data, kind.name, labels)
-    return Task(data, kind.name, num_classes, features)
+        raise ValueError(f"{data.path}: has no features to learn from; DatasetWriter.add_nodes({{'x': …}}) writes some")
+    return Task(data, kind.name, _num_classes(data, kind, labels), features)
+
+
+def _splits(data: Dataset, target: str) -> dict[str, int]:
+    there = {name: len(data.split(name, target)) for name in _SPLITS if data.has_split(name, target)}
+    return {name: count for name, count in there.items() if count > 0}
 
 
 def _target(data: Dataset, wanted: str | None) -> NodeType:
@@ -68,19 +88,34 @@ def _target(data: Dataset, wanted: str | None) -> NodeType:
     return data.nodes[name]
 
 
-def _features(node: NodeType) -> tuple[str, int] | None:
+def _features(data: Dataset, node: NodeType) -> tuple[str, int] | None:
     """Return ``x``, or the one attribute that could be meant."""
-    there = {name: store for name, store in node.attributes.items() if name != node.label}
-    vectors = [name for name, store in there.items() if len(store.shape) == 2 and store.shape[1] > 1]
-    name = "x" if "x" in there else vectors[0] if len(vectors) == 1 else None
-    return None if name is None else (name, int(np.prod(there[name].shape[1:])))
+    columns = {name: math.prod(store.shape[1:]) for name, store in node.attributes.items() if name != node.label}
+    vectors = [name for name, count in columns.items() if count > 1]
+    if "x" not in columns and len(vectors) > 1:
+        raise ValueError(
+            f"{data.path}: nodes of type {node.name!r} have several attributes that could be their features, "
+            f"{', '.join(vectors)}; name one of them x"
+        )
+    name = "x" if "x" in columns else vectors[0] if vectors else None
+    return None if name is None else (name, columns[name])
 
 
-def _count_classes(data: Dataset, target: str, labels: FeatureStore) -> int:
-    """Return one more than the highest label of the training nodes."""
-    ids = data.split("train", target)
-    highest = -1.0
-    for first in range(0, len(ids), _READ_AT_ONCE):
-        part = labels.gather(ids[first : first + _READ_AT_ONCE])
-        highest = max(highest, float(np.nanmax(part, initial=-1.0)))
-    return int(highest) + 1
+def _num_classes(data: Dataset, kind: NodeType, labels: FeatureStore) -> int:
+    """Return how many classes there are, in the manifest's words or by the highest label; refuse other labels."""
+    bound = _MOST_CLASSES if kind.num_classes is None else kind.num_classes
+    highest = -1
+    for split in _splits(data, kind.name):
+        ids = data.split(split, kind.name)
+        for first in range(0, len(ids), _READ_AT_ONCE):
+            part = ids[first : first + _READ_AT_ONCE]
+            values = np.asarray(labels.gather(part), dtype=np.float64).reshape(-1)
+            wrong = ~((values >= 0) & (values < bound) & (values == np.floor(values)))  # also what is no number
+            if wrong.any():
+                place = int(np.flatnonzero(wrong)[0])
+                raise ValueError(
+                    f"{labels.path}: expected classes from 0 to {bound - 1}, found {values[place]:g} for node "
+                    f"{part[place]} of split {split}; leave nodes without a class out of the splits"
+                )
+            highest = max(highest, int(values.max()))
+    return highest + 1 if kind.num_classes is None else kind.num_classes
