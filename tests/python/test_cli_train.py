@@ -161,7 +161,7 @@ def test_several_types(train):
     code, _, err = train("mag", "--checkpoints", "kept", "--resume", "--target", "author")
     assert (code, err) == (
         2,
-        "graphzero: target: expected paper, as in kept/last.pt, found author; leave it as it was, or train anew with "
+        "graphzero: --target: expected paper, as in kept/last.pt, found author; leave it as it was, or train anew with "
         "another folder of checkpoints\n",
     )
 
@@ -415,21 +415,21 @@ def test_without_torch_or_pyg_the_command_to_install_them_is_told(blocks):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "Missing argument 'FOLDER'."),
+        ([], "Missing argument 'FOLDER'; graphzero train --help tells more"),
         (["missing"], "missing/graphzero.json: "),
-        (["blocks", "--model", "mlp"], "model: expected one of sage, gcn, gat, found 'mlp'"),
+        (["blocks", "--model", "mlp"], "--model: expected one of sage, gcn, gat, found 'mlp'"),
         (["blocks", "--fanouts", "15,x"], "--fanouts: expected a number per hop such as 15,10, found '15,x'"),
-        (["blocks", "--fanouts", "0"], "fanouts: expected -1 for all neighbours, or 1 or more, found 0"),
+        (["blocks", "--fanouts", "0"], "--fanouts: expected -1 for all neighbours, or 1 or more, found 0"),
         (["blocks", "--hidden", "wide"], "Invalid value for '--hidden': "),
-        (["blocks", "--epochs", "0"], "epochs: expected 1 or more, found 0"),
-        (["blocks", "--dropout", "1"], "dropout: expected a share from 0 to below 1, found 1"),
-        (["blocks", "--memory", "much"], "memory: expected a size such as '2GB' or '512MiB', found 'much'"),
-        (["blocks", "--memory", "1MB"], "memory: expected at least "),
-        (["blocks", "--reader", "psychic"], "reader: expected one of "),
-        (["blocks", "--threads", "0"], "threads: expected at least 1, found 0"),
-        (["blocks", "--device", "toaster"], "device: expected one that torch knows, such as 'cuda', found 'toaster'"),
-        (["blocks", "--seed", str(2**64)], f"seed: expected an integer of 64 bits, found {2**64}"),
-        (["blocks", "--target", "paper"], "target: expected one of node, found 'paper'"),
+        (["blocks", "--epochs", "0"], "--epochs: expected 1 or more, found 0"),
+        (["blocks", "--dropout", "1"], "--dropout: expected a share from 0 to below 1, found 1"),
+        (["blocks", "--memory", "much"], "--memory: expected a size such as '2GB' or '512MiB', found 'much'"),
+        (["blocks", "--memory", "1MB"], "--memory: expected at least "),
+        (["blocks", "--reader", "psychic"], "--reader: expected one of "),
+        (["blocks", "--threads", "0"], "--threads: expected at least 1, found 0"),
+        (["blocks", "--device", "toaster"], "--device: expected one that torch knows, such as 'cuda', found 'toaster'"),
+        (["blocks", "--seed", str(2**64)], f"--seed: expected an integer of 64 bits, found {2**64}"),
+        (["blocks", "--target", "paper"], "--target: expected one of node, found 'paper'"),
         (["blocks", "--every", "-1"], "Invalid value for '--every': "),
         (["blocks", "--resume"], "--resume: expected --checkpoints DIR with it, the folder that holds the checkpoint"),
         (
@@ -442,7 +442,7 @@ def test_without_torch_or_pyg_the_command_to_install_them_is_told(blocks):
         ),
         (
             ["blocks", "--checkpoints", "kept", "--resume", "--hidden", "9"],
-            "hidden: expected 8, as in kept/last.pt, found 9; leave it as it was, or train anew with another folder of "
+            "--hidden: expected 8, as in kept/last.pt, found 9; leave it as it was, or train anew with another folder of "
             "checkpoints",
         ),
         (

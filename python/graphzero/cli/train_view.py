@@ -61,7 +61,8 @@ class TrainView:
 
     def step(self, step: Step) -> None:
         """Move the bars."""
-        if self._step is None or step.batch == 1 or step.split != self._step.split:
+        is_first = self._step is None or step.batch == 1 or step.split != self._step.split
+        if is_first:
             self._bars.reset(self._now, total=step.num_batches, completed=step.batch - 1)
         what = {"train": f"epoch {step.epoch + 1}/{self._run.settings.epochs}"}.get(step.split, step.split)
         self._bars.update(self._now, description=what, completed=step.batch)
@@ -69,6 +70,8 @@ class TrainView:
         before = step.epoch * per_epoch + (self._splits["train"] if step.split == "valid" else 0)
         self._bars.update(self._all, completed=before + step.batch)
         self._step = step
+        if is_first:  # an epoch may be over before the next refresh
+            self._live.refresh()
 
     def see(self, sight: Sight) -> None:
         """Show memory and rates."""

@@ -59,10 +59,5 @@ class Settings:
         if self.model == "gat" and self.hidden % self.heads:
             raise ValueError(f"hidden: expected a multiple of heads, {self.heads}, found {self.hidden}")
         as_seed(self.seed)
-        if self.memory is not None:
-            try:
-                size = byte_count(self.memory)
-            except ValueError as error:
-                raise ValueError(f"memory: {error}") from None
-            if size < 1:
-                raise ValueError(f"memory: expected a number of bytes, found {self.memory}")
+        if self.memory is not None and byte_count(self.memory) < 1:
+            raise ValueError(f"memory: expected a number of bytes, found {self.memory}")
