@@ -37,7 +37,7 @@ def demo(
 
     sizes = QUICK if quick else FULL
     if memory is not None:
-        sizes = replace(sizes, memory=byte_count(memory))
+        sizes = replace(sizes, memory=_size(memory))
     if sizes.memory >= sizes.feature_bytes:
         raise ValueError(
             f"memory: expected less than the {byte_text(sizes.feature_bytes)} of features, found {memory}; "
@@ -51,3 +51,10 @@ def demo(
     else:
         end(screen, proof, None if folder is None else path)
     return 0 if proof.holds else FAILED
+
+
+def _size(text: str) -> int:
+    try:
+        return byte_count(text)
+    except ValueError as error:
+        raise ValueError(f"memory: {error}") from None

@@ -22,7 +22,7 @@ class Child:
 
     def __init__(self, request: dict[str, Any], group: ControlGroup | None = None) -> None:
         command = [sys.executable, "-W", "ignore", "-m", "graphzero.demo.child", json.dumps(request)]
-        self._errors: IO[bytes] = tempfile.TemporaryFile()
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  # closed by __exit__
         # Ctrl-C is for us alone: we end the process and know about it.
         self._process = subprocess.Popen(
             command if group is None else group.command(command),

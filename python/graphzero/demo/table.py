@@ -30,10 +30,10 @@ def _rows(proof: Proof) -> list[tuple[str, str, str]]:
         ("memory that the engine may hold", "no limit", byte_text(proof.sizes.memory)),
         ("limit that the kernel enforces", "none", _bytes(proof.limit)),
         ("loading it all under that limit", killed, "not needed"),
-        ("peak of anonymous memory", _bytes(near and near.peak_anonymous), byte_text(far.peak_anonymous)),
-        ("peak with page cache", _bytes(near and near.peak_memory), byte_text(far.peak_memory)),
+        ("peak of anonymous memory", _bytes(near.peak_anonymous if near else None), byte_text(far.peak_anonymous)),
+        ("peak with page cache", _bytes(near.peak_memory if near else None), byte_text(far.peak_memory)),
         ("killed by the kernel", _NOT_THERE, _NOT_THERE if proof.kills is None else f"{proof.kills} processes"),
-        ("read from disk while training", _bytes(near and near.device_bytes), _bytes(far.device_bytes)),
+        ("read from disk while training", _bytes(near.device_bytes if near else None), _bytes(far.device_bytes)),
         ("rows found in memory", _share(near), _share(far)),
         ("test accuracy", _accuracy(near), _accuracy(far)),
     ]

@@ -13,8 +13,8 @@ from rich.text import Text
 from graphzero.memory import byte_text
 
 _LEVELS = " ▁▂▃▄▅▆▇█"
-_WIDTH = 60
-_STYLES = {"train": "training", "valid": "validating", "test": "testing"}
+_WIDTH = 40
+_DOING = {"train": "training", "valid": "validating", "test": "testing"}
 
 
 def drawn(history: Sequence[int], ceiling: int, width: int = _WIDTH) -> str:
@@ -57,14 +57,17 @@ class Watching:
         elif event["event"] == "step":
             self._lines = _step_lines(event, self._epochs)
 
-    def picture(self) -> str:
+    def picture(self) -> list[str]:
         """Draw the memory so far."""
-        return f"│{drawn(self.history, self._ceiling)}│ full height: {self._ceiling_name}"
+        anonymous, page_cache = self._now
+        held = f"{byte_text(anonymous)} anonymous, {byte_text(page_cache)} page cache"
+        return [
+            f"memory: {held}",
+            f"│{drawn(self.history, self._ceiling):<{_WIDTH}}│ {byte_text(self._ceiling)}: {self._ceiling_name}",
+        ]
 
     def __rich__(self) -> Group:
-        anonymous, page_cache = self._now
-        memory = f"{byte_text(anonymous)} anonymous, {byte_text(page_cache)} page cache"
-        texts = [*self._lines, f"memory: {memory}", self.picture()]
+        texts = [*self._lines, *self.picture()]
         return Group(*(Text(f"  {text}", style="cyan", no_wrap=True) for text in texts))
 
 
@@ -91,7 +94,8 @@ class Screen:
                 yield shown
         else:
             yield shown
-        self.console.print(Text(f"  {shown.picture()}"), soft_wrap=True)
+        for line in shown.picture():
+            self.say(f"  {line}")
 
 
 def _epoch_line(event: dict[str, Any], epochs: int) -> Text:
@@ -100,16 +104,15 @@ def _epoch_line(event: dict[str, Any], epochs: int) -> Text:
         f"accuracy {event['valid_accuracy']:.3f}",
         f"{event['batches'] / event['seconds']:.1f} batches/s",
         *_reading(event),
-        f"{byte_text(event['anonymous'])} anonymous",
-        f"{byte_text(event['files_cached'])} of the files in the page cache",
     ]
     return Text("  " + " · ".join(parts))
 
 
 def _step_lines(event: dict[str, Any], epochs: int) -> list[str]:
-    what = _STYLES[event["split"]] if event["split"] == "test" else f"epoch {event['epoch'] + 1}/{epochs}"
+    place = f"batch {event['batch']}/{event['num_batches']}"
+    where = "" if event["split"] == "test" else f"epoch {event['epoch'] + 1}/{epochs}, "
     parts = [
-        f"{what}, {_STYLES[event['split']]}: batch {event['batch']}/{event['num_batches']}",
+        f"{where}{_DOING[event['split']]}: {place}",
         f"loss {event['loss']:.3f}",
         f"accuracy {event['accuracy']:.3f}",
         f"{event['batches_per_second']:.1f} batches/s",
