@@ -1,6 +1,7 @@
 """The demo proves what it says, says what it could not prove, and leaves nothing behind."""
 
 import dataclasses
+import io
 import json
 import os
 import shutil
@@ -8,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from rich.console import Console
 from graphzero import control_groups
 from graphzero.cli.__main__ import run
 from graphzero.control_groups import ControlGroup
-from graphzero.demo import data, places, story
+from graphzero.demo import data, opening, places, story
 from graphzero.demo.children import Child
 from graphzero.demo.data import FULL, QUICK, Sizes
 from graphzero.demo.proof import Proof, Training
@@ -62,6 +64,19 @@ def no_groups(monkeypatch):
     monkeypatch.setattr(control_groups, "_parents", lambda: iter([]))
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """What a demo without groups and with little memory printed, and the folder it was asked to fill."""
+    folder = tmp_path_factory.mktemp("kept") / "new" / "folder"
+    little = dataclasses.replace(story.memory_report(), ram_available=300_000_000)
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as output:
+        patch.setattr(data, "QUICK", SMALL)
+        patch.setattr(control_groups, "_parents", lambda: iter([]))
+        patch.setattr(story, "memory_report", lambda: little)
+        assert run(["demo", "--quick", "--folder", str(folder), "--json"]) == 0
+    return json.loads(output.getvalue()), folder
+
+
 def limited(proven):
     if proven["limit"] is None:
         pytest.skip(proven["why_no_limit"])
@@ -71,7 +86,7 @@ def limited(proven):
 def test_json_has_every_field(proven):
     assert set(proven) == {
         "holds", "data", "budget", "software_bytes", "limit", "why_no_limit", "features_alone", "out_of_core", "kills",
-        "loading_it_all", "in_memory", "why_not_in_memory", "same_losses", "seconds",
+        "loading_it_all", "in_memory", "why_not_in_memory", "same_losses", "seconds", "opening", "flipped_bit",
     }  # fmt: skip
     assert set(proven["data"]["bytes_to_load"]) == {"features", "edge_index", "csc", "total"}
     assert set(proven["out_of_core"]) == {
@@ -109,6 +124,20 @@ def test_rows_come_past_the_page_cache(proven):
     assert proven["in_memory"] is None or proven["in_memory"]["reader"] == "mmap"
 
 
+def test_opening_and_damage_are_shown(proven):
+    assert proven["flipped_bit"].startswith("checksum of data: expected ")
+    if proven["opening"] is None:
+        pytest.skip("this file system has no holes")
+    assert proven["opening"]["bytes"] > 60e9
+    assert proven["opening"]["memory"] < 10e6
+
+
+def test_a_large_file_that_cannot_be_made_is_left_out(monkeypatch):
+    monkeypatch.setattr(opening, "_ROWS", 2**60)
+    assert opening.open_large_file("hole.gd") is None
+    assert not os.path.exists("hole.gd")
+
+
 def test_the_full_demo_is_several_times_larger_than_its_memory():
     assert FULL.loading_bytes > 10 * FULL.memory
     needed = 300_000_000 + FULL.memory + story._ROOM_TO_WORK  # torch and PyG take 280 MB where this was written
@@ -134,24 +163,25 @@ def test_without_groups_it_says_so_and_runs_under_the_budget_alone(small, no_gro
     assert list(small.iterdir()) == []
 
 
-def test_a_folder_that_is_asked_for_keeps_the_data_set(small, no_groups, capsys, tmp_path):
-    kept = tmp_path / "new" / "kept"
-    assert run(["demo", "--quick", "--folder", str(kept), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert run(["info", str(kept / "graphzero-demo"), "--json"]) == 0
-    assert document["data"]["bytes_on_disk"] == sum(path.stat().st_size for path in data.files_of(str(kept)))
+def test_a_folder_that_is_asked_for_keeps_the_data_set_and_nothing_else(kept):
+    document, folder = kept
+    assert os.listdir(folder) == ["graphzero-demo"]
+    assert run(["info", str(folder / "graphzero-demo"), "--json"]) == 0
+    assert document["data"]["bytes_on_disk"] == sum(path.stat().st_size for path in data.files_of(str(folder)))
+
+
+def test_without_groups_json_has_no_limit_but_a_reason(kept):
+    document, _ = kept
     assert document["limit"] is document["kills"] is document["loading_it_all"] is None
     assert "control groups" in document["why_no_limit"]
 
 
-def test_without_memory_for_all_of_it_the_comparison_is_left_out(small, no_groups, capsys, monkeypatch):
-    little = dataclasses.replace(story.memory_report(), ram_available=300_000_000)
-    monkeypatch.setattr(story, "memory_report", lambda: little)
-    assert run(["demo", "--quick", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+def test_without_memory_for_all_of_it_the_comparison_is_left_out(kept):
+    document, _ = kept
     assert document["in_memory"] is None
     assert "and 300.0 MB are available" in document["why_not_in_memory"]
     assert document["same_losses"] is None
+    assert document["holds"]
 
 
 def test_an_error_of_a_process_is_one_line_and_leaves_no_files(small, no_groups, capsys):

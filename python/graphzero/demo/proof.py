@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from graphzero.demo.data import Sizes
+from graphzero.demo.opening import Opening
 
 # Both trainings see the same batches. What may differ is the order in which torch adds up.
 _SAME_ACCURACY = 0.01
@@ -44,6 +45,8 @@ class Proof:
     sizes: Sizes
     bytes_on_disk: int = 0
     features_alone: float = 0.0
+    opening: Opening | None = None
+    flipped_bit: str = ""
     software: int = 0
     limit: int | None = None
     why_no_limit: str | None = None
@@ -81,6 +84,8 @@ class Proof:
         return {
             "holds": self.holds,
             "data": {**asdict(sizes), "bytes_on_disk": self.bytes_on_disk, "bytes_to_load": loading},
+            "opening": None if self.opening is None else asdict(self.opening),
+            "flipped_bit": self.flipped_bit,
             "budget": sizes.memory,
             "software_bytes": self.software,
             "limit": self.limit,

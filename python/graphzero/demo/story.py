@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,8 +10,11 @@ from typing import Any
 
 from graphzero import _core
 from graphzero.control_groups import ControlGroup
+from graphzero.dataset import open_dataset
 from graphzero.demo.children import Child
+from graphzero.demo.damage import flipped_bit_found
 from graphzero.demo.data import Sizes, drop_from_page_cache, features_alone, files_of, make_data
+from graphzero.demo.opening import open_large_file
 from graphzero.demo.places import in_memory
 from graphzero.demo.proof import Proof, Training
 from graphzero.demo.table import result_table
@@ -63,6 +67,25 @@ def _make(screen: Screen, path: str, proof: Proof) -> None:
         "its loader samples from."
     )
     proof.features_alone = features_alone(path)
+    _open_and_verify(screen, path, proof)
+
+
+def _open_and_verify(screen: Screen, path: str, proof: Proof) -> None:
+    beside = os.path.dirname(path)
+    proof.opening = open_large_file(os.path.join(beside, "hole.gd"))
+    if proof.opening is not None:
+        screen.say(
+            "Opening maps files and reads only their headers, so size does not matter: one of "
+            f"{byte_text(proof.opening.bytes)}, all hole, took {proof.opening.seconds * 1000:.1f} ms and "
+            f"{byte_text(proof.opening.memory)}."
+        )
+    proof.flipped_bit = flipped_bit_found(_labels_file(path), os.path.join(beside, "damaged.gd"))
+    screen.say(f"Files have checksums. With one bit of the labels flipped in a copy: {proof.flipped_bit}.")
+
+
+def _labels_file(path: str) -> str:
+    with open_dataset(path) as data:
+        return data.labels().path
 
 
 @contextmanager
@@ -114,7 +137,7 @@ def _train_out_of_core(screen: Screen, path: str, proof: Proof, group: ControlGr
     request = _request(path, sizes, memory=sizes.memory, reader="direct", in_memory=False)
     ceiling = sizes.loading_bytes if proof.limit is None else proof.limit
     name = "loading" if group is None else "limit"
-    with screen.watching(ceiling, name, sizes.epochs) as shown:
+    with screen.watching(ceiling, name, "starting torch and PyG", sizes.epochs) as shown:
         proof.out_of_core = _train(request, shown, group)
     if group is not None:
         proof.kills = group.usage().kills
@@ -133,7 +156,7 @@ def _train_in_memory(screen: Screen, path: str, proof: Proof) -> None:
         return
     screen.say("The same model, seeds and batches with all files in memory and no limit:")
     request = _request(path, sizes, memory=there // 4, reader="mmap", in_memory=True)
-    with screen.watching(sizes.loading_bytes, "loading", sizes.epochs) as shown:
+    with screen.watching(sizes.loading_bytes, "loading", "reading all files", sizes.epochs) as shown:
         proof.in_memory = _train(request, shown, None)
 
 
@@ -153,7 +176,10 @@ def _train(request: dict[str, Any], shown: Watching, group: ControlGroup | None)
                 elif event["event"] == "done":
                     done = event
         if child.wait() != 0 or done is None:
-            raise ChildProcessError(child.complaint())
+            why = child.complaint()
+            if group is not None and group.usage().kills:
+                why += f"; it needed more than its limit, {byte_text(group.limit)}, which is a defect: please report it"
+            raise ChildProcessError(why)
     peak = None if group is None else group.usage().peak
     return Training(
         test_accuracy=done["test_accuracy"],
@@ -174,7 +200,7 @@ def _load_it_all(screen: Screen, path: str, proof: Proof, group: ControlGroup) -
     before = group.usage().kills
     screen.say("Another process under the same limit begins as usual: it loads the features.")
     with (
-        screen.watching(group.limit, "limit", 0) as shown,
+        screen.watching(group.limit, "limit", "loading features") as shown,
         Child({"do": "load", "path": path}, group) as child,
     ):
         for _ in child.events():
@@ -203,7 +229,7 @@ def end(screen: Screen, proof: Proof, kept: str | None) -> None:
         "means: the engine with every file in the page cache before it begins, and no budget."
     )
     if not proof.holds:
-        screen.say("The proof has failed: both trainings should agree, and nothing should be killed. Please tell us.")
+        screen.say("The proof has failed: both trainings should agree, and nothing be killed. Please report it.")
     screen.heading("5. What next")
     if kept is None:
         screen.say("The files are gone; graphzero demo --folder here keeps them.")

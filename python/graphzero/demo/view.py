@@ -34,12 +34,12 @@ def drawn(history: Sequence[int], ceiling: int, width: int = _WIDTH) -> str:
 class Watching:
     """A training or loading that is under way: its memory over time, and the last it told."""
 
-    def __init__(self, console: Console, ceiling: int, ceiling_name: str, epochs: int) -> None:
+    def __init__(self, console: Console, ceiling: int, ceiling_name: str, doing: str, epochs: int) -> None:
         self._console = console
         self._ceiling = ceiling
         self._ceiling_name = ceiling_name
         self._epochs = epochs
-        self._lines = ["starting Python, torch and PyG"]
+        self._lines = [doing]
         self.history: list[int] = []
         self.peak_anonymous = 0
         self._now = (0, 0)
@@ -57,18 +57,16 @@ class Watching:
         elif event["event"] == "step":
             self._lines = _step_lines(event, self._epochs)
 
-    def picture(self) -> list[str]:
-        """Draw the memory so far."""
-        anonymous, page_cache = self._now
-        held = f"{byte_text(anonymous)} anonymous, {byte_text(page_cache)} page cache"
-        return [
-            f"memory: {held}",
-            f"│{drawn(self.history, self._ceiling):<{_WIDTH}}│ {byte_text(self._ceiling)}: {self._ceiling_name}",
-        ]
+    def picture(self) -> str:
+        """Draw the memory so far, and tell the most there was."""
+        bars = f"{drawn(self.history, self._ceiling):<{_WIDTH}}"
+        most = byte_text(max(self.history, default=0))
+        return f"│{bars}│ {byte_text(self._ceiling)}: {self._ceiling_name}; at most {most}"
 
     def __rich__(self) -> Group:
-        texts = [*self._lines, *self.picture()]
-        return Group(*(Text(f"  {text}", style="cyan", no_wrap=True) for text in texts))
+        anonymous, page_cache = self._now
+        held = f"memory: {byte_text(anonymous)} anonymous, {byte_text(page_cache)} page cache"
+        return Group(*(Text(f"  {text}", style="cyan", no_wrap=True) for text in (*self._lines, held, self.picture())))
 
 
 class Screen:
@@ -86,16 +84,15 @@ class Screen:
         self.console.print(Text(text))
 
     @contextmanager
-    def watching(self, ceiling: int, ceiling_name: str, epochs: int) -> Iterator[Watching]:
+    def watching(self, ceiling: int, ceiling_name: str, doing: str, epochs: int = 0) -> Iterator[Watching]:
         """Show what happens until the block ends; then the picture of the memory is all that stays."""
-        shown = Watching(self.console, ceiling, ceiling_name, epochs)
+        shown = Watching(self.console, ceiling, ceiling_name, doing, epochs)
         if self.console.is_terminal:
             with Live(shown, console=self.console, refresh_per_second=5, transient=True):
                 yield shown
         else:
             yield shown
-        for line in shown.picture():
-            self.say(f"  {line}")
+        self.say(f"  {shown.picture()}")
 
 
 def _epoch_line(event: dict[str, Any], epochs: int) -> Text:
@@ -105,7 +102,7 @@ def _epoch_line(event: dict[str, Any], epochs: int) -> Text:
         f"{event['batches'] / event['seconds']:.1f} batches/s",
         *_reading(event),
     ]
-    return Text("  " + " · ".join(parts))
+    return Text("  " + ", ".join(parts))
 
 
 def _step_lines(event: dict[str, Any], epochs: int) -> list[str]:
@@ -118,7 +115,7 @@ def _step_lines(event: dict[str, Any], epochs: int) -> list[str]:
         f"{event['batches_per_second']:.1f} batches/s",
     ]
     cached = f"{byte_text(event['files_cached'])} of the files in the page cache"
-    return [" · ".join(parts), " · ".join([*_reading(event), cached])]
+    return [", ".join(parts), ", ".join([*_reading(event), cached])]
 
 
 def _reading(event: dict[str, Any]) -> list[str]:
