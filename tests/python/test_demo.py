@@ -133,7 +133,7 @@ def test_opening_and_damage_are_shown(proven):
 
 
 def test_a_large_file_that_cannot_be_made_is_left_out(monkeypatch):
-    monkeypatch.setattr(opening, "_ROWS", 2**60)
+    monkeypatch.setattr(opening, "_ROWS", 2**50)  # 2**59 bytes
     assert opening.open_large_file("hole.gd") is None
     assert not os.path.exists("hole.gd")
 
@@ -227,19 +227,22 @@ def test_a_budget_that_proves_nothing_is_refused(memory, message, capsys):
     assert message in capsys.readouterr().err
 
 
-def test_an_interrupt_leaves_neither_files_nor_processes(tmp_path):
+@pytest.mark.parametrize(
+    ("by", "heading", "in_a_process"), [(signal.SIGTERM, "1. A data set", False), (signal.SIGINT, "3. Train", True)]
+)
+def test_an_interrupt_leaves_neither_files_nor_processes(by, heading, in_a_process, tmp_path):
     environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(
         demo("--quick"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True
     ) as running:
         for line in running.stdout:
-            if line.startswith("3. Train"):
+            if line.startswith(heading):
                 break
         deadline = time.monotonic() + 60
-        while not processes_about(tmp_path):
+        while in_a_process and not processes_about(tmp_path):
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        running.send_signal(signal.SIGINT)
+        running.send_signal(by)
         _, errors = running.communicate(timeout=60)
     assert (running.returncode, errors) == (130, "graphzero: interrupted\n")
     assert processes_about(tmp_path) == []

@@ -59,7 +59,7 @@ class Sizes:
 
 FULL = Sizes(
     nodes=2_000_000, edges=20_000_000, features=256, classes=32, train=50_000, valid=5_000, test=10_000, epochs=3,
-    memory=200_000_000,
+    memory=180_000_000,
 )  # fmt: skip
 # Still too large for its limit, so that every step of the demo shows the same.
 QUICK = Sizes(

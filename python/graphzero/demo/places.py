@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,11 +28,13 @@ def a_place(folder: Path | None, needed: int) -> Iterator[str]:
     if in_memory(parent) and os.access(".", os.W_OK):  # files there would take the memory that we want to save
         parent = os.getcwd()
     _check_space(parent, needed)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # who ends us with that wants no files left
     made = tempfile.mkdtemp(prefix=f"{_NAME}-", dir=parent)
     try:
         yield os.path.join(made, _NAME)
     finally:
         shutil.rmtree(made, ignore_errors=True)
+        signal.signal(signal.SIGTERM, before)
 
 
 def in_memory(path: str) -> bool:
