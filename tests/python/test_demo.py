@@ -23,7 +23,7 @@ from graphzero.demo.children import Child
 from graphzero.demo.data import FULL, QUICK, Sizes
 from graphzero.demo.proof import Proof, Training
 from graphzero.demo.table import result_table
-from graphzero.demo.view import Screen
+from graphzero.demo.view import Screen, drawn
 
 SMALL = Sizes(
     nodes=150_000, edges=600_000, features=128, classes=4, train=1_000, valid=200, test=500, epochs=2, memory=64_000_000
@@ -218,7 +218,7 @@ def test_without_torch_it_says_what_to_install(capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("memory", "message"),
     [
-        ("3GB", "memory: expected less than the 716.8 MB of features, found 3GB"),
+        ("3GB", "memory: expected less than the 921.6 MB of features, found 3GB"),
         ("much", "memory: expected a size such as '2GB' or '512MiB', found 'much'"),
     ],
 )
@@ -307,6 +307,37 @@ def test_times_are_of_equal_results_only():
     ):
         assert not wrong.holds
         assert "time" not in printed(result_table(wrong))
+
+
+STEP = {
+    "event": "step", "split": "train", "epoch": 0, "batch": 3, "num_batches": 9, "loss": 0.5, "accuracy": 0.75,
+    "batches_per_second": 12.0, "hit_rate": 0.35, "device_bytes": 2_000_000, "files_cached": 5_000_000,
+}  # fmt: skip
+
+
+def watched(terminal):
+    output = io.StringIO()
+    screen = Screen(Console(file=output, force_terminal=terminal, width=90))
+    with screen.watching(800, "limit", "starting", epochs=2) as shown:
+        shown.look(anonymous=300, page_cache=100)
+        shown.look(anonymous=600, page_cache=200)
+        shown.tell(STEP)
+    return output.getvalue()
+
+
+def test_a_terminal_shows_steps_and_memory_as_they_happen():
+    text = watched(terminal=True)
+    assert "epoch 1/2, training: batch 3/9, loss 0.500, accuracy 0.750, 12.0 batches/s" in text
+    assert "35% hits, 2.0 MB read, 5.0 MB of the files in the page cache" in text
+    assert "memory: 600 B anonymous, 200 B page cache" in text
+
+
+def test_elsewhere_only_the_picture_of_the_memory_is_printed():
+    assert watched(terminal=False).rstrip() == f"  │▄█{' ' * 38}│ 800 B: limit; at most 800 B"
+
+
+def test_a_picture_of_much_history_shows_the_peak_of_each_column():
+    assert drawn([0, 8, 0, 0, 4, 2, 99, 0], ceiling=8, width=4) == "█ ▄█"
 
 
 def test_files_in_memory_are_avoided(monkeypatch, tmp_path):

@@ -21,8 +21,8 @@ from graphzero.demo.table import result_table
 from graphzero.demo.view import Screen, Watching
 from graphzero.memory import byte_text, memory_report
 
-# Pages of the graph and of the labels, 112 MB if all are there, and what torch needs for a model: 110 MB were seen.
-_ROOM_TO_WORK = 260_000_000
+# Pages of the graph and of the labels, 112 MB if all are there, and what torch needs for a model: 140 MB were seen.
+_ROOM_TO_WORK = 300_000_000
 # Every thread of torch and of the engine has buffers, so more cores would need a higher limit.
 _MOST_THREADS = 4
 
