@@ -25,6 +25,9 @@ from graphzero.demo.proof import Proof, Training
 from graphzero.demo.table import result_table
 from graphzero.demo.view import Screen, drawn
 
+# Sanitizers multiply the memory that a training takes, and the limit is made for one without.
+pytestmark = [pytest.mark.no_asan, pytest.mark.no_tsan]
+
 SMALL = Sizes(
     nodes=150_000, edges=600_000, features=128, classes=4, train=1_000, valid=200, test=500, epochs=2, memory=64_000_000
 )
