@@ -77,7 +77,7 @@ def _open_and_verify(screen: Screen, path: str, proof: Proof) -> None:
         screen.say(
             "Opening maps files and reads only their headers, so size does not matter: one of "
             f"{byte_text(proof.opening.bytes)}, all hole, took {proof.opening.seconds * 1000:.1f} ms and "
-            f"{byte_text(proof.opening.memory)}."
+            f"{byte_text(proof.opening.memory)} of memory."
         )
     proof.flipped_bit = flipped_bit_found(_labels_file(path), os.path.join(beside, "damaged.gd"))
     screen.say(f"Files have checksums. With one bit of the labels flipped in a copy: {proof.flipped_bit}.")
@@ -100,7 +100,7 @@ def _limited(screen: Screen, proof: Proof) -> Iterator[ControlGroup | None]:
             raise ChildProcessError(child.complaint())
     screen.say(
         f"The engine gets {byte_text(sizes.memory)} for rows that stay and batches ahead, "
-        f"1/{sizes.loading_bytes / sizes.memory:.0f} of that."
+        f"1/{sizes.loading_bytes / sizes.memory:.0f} of what loading would take."
     )
     limit = proof.software + sizes.memory + _ROOM_TO_WORK
     try:
