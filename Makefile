@@ -9,8 +9,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .PHONY: demo test check format asan tsan bench docs install wheel clean
 
-demo: $(VENV)/.package
-	$(BIN)/python examples/demo.py
+demo: $(VENV)/.package $(VENV)/.demo
+	$(BIN)/graphzero demo
 
 test: $(VENV)/.package $(VENV)/.test build/dev/gz_tests
 	build/dev/gz_tests
@@ -57,7 +57,7 @@ $(VENV)/.made:
 	mkdir -p build && touch $@
 
 # Each group of pyproject.toml's [dependency-groups] is installed once.
-$(VENV)/.build $(VENV)/.test $(VENV)/.check $(VENV)/.docs $(VENV)/.bench: $(VENV)/.%: $(VENV)/.made pyproject.toml constraints.txt
+$(VENV)/.build $(VENV)/.test $(VENV)/.check $(VENV)/.docs $(VENV)/.bench $(VENV)/.demo: $(VENV)/.%: $(VENV)/.made pyproject.toml constraints.txt
 	$(PIP_INSTALL) $$($(BIN)/python .ci/group.py $*)
 	touch $@
 

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "examples"
-# Scripts that are run; test_docs.py runs the demo.
 SCRIPTS = sorted(path.name for path in FOLDER.glob("*.py") if "__main__" in path.read_text(encoding="utf-8"))
-SCRIPTS.remove("demo.py")
 
 # Arguments that make a script quick, the least it has to reach with them, and by how much it has to beat the first
 # figure it compares itself with. A script that is not listed has to end without an error.

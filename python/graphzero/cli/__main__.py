@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from graphzero import FormatError, __version__
-from graphzero.cli import convert, info, sample, synth, train, verify
+from graphzero.cli import convert, demo, info, sample, synth, train, verify
 from graphzero.cli.errors import one_line
 
 DAMAGED = 1
@@ -52,6 +52,7 @@ def make_app() -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(_root)
     app.command("convert")(convert.convert)
+    app.command("demo")(demo.demo)
     app.command("info")(info.info)
     app.command("sample")(sample.sample)
     app.command("synth")(synth.synth)

@@ -1,0 +1,1 @@
+"""The claim, proven on this machine: what ``graphzero demo`` does."""
