@@ -190,7 +190,7 @@ def test_without_memory_for_all_of_it_the_comparison_is_left_out(kept):
 def test_an_error_of_a_process_is_one_line_and_leaves_no_files(small, no_groups, capsys):
     assert run(["demo", "--quick", "--memory", "100kB"]) == 2
     error = capsys.readouterr().err
-    assert error.startswith("graphzero: memory: ")
+    assert error.startswith("graphzero: --memory: expected at least ")
     assert error.count("\n") == 1
     assert list(small.iterdir()) == []
 
