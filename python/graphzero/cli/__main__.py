@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from graphzero import FormatError, __version__
-from graphzero.cli import convert, info, sample, synth, verify
+from graphzero.cli import bench, convert, info, sample, synth, verify
 
 DAMAGED = 1
 FAILED = 2
@@ -50,6 +50,7 @@ def make_app() -> typer.Typer:
         rich_markup_mode="rich" if sys.stdout.isatty() else None,
     )
     app.callback(invoke_without_command=True)(_root)
+    app.command("bench")(bench.bench)
     app.command("convert")(convert.convert)
     app.command("info")(info.info)
     app.command("sample")(sample.sample)

@@ -1,0 +1,67 @@
+"""Random rows of the features, from the page cache and from the device."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from graphzero.bench.batch_checks import wrong_rows
+from graphzero.bench.contest import Contest
+from graphzero.bench.figures import OURS, Arrays, Figure
+
+TITLE = "Gathering rows"
+QUESTION = "How many random rows of features a second reach memory?"
+NEEDS = ("features",)
+_COLD_SHARE = 20  # of the rows are asked for cold, at most: one in so many
+_AT_ONCE = {OURS: 10_000, "np.memmap": 500}
+
+
+def prepare(contest: Contest) -> None:
+    """Write the ids, and rows as rivals read them."""
+    data, plan = contest.data, contest.plan
+    data.write_raw_features()
+    rng = np.random.default_rng(plan.seed)
+    data.once("ids.npy", lambda path: np.save(path, rng.integers(0, data.num_nodes, plan.gathered_rows)))
+    cold = rng.permutation(data.num_nodes)[: max(1, data.num_nodes // _COLD_SHARE)]
+    data.once("cold_ids.npy", lambda path: np.save(path, cold))
+
+
+def figures(contest: Contest) -> list[Figure]:
+    """List who is asked what."""
+    whats = (OURS, "np.memmap", "torch, all in RAM")
+    return [_gather(contest, what, cold=False) for what in whats] + [
+        _gather(contest, what, cold=True) for what in whats[:2]
+    ]
+
+
+def _gather(contest: Contest, what: str, *, cold: bool) -> Figure:
+    data = contest.data
+    assert data.features is not None
+    features = data.features
+
+    def check(answer: Arrays) -> str | None:
+        return wrong_rows(features, answer["ids"], answer["rows"])
+
+    path = features if what == OURS else data.scratch_file("features.raw")
+    given = contest.given(
+        name=what, features=path, columns=data.num_features, cold=cold, rows_at_once=_AT_ONCE.get(what, 0),
+        ids=data.scratch_file("cold_ids.npy" if cold else "ids.npy"),
+    )  # fmt: skip
+    cache = "cold" if cold else "warm"
+    task = "from the device" if cold else "from memory"
+    return Figure(
+        task, what, "gathers", given, check, "rows are those of their ids", "rows/s", contest.threads, cache,
+        cold=[path] if cold else [],
+    )  # fmt: skip
+
+
+def conditions(contest: Contest) -> dict[str, str]:
+    """Tell what was held fixed."""
+    data = contest.data
+    return {
+        "row": f"{data.feature_bytes // max(1, data.num_nodes)} bytes",
+        "from memory": f"{contest.plan.gathered_rows:,} rows at once, in the page cache or loaded",
+        "from the device": (
+            f"different rows, at most one in {_COLD_SHARE}; file dropped from the page cache, then read once past it; "
+            "graphzero reads past the page cache, np.memmap fills it"
+        ),
+    }
