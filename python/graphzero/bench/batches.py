@@ -89,8 +89,8 @@ def conditions(contest: Contest) -> dict[str, str]:
         "in RAM": "files in the page cache for graphzero, arrays loaded for PyG",
         "cap": (
             "graphzero may hold so much in all; its process, or PyG's with np.memmap, runs in a control group that "
-            "allows so much, page cache included, on top of what it held before its first batch (interpreter, libraries, "
-            f"graph) and {byte_text(SLACK)}"
+            "allows so much, page cache included, on top of what it held before its first batch (interpreter, "
+            f"libraries, graph) and {byte_text(SLACK)}"
         ),
         "files under a cap": "dropped from the page cache, then read once past it",
         "value": "the better of two epochs, each cut off after its time; the first has the preparation in it",

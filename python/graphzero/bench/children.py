@@ -29,7 +29,7 @@ SLACK = 64 << 20
 class Cap:
     """What a contestant may hold on top of what it holds when it is ready: ``size`` bytes.
 
-    ``mapped`` bytes of files, such as the graph, it has mapped by then; they count for the group, and so they are added.
+    By then it has mapped ``mapped`` bytes of files, such as the graph. They count for the group, so they are added.
     """
 
     size: int
@@ -74,7 +74,12 @@ def ask(
         errors = stack.enter_context(tempfile.TemporaryFile("w+"))
         child = stack.enter_context(_started(command if group is None else group.command(command), errors, environment))
         late = threading.Event()
-        timer = threading.Timer(timeout, lambda: (late.set(), _end(child)))
+
+        def stop() -> None:
+            late.set()
+            _end(child)
+
+        timer = threading.Timer(timeout, stop)
         stack.callback(timer.cancel)
         timer.start()
         watch = stack.enter_context(MemoryWatch(child.pid, group, page_cache))

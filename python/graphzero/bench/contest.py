@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +27,7 @@ class Contest:
     pythons: Pythons
     threads: int
     tell: Callable[[str, float], None] = lambda text, seconds: None  # what is under way, and how long it should take
+    groups: bool | str = True  # whether control groups may be made, or why not
     notes: list[str] = field(default_factory=list)
 
     def given(self, **more: Any) -> dict[str, Any]:
@@ -55,6 +58,11 @@ class Contest:
         if python is None:
             self._note(f"{name}: {NOT_INSTALLED}")
             return Answer(None, NOT_INSTALLED)
+        if figure.cap is not None and not figure.ours and self.groups is not True:
+            return Answer(None, f"not run, for nothing would limit it: {self.groups}")
+        for left in ("result", "losses", "target"):
+            with suppress(KeyError, FileNotFoundError):
+                os.remove(figure.given[left])  # of a contestant that did not come to its end
         for path in figure.cold:
             drop_from_page_cache(path)
             read_from_device(path)
@@ -90,6 +98,8 @@ class Contest:
         compare(rows)
         unit = figures[0].unit if figures else ""
         return rows, {
-            axis: [{"what": "graphzero", "x": [x for x, _ in sorted(of)], "y": [y for _, y in sorted(of)], "unit": unit}]
+            axis: [
+                {"what": "graphzero", "x": [x for x, _ in sorted(of)], "y": [y for _, y in sorted(of)], "unit": unit}
+            ]
             for axis, of in points.items()
         }

@@ -73,7 +73,7 @@ def _conversion(contest: Contest, what: str) -> Figure:
 
 
 def wrong_lists(expected: NDArray[np.int64], num_nodes: int, indptr: Any, indices: Any) -> str | None:
-    """Return what is wrong with lists of neighbours that are to have the edges ``src * num_nodes + dst``, or nothing."""
+    """Return what is wrong with lists of neighbours, or nothing. An edge is expected as ``src * num_nodes + dst``."""
     if len(indices) != len(expected):
         return f"{len(indices):,} edges, expected {len(expected):,}"
     src = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))

@@ -22,11 +22,11 @@ _ROWS_AT_ONCE = 1 << 16
 class Data:
     """A data set folder of one type of node, and a scratch folder for what rivals read. Keeps nothing open."""
 
-    def __init__(self, folder: str, scratch: str, plan: Plan, *, progress: bool = False) -> None:
+    def __init__(self, folder: str, scratch: str, plan: Plan) -> None:
         self.folder, self.scratch, self._plan = folder, scratch, plan
         self.seconds_to_make: float | None = None
         if not os.path.exists(os.path.join(folder, MANIFEST)):
-            self._make(progress)
+            self._make()
         with gz.open(folder) as dataset:
             if dataset.is_hetero:
                 raise ValueError(
@@ -48,7 +48,7 @@ class Data:
                 self.features, self.num_features, self.feature_dtype = x.path, x.feature_dim, x.dtype
                 self.feature_bytes = x.num_rows * x.row_bytes
 
-    def _make(self, progress: bool) -> None:
+    def _make(self) -> None:
         if os.path.exists(self.folder) and (not os.path.isdir(self.folder) or os.listdir(self.folder)):
             raise ValueError(
                 f"{self.folder}: expected a data set folder ({MANIFEST}), or one that is empty or does not exist; "
@@ -60,7 +60,7 @@ class Data:
         begin = time.perf_counter()
         gz.synthesize(
             self.folder, plan.nodes, plan.edges, kind="blocks", features=plan.features, feature_dtype="float32",
-            classes=plan.classes, undirected=True, order="hot", seed=plan.seed, progress=progress,
+            classes=plan.classes, undirected=True, order="hot", seed=plan.seed,
         ).close()  # fmt: skip
         self.seconds_to_make = time.perf_counter() - begin
 
@@ -133,7 +133,7 @@ class Data:
             os.fsync(file.fileno())
 
     def write_input_nodes(self) -> str:
-        """Make input_nodes.npy: the training nodes, or all if there is no such split; and y.npy where there are labels."""
+        """Make input_nodes.npy, the training nodes, or all without such a split; and y.npy where there are labels."""
 
         def write(path: str) -> None:
             with gz.open(self.folder) as dataset:

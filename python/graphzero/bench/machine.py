@@ -32,7 +32,7 @@ def machine(folder: str | os.PathLike[str] = ".") -> dict[str, Any]:
         "os": _os_name(),
         "disk": _disk(os.fspath(folder)),
         "cgroup_version": _cgroup_version(),
-        "control_groups": _control_groups(),
+        "control_groups": control_groups(),
     }
 
 
@@ -140,7 +140,8 @@ def _cgroup_version() -> int | None:
     return 2 if "cgroup2" in kinds and "cgroup" not in kinds else 1 if "cgroup" in kinds else None
 
 
-def _control_groups() -> bool | str:
+def control_groups() -> bool | str:
+    """Return whether this process may limit memory by control groups, or why not."""
     try:
         ControlGroup(_SMALL_GROUP).close()
     except PermissionError as error:

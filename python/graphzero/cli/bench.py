@@ -35,7 +35,9 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Less data and time: under 3 minutes on two cores.")] = False,
     only: Annotated[
         str | None,
-        typer.Option(metavar="PARTS", help="Some of sampling,walks,gather,conversion,batches,training; all unless told."),
+        typer.Option(
+            metavar="PARTS", help="Some of sampling,walks,gather,conversion,batches,training; all unless told."
+        ),
     ] = None,
     memory_caps: Annotated[
         str | None, typer.Option(metavar="PERCENTS", help="Caps, in percent of the features' size; 20,10 unless told.")
@@ -56,7 +58,8 @@ def bench(
     """Measure this machine: sampling, walks, gather, conversion, batches and training, beside rivals."""
     from graphzero.bench.plan import FULL, QUICK
 
-    plan = replace(QUICK if quick else FULL, **({} if memory_caps is None else {"caps": as_caps(memory_caps)}))
+    plan = QUICK if quick else FULL
+    plan = plan if memory_caps is None else replace(plan, caps=as_caps(memory_caps))
     document = run(
         plan,
         folder=None if folder is None else os.fspath(folder),
@@ -95,6 +98,7 @@ def run(
     from graphzero.bench.contest import Contest
     from graphzero.bench.data import Data
     from graphzero.bench.document import make_document, prepare
+    from graphzero.bench.machine import control_groups
     from graphzero.bench.pythons import Pythons
 
     pythons = Pythons.look(rivals, graphzero02)
@@ -103,7 +107,7 @@ def run(
         scratch = os.path.abspath(scratch)
         progress.tell(f"data: about {plan.data_seconds:.0f} s", 0.0)
         data = Data(os.path.abspath(folder) if folder is not None else os.path.join(scratch, "data"), scratch, plan)
-        contest = Contest(plan, data, pythons, threads or gz.num_threads(), progress.tell)
+        contest = Contest(plan, data, pythons, threads or gz.num_threads(), progress.tell, control_groups())
         seconds = prepare(contest, parts)
         progress.begin(f"{data.describe()}: measuring takes about {_duration(seconds)}", seconds)
         return make_document(contest, parts, shlex.join(["graphzero", *sys.argv[1:]]))
@@ -163,7 +167,13 @@ def _progress() -> Iterator[_Progress]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), TextColumn("{task.description}")
+    columns = (
+        BarColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
         yield _Progress(lambda text, done, total: bar.update(task, description=text, completed=done, total=total))

@@ -53,7 +53,9 @@ def measure(given: dict[str, Any]) -> dict[str, Any]:
     found = {"runs": runs, "seconds": spent} | since(pipeline.stats(), before)
     hood = next(iter(pipeline))
     x = hood.node_features["x"]
-    np.savez(given["result"], node=hood.sample.node, row=hood.sample.row, col=hood.sample.col, x=x, seeds=len(hood.input_id))
+    np.savez(
+        given["result"], node=hood.sample.node, row=hood.sample.row, col=hood.sample.col, x=x, seeds=len(hood.input_id)
+    )
     return found
 
 

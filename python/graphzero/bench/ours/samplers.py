@@ -19,7 +19,7 @@ def sample_hops(graph: gz.Graph, given: dict[str, Any]) -> dict[str, Any]:
     hood = gz.sample_neighbors(graph, batches[0], FANOUTS, seed=1)
     np.savez(
         given["result"], node=hood.node, row=hood.row, col=hood.col, edge=hood.edge,
-        num_sampled_nodes=hood.num_sampled_nodes, num_sampled_edges=hood.num_sampled_edges,
+        num_sampled_nodes=hood.num_sampled_nodes, num_sampled_edges=hood.num_sampled_edges or [],
     )  # fmt: skip
     gz.set_num_threads(1)
 

@@ -1,7 +1,7 @@
 """An edge list of text into lists of neighbours, by the means of others.
 
-Given ``name``, ``source``, ``target``, ``threads``, ``repeat``, and ``result``, the file that the lists are left in, to be
-checked; GraphZero 0.2 leaves its own file as ``target``.
+Given ``name``, ``source``, ``edges`` (how many it has), ``target``, ``threads``, ``repeat``, and ``result``, the file
+that the lists are left in, to be checked; GraphZero 0.2 leaves its own file as ``target``.
 """
 
 from __future__ import annotations

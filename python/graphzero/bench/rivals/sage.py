@@ -39,7 +39,7 @@ def train(model: Any, loader: Iterable[Any], given: dict[str, Any]) -> dict[str,
             optimizer.zero_grad()
             found = model(batch.x, edges_of(batch))[: batch.batch_size]
             loss = cross_entropy(found, batch.y[: batch.batch_size])
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             losses.append(float(loss.detach()))
             if len(losses) > WARM_UP:
