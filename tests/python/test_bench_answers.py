@@ -141,7 +141,7 @@ def test_an_answer_without_arrays_gets_no_value(small, monkeypatch):
 
 def test_a_training_whose_loss_does_not_go_down_is_wrong():
     assert wrong_losses(np.array([3.0, 2.9, 2.5, 2.0])) is None
-    assert wrong_losses(np.array([2.0, 2.5, 2.9, 3.0])) == "the loss does not go down: 2.000 at first, 3.000 at last"
+    assert wrong_losses(np.array([2.0, 2.5, 2.9, 3.0])) == "the loss does not go down: 2.250 at first, 2.950 at last"
     assert wrong_losses(np.array([2.0, np.nan])) == "the loss is not a number"
 
 

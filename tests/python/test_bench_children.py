@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
-from graphzero.bench import children
+from graphzero.bench import children, pythons
 from graphzero.bench.children import Cap, ask
 from graphzero.bench.graphzero02_file import write_graphzero02
 from graphzero.bench.machine import machine
@@ -44,7 +44,15 @@ def test_a_child_that_takes_too_long_is_stopped_with_all_it_started():
     script = "import subprocess; subprocess.run(['sleep', '60'])"
     begin = time.monotonic()
     answer = asked(script, timeout=0.5)
-    assert answer.note == "stopped after 0 s"
+    assert answer.note == "stopped after 0 s without a result"
+    assert time.monotonic() - begin < 20
+
+
+def test_a_child_that_was_limited_has_its_own_time_from_then_on():
+    script = "import sys, time; print('ready', flush=True); sys.stdin.readline(); time.sleep(60)"
+    begin = time.monotonic()
+    answer = ask([sys.executable, "-c", script], timeout=50.0, patience=0.5, cap=Cap(1 << 30))
+    assert answer.note == "stopped after 0 s without a result"
     assert time.monotonic() - begin < 20
 
 
@@ -92,10 +100,10 @@ def test_the_watch_sees_what_a_process_holds():
 
 
 def test_rivals_are_looked_for_in_the_python_given_and_in_this_one():
-    pythons = Pythons.look(None, None)
-    assert pythons.of("np.memmap") == sys.executable
-    assert pythons.of("GraphZero 0.2") is None
-    assert pythons.version("np.memmap") == f"numpy {np.__version__}"
+    here = Pythons.look(None, None)
+    assert here.of("np.memmap") == sys.executable
+    assert here.of("GraphZero 0.2") is None
+    assert here.version("np.memmap") == f"numpy {np.__version__}"
     none = Pythons({"one": {"torch": "2"}, "other": {"torch": "2", "torch_sparse": "1"}}, "old")
     assert none.of("torch-sparse") == "other"
     assert none.of("pyg-lib") is None
@@ -104,8 +112,13 @@ def test_rivals_are_looked_for_in_the_python_given_and_in_this_one():
     assert [rival_named(f"{name}, used so") for name in NEEDS] == list(NEEDS)
 
 
-def test_a_python_of_our_own_version_is_not_graphzero02():
-    assert Pythons.look(None, sys.executable).graphzero02 is None
+def test_a_python_without_graphzero02_is_not_taken_for_one(monkeypatch):
+    for there, found in (({"graphzero": "0.3.0"}, "0.3.0"), ({}, "no graphzero")):
+        monkeypatch.setattr(pythons, "installed", lambda python, modules, there=there: there)
+        with pytest.raises(ValueError, match=f"^other: expected a Python that has GraphZero 0.2, found {found}$"):
+            Pythons.look(None, "other")
+    monkeypatch.setattr(pythons, "installed", lambda python, modules: {"graphzero": "0.2.1"})
+    assert Pythons.look(None, "other").of("GraphZero 0.2") == "other"
 
 
 def test_rivals_know_nothing_of_graphzero():

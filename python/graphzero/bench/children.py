@@ -54,6 +54,7 @@ def ask(
     command: Sequence[str],
     *,
     timeout: float,
+    patience: float | None = None,
     environment: Mapping[str, str] | None = None,
     cap: Cap | None = None,
     page_cache: Callable[[], int | None] | None = None,
@@ -61,7 +62,8 @@ def ask(
     """Run a contestant to its end and return its answer.
 
     With a ``cap`` it runs in a control group, whose limit is set when it says that it is ready; where groups are not
-    allowed it runs without, and the answer's note says so.
+    allowed it runs without, and the answer's note says so. It is stopped after ``timeout`` seconds; one that waited
+    for its limit, after ``patience`` seconds from then on.
     """
     answer = Answer(None)
     with ExitStack() as stack:
@@ -73,17 +75,15 @@ def ask(
                 answer.note, answer.proven = f"limited by its budget alone: {error}", False
         errors = stack.enter_context(tempfile.TemporaryFile("w+"))
         child = stack.enter_context(_started(command if group is None else group.command(command), errors, environment))
-        late = threading.Event()
-
-        def stop() -> None:
-            late.set()
-            _end(child)
-
-        timer = threading.Timer(timeout, stop)
-        stack.callback(timer.cancel)
-        timer.start()
+        deadline = _Deadline(child, timeout)
+        stack.callback(deadline.cancel)
         watch = stack.enter_context(MemoryWatch(child.pid, group, page_cache))
-        last = _read_answer(child, lambda: _limit(cap, group, watch, answer))
+
+        def limit() -> None:
+            _limit(cap, group, watch, answer)
+            deadline.set(timeout if patience is None else patience)
+
+        last = _read_answer(child, limit)
         code = child.wait()
         kills = 0 if group is None else group.usage().kills
         errors.seek(0)
@@ -96,11 +96,37 @@ def ask(
         answer.found = json.loads(last)
     elif kills:
         answer.note = KILLED
-    elif late.is_set():
-        answer.note = f"stopped after {timeout:.0f} s"
+    elif deadline.over:
+        answer.note = f"stopped after {deadline.seconds:.0f} s without a result"
     else:
         answer.note = _failure(reason, code)
     return answer
+
+
+class _Deadline:
+    """Ends a child when its time is over."""
+
+    def __init__(self, child: subprocess.Popen[str], seconds: float) -> None:
+        self._child = child
+        self._timer: threading.Timer | None = None
+        self.over = False
+        self.set(seconds)
+
+    def set(self, seconds: float) -> None:
+        """Give the child so many seconds from now on."""
+        self.cancel()
+        self.seconds = seconds
+        self._timer = threading.Timer(seconds, self._stop)
+        self._timer.start()
+
+    def cancel(self) -> None:
+        """Let it live."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _stop(self) -> None:
+        self.over = True
+        _end(self._child)
 
 
 def _read_answer(child: subprocess.Popen[str], ready: Callable[[], None]) -> str:

@@ -72,6 +72,7 @@ class Contest:
         answer = children.ask(
             children.program(figure.program, given, python, ours=figure.ours),
             timeout=self.plan.patience,
+            patience=self.plan.patience if figure.ours else self.plan.capped_patience,
             environment=children.surroundings(figure.threads, ours=figure.ours),
             cap=figure.cap,
             page_cache=page_cache,

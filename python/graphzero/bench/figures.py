@@ -15,7 +15,7 @@ from graphzero.memory import byte_text
 OURS = "graphzero"
 Arrays = dict[str, Any]
 # Seconds to start a contestant, load its libraries and its data, about.
-_START, _START_RIVAL = 1.0, 6.0
+_START, _START_RIVAL = 0.8, 4.0
 
 
 @dataclass(frozen=True)

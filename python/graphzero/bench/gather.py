@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphzero.bench.batch_checks import wrong_rows
+from graphzero.bench.children import Cap
 from graphzero.bench.contest import Contest
 from graphzero.bench.figures import OURS, Arrays, Figure
 
@@ -28,13 +29,17 @@ def prepare(contest: Contest) -> None:
 def figures(contest: Contest) -> list[Figure]:
     """List who is asked what."""
     whats = (OURS, "np.memmap", "torch, all in RAM")
-    return [_gather(contest, what, cold=False) for what in whats] + [
-        _gather(contest, what, cold=True) for what in whats[:2]
-    ]
+    found = [_gather(contest, what, "from memory") for what in whats]
+    found += [_gather(contest, what, "from the device") for what in whats[:2]]
+    for percent, size in contest.caps()[:1]:
+        task = f"from the device, {percent} % fits in memory"
+        found += [_gather(contest, what, task, Cap(size)) for what in whats[:2]]
+    return found
 
 
-def _gather(contest: Contest, what: str, *, cold: bool) -> Figure:
+def _gather(contest: Contest, what: str, task: str, cap: Cap | None = None) -> Figure:
     data = contest.data
+    cold = task != "from memory"
     assert data.features is not None
     features = data.features
 
@@ -47,10 +52,9 @@ def _gather(contest: Contest, what: str, *, cold: bool) -> Figure:
         ids=data.scratch_file("cold_ids.npy" if cold else "ids.npy"),
     )  # fmt: skip
     cache = "cold" if cold else "warm"
-    task = "from the device" if cold else "from memory"
     return Figure(
         task, what, "gathers", given, check, "rows are those of their ids", "rows/s", contest.threads, cache,
-        cold=[path] if cold else [],
+        cold=[path] if cold else [], cap=cap,
     )  # fmt: skip
 
 
@@ -62,6 +66,6 @@ def conditions(contest: Contest) -> dict[str, str]:
         "from memory": f"{contest.plan.gathered_rows:,} rows at once, in the page cache or loaded",
         "from the device": (
             f"different rows, at most one in {_COLD_SHARE}; file dropped from the page cache, then read once past it; "
-            "graphzero reads past the page cache, np.memmap fills it"
+            "graphzero reads past the page cache, np.memmap fills it, unless a control group keeps it from that"
         ),
     }

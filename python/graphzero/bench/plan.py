@@ -23,6 +23,7 @@ class Plan:
     converted_edges: int
     seconds: float  # on the clock, for a figure
     patience: float  # for a contestant in all; then it is stopped
+    capped_patience: float  # for a rival under a cap, from its first batch on: some would take hours
     compiles: bool  # whether to wait for rivals that are compiled first
     caps: tuple[int, ...] = (20, 10)
     seed: int = 1
@@ -41,12 +42,12 @@ class Plan:
 
 
 QUICK = Plan(
-    nodes=800_000, edges=5_000_000, features=128, classes=16, batch_size=64, sampled_batches=20, sampled_seeds=1024,
-    starts=50_000, gathered_rows=100_000, converted_edges=1_500_000, seconds=1.0, patience=40.0, compiles=False,
-    quick=True,
+    nodes=800_000, edges=5_000_000, features=128, classes=16, batch_size=32, sampled_batches=6, sampled_seeds=512,
+    starts=50_000, gathered_rows=100_000, converted_edges=1_500_000, seconds=1.0, patience=60.0, capped_patience=12.0,
+    compiles=False, quick=True,
 )  # fmt: skip
 FULL = Plan(
     nodes=4_000_000, edges=30_000_000, features=128, classes=16, batch_size=512, sampled_batches=20,
     sampled_seeds=1024, starts=100_000, gathered_rows=100_000, converted_edges=10_000_000, seconds=10.0,
-    patience=240.0, compiles=True,
+    patience=240.0, capped_patience=60.0, compiles=True,
 )  # fmt: skip

@@ -66,8 +66,10 @@ class Pythons:
         """Look into the Pythons given, and into this one."""
         modules = sorted({name for need in NEEDS.values() for one in need for name in _alternatives(one)})
         pythons = dict.fromkeys([rivals or sys.executable, sys.executable])
-        if graphzero02 is not None and "graphzero" not in installed(graphzero02, ["graphzero"]):
-            graphzero02 = None
+        if graphzero02 is not None:
+            there = installed(graphzero02, ["graphzero"]).get("graphzero", "no graphzero")
+            if not there.startswith("0.2"):
+                raise ValueError(f"{graphzero02}: expected a Python that has GraphZero 0.2, found {there}")
         return cls({python: installed(python, modules) for python in pythons}, graphzero02)
 
     def of(self, rival: str) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .clock import rates_of
-from .protocol import answer, device_bytes
+from .protocol import answer, device_bytes, wait_for_limit
 
 
 def memmap(given: dict[str, Any]) -> Callable[[Any], Any]:
@@ -39,6 +39,7 @@ GATHERS = {"np.memmap": memmap, "torch, all in RAM": torch_in_ram}
 def measure_cold(gather: Callable[[Any], Any], given: dict[str, Any]) -> dict[str, Any]:
     """Gather ids that were not asked for before, so many at once, until they or the time are over."""
     ids = np.load(given["ids"])
+    wait_for_limit(given)
     done, step, read_before, begin = 0, given["rows_at_once"], device_bytes(), time.perf_counter()
     while done < len(ids) and time.perf_counter() - begin < given["seconds"]:
         part = ids[done : done + step]

@@ -10,7 +10,7 @@ import numpy as np
 
 from .batch_arrays import edges_of, save_batch
 
-HIDDEN = 128
+HIDDEN = 64
 LEARNING_RATE = 0.003
 WARM_UP = 3
 
