@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -57,6 +58,16 @@ def test_a_wrong_command_is_told_in_a_line(command, arguments, message):
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
     assert message in err
+
+
+def test_a_disk_that_is_too_full_is_told_before(command, monkeypatch):
+    monkeypatch.setattr(plan, "FULL", dataclasses.replace(plan.FULL, nodes=10**15))
+    code, out, err = command()
+    assert (code, out) == (2, "")
+    assert re.search(
+        r"expected \d+\.\d PB free on this disk .* found .*; run it in another folder, or with --quick\n", err
+    )
+    assert os.listdir() == []
 
 
 def test_data_of_several_types_is_refused(command):

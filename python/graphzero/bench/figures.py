@@ -38,7 +38,6 @@ class Figure:
     cache: str | None = None
     cold: Sequence[str] = ()
     cap: Cap | None = None
-    cap_percent: int | None = None
     scale: Sequence[tuple[str, int]] = field(default_factory=list)
     in_table: bool = True
     left_out: str | None = None

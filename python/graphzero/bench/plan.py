@@ -47,7 +47,7 @@ QUICK = Plan(
     compiles=False, quick=True,
 )  # fmt: skip
 FULL = Plan(
-    nodes=4_000_000, edges=30_000_000, features=128, classes=16, batch_size=512, sampled_batches=20,
+    nodes=4_000_000, edges=30_000_000, features=128, classes=16, batch_size=256, sampled_batches=20,
     sampled_seeds=1024, starts=100_000, gathered_rows=100_000, converted_edges=10_000_000, seconds=10.0,
     patience=240.0, capped_patience=60.0, compiles=True,
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_format
 import os
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphzero.cli.console import JsonOption, print_json
+from graphzero.memory import byte_text
 
 if TYPE_CHECKING:
     from graphzero.bench.plan import Plan
@@ -102,6 +104,12 @@ def run(
     from graphzero.bench.pythons import Pythons
 
     pythons = Pythons.look(rivals, graphzero02)
+    free = shutil.disk_usage(".").free
+    if free < plan.data_bytes:
+        raise ValueError(
+            f"{os.getcwd()}: expected {byte_text(plan.data_bytes)} free on this disk for data and its copies, found "
+            f"{byte_text(free)}; run it in another folder{'' if plan.quick else ', or with --quick'}"
+        )
     # Not where temporary files usually are: that is often memory, and here the disk is measured.
     with tempfile.TemporaryDirectory(prefix="graphzero-bench-", dir=".") as scratch, _progress() as progress:
         scratch = os.path.abspath(scratch)

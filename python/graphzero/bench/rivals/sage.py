@@ -11,7 +11,7 @@ import numpy as np
 from .batch_arrays import edges_of, save_batch
 
 HIDDEN = 64
-LEARNING_RATE = 0.003
+LEARNING_RATE = 0.01
 WARM_UP = 3
 
 
