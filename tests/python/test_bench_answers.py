@@ -132,17 +132,26 @@ def test_a_conversion_that_lost_an_edge_gets_no_value(small, monkeypatch):
     assert small.measure(figure)["note"] == f"wrong: {len(pairs):,} edges, expected {len(pairs) + 1:,}"
 
 
-def test_an_answer_without_arrays_gets_no_value(small, monkeypatch):
+@pytest.mark.parametrize(("part", "task"), [("walks", ""), ("sampling", "three"), ("conversion", ""), ("gather", "")])
+def test_an_answer_that_left_nothing_gets_no_value(small, monkeypatch, part, task):
     monkeypatch.setattr(children, "ask", lambda command, **_: Answer({"runs": [1e9]}))
-    row = small.measure(figure_of(small, "walks", "graphzero"))
+    row = small.measure(figure_of(small, part, "graphzero", task))
     assert row["value"] is None
-    assert "cannot be checked" in row["note"]
+    assert row["note"].startswith("wrong: the answer cannot be checked: ")
 
 
 def test_a_training_whose_loss_does_not_go_down_is_wrong():
     assert wrong_losses(np.array([3.0, 2.9, 2.5, 2.0])) is None
     assert wrong_losses(np.array([2.0, 2.5, 2.9, 3.0])) == "the loss does not go down: 2.250 at first, 2.950 at last"
     assert wrong_losses(np.array([2.0, np.nan])) == "the loss is not a number"
+
+
+def test_what_is_under_way_is_told_with_its_part(small):
+    told = []
+    small.tell = lambda text, seconds: told.append((text, seconds > 0))
+    small.part = "gather"
+    small.measure(figure_of(small, "gather", "np.memmap", "from memory"))
+    assert told == [("gather: np.memmap, from memory", True)]
 
 
 def test_rivals_are_not_run_under_a_cap_that_nothing_enforces(small, monkeypatch):

@@ -28,6 +28,7 @@ class Contest:
     threads: int
     tell: Callable[[str, float], None] = lambda text, seconds: None  # what is under way, and how long it should take
     groups: bool | str = True  # whether control groups may be made, or why not
+    part: str = ""  # the one under way
     notes: list[str] = field(default_factory=list)
 
     def given(self, **more: Any) -> dict[str, Any]:
@@ -45,7 +46,7 @@ class Contest:
 
     def measure(self, figure: Figure) -> dict[str, Any]:
         """Ask, check and return the row."""
-        self.tell(f"{figure.what}: {figure.task}", figure.seconds() if self.is_there(figure) else 0.0)
+        self.tell(f"{self.part}: {figure.what}, {figure.task}", figure.seconds() if self.is_there(figure) else 0.0)
         answer = self._ask(figure)
         wrong = wrong_in(figure) if answer.found is not None else None
         return row_of(figure, answer, wrong)

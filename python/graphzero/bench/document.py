@@ -53,6 +53,7 @@ def make_document(contest: Contest, parts: Sequence[str], command: str) -> dict[
 def measure_part(contest: Contest, name: str) -> dict[str, Any]:
     """Measure one part."""
     part = importlib.import_module(f"graphzero.bench.{name}")
+    contest.part = name
     begin, before = time.perf_counter(), contest.data.resident()
     rows: list[dict[str, Any]] = []
     scaling: dict[str, Any] = {}

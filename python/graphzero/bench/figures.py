@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from graphzero.memory import byte_text
 
 OURS = "graphzero"
 Arrays = dict[str, Any]
+# Files or arrays that are missing or cut off, of other shapes, or with ids of no node.
+_UNCHECKABLE = (AttributeError, BadZipFile, KeyError, IndexError, OSError, TypeError, ValueError)
 # Seconds to start a contestant, load its libraries and its data, about.
 _START, _START_RIVAL = 0.8, 4.0
 
@@ -57,13 +60,13 @@ def wrong_in(figure: Figure) -> str | None:
     """Check what a contestant left, and remove it."""
     path = figure.given["result"]
     arrays: Arrays = {}
-    if os.path.exists(path):
-        with np.load(path) as file:
-            arrays = dict(file)
-        os.remove(path)
     try:
+        if os.path.exists(path):
+            with np.load(path) as file:
+                arrays = dict(file)
+            os.remove(path)
         return figure.check(arrays)
-    except (KeyError, IndexError, ValueError) as error:  # arrays of other shapes, or ids of no node
+    except _UNCHECKABLE as error:
         return f"the answer cannot be checked: {error}"
 
 
