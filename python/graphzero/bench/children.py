@@ -201,5 +201,6 @@ def surroundings(threads: int, *, ours: bool) -> dict[str, str]:
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     found["PYTHONPATH"] = os.path.join(package, "bench")
     if ours:
-        found["PYTHONPATH"] = os.pathsep.join([os.path.dirname(package), os.environ.get("PYTHONPATH", "")])
+        own = os.path.dirname(package), os.environ.get("PYTHONPATH")
+        found["PYTHONPATH"] = os.pathsep.join(path for path in own if path)  # an empty one would be the current folder
     return found
