@@ -99,7 +99,8 @@ def main(folder, nodes, seeds, epochs):
     save_for_rival(dataset, folder)
     ours, readings = train_out_of_core(dataset, seeds, epochs)
     os.environ.setdefault("RIVALS_PYTHON", sys.executable)
-    found = run_rival("RIVALS_PYTHON", "rival_training.py", folder, seeds, epochs, threads=gz.num_threads())
+    given = {"folder": os.path.abspath(folder), "seeds": seeds, "epochs": epochs}
+    found = run_rival("RIVALS_PYTHON", "rival_training", given, threads=gz.num_threads())
     rows = [
         {"what": "features alone, a perceptron", "mean": f"{mlp_accuracy(dataset):.4f}"},
         row_of("graphzero, out of core", ours),

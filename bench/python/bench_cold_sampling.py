@@ -15,12 +15,13 @@ import tempfile
 import time
 
 import numpy as np
-from common import device_bytes, drop_from_page_cache, report
+from common import device_bytes, report
 from rmat import rmat_edges
 
 import graphzero as gz
 from cgroups import limited_to
 from graphzero import _core
+from graphzero.bench.page_cache import drop_from_page_cache
 
 FANOUTS, SEEDS = [15, 10, 5], 1024
 SCALE, EDGE_FACTOR = 24, 16

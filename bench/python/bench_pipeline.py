@@ -18,19 +18,22 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
-from common import device_bytes, drop_from_page_cache, read_from_device, report, run_on_rmat, run_rival
-from rival_loaders import COLUMNS, FANOUTS, feature_rows, rows_are_right
+from common import device_bytes, report, run_on_rmat, run_rival
 from rmat import rmat_without_sinks
 from roofline import misses_by_degree, misses_by_next_use, read_cost
 
 import graphzero as gz
 from cgroups import limited_to
+from graphzero.bench.memory_watch import MemoryWatch
+from graphzero.bench.page_cache import drop_from_page_cache, read_from_device
+from graphzero.bench.rivals.loaders import FANOUTS
 
 FULL_SCALE, QUICK_SCALE = 22, 18
+COLUMNS = 128
+CHECKED_AT_ONCE = 8192  # rows; what is expected of a batch would be as large as the batch
 NUM_BATCHES, QUICK_BATCHES = 419, 24
 CHECK_EVERY, CHECKED_BATCHES = 10, 100
 OVER = 512 << 20  # the control group has so much more than the pipeline may hold
@@ -46,6 +49,24 @@ GOALS = {
     ("float16", 10): 0.4,
     ("int8", 20): 0.95,
 }
+
+
+def feature_rows(ids):
+    """Features of nodes: whole numbers up to 127, which float16 and int8 times a scale of 1 hold exactly."""
+    columns = np.arange(COLUMNS, dtype=np.uint32)
+    mixed = ids.astype(np.uint32)[:, None] * (2 * columns + 0x9E3779B1) + columns * 0x85EBCA6B
+    rows = (mixed >> 12).astype(np.uint8).view(np.int8).clip(-127)
+    rows[:, 0] = 127  # so that the scale of every row is 1
+    return rows
+
+
+def rows_are_right(rows, ids):
+    """Whether each row is its id's, from end to end."""
+    for first in range(0, len(ids), CHECKED_AT_ONCE):
+        part = slice(first, first + CHECKED_AT_ONCE)
+        if not np.array_equal(rows[part], feature_rows(ids[part])):
+            return False
+    return len(rows) == len(ids)
 
 
 def feature_path(folder, stored, order):
@@ -70,28 +91,6 @@ def make_files(folder, scale):
             if not os.path.exists(hot):
                 gz.reorder(by_id, hot, graph)
     return graph_path
-
-
-class PeakMemory:
-    """The most anonymous memory this process has had, looked at a hundred times a second."""
-
-    def __init__(self):
-        self.bytes = 0
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-
-    def _watch(self):
-        with open("/proc/self/status") as status:
-            while not self._over.wait(0.01):
-                status.seek(0)
-                line = next(line for line in status if line.startswith("RssAnon"))
-                self.bytes = max(self.bytes, int(line.split()[1]) * 1024)
-
-    def end(self):
-        self._over.set()
-        self._thread.join()
-        return self.bytes
 
 
 def options_of(given):
@@ -120,23 +119,30 @@ def run_epochs(given):
     """Two epochs on the clock and part of a third that is checked; runs in a process of its own."""
     graph = gz.Graph(given["graph"])
     graph.preload()
-    peak = PeakMemory()
-    begin = time.perf_counter()
-    pipeline, store, seeds = pipeline_of(given, graph)
-    epochs, ahead = [], []
-    for epoch in range(2):
-        before, read_before, cpu_before = pipeline.stats(), device_bytes(), time.process_time()
-        begin = time.perf_counter() if epoch else begin  # the first has its preparation in it
-        for count, _ in enumerate(pipeline):
-            if epoch and count % CHECK_EVERY == 0:
-                ahead.append(pipeline.stats()["batches_ahead"])
-        seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu_before
-        after = pipeline.stats()
-        names = ("rows", "cached_rows", "mapped_rows", "read_rows", "unslotted_rows", "device_reads", "device_bytes")
-        counts = {name: after[name] - before[name] for name in names}
-        read = device_bytes() - read_before
-        epochs.append({"seconds": seconds, "cpu": cpu, "read": read, **counts})
-    held = peak.end()  # what checks hold is not the pipeline's
+    with MemoryWatch(os.getpid()) as watch:  # what checks hold is not the pipeline's
+        begin = time.perf_counter()
+        pipeline, store, seeds = pipeline_of(given, graph)
+        epochs, ahead = [], []
+        for epoch in range(2):
+            before, read_before, cpu_before = pipeline.stats(), device_bytes(), time.process_time()
+            begin = time.perf_counter() if epoch else begin  # the first has its preparation in it
+            for count, _ in enumerate(pipeline):
+                if epoch and count % CHECK_EVERY == 0:
+                    ahead.append(pipeline.stats()["batches_ahead"])
+            seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu_before
+            after = pipeline.stats()
+            names = (
+                "rows",
+                "cached_rows",
+                "mapped_rows",
+                "read_rows",
+                "unslotted_rows",
+                "device_reads",
+                "device_bytes",
+            )
+            counts = {name: after[name] - before[name] for name in names}
+            read = device_bytes() - read_before
+            epochs.append({"seconds": seconds, "cpu": cpu, "read": read, **counts})
     wrong = None
     for batch in pipeline:
         if batch.number % CHECK_EVERY == 0:
@@ -154,7 +160,7 @@ def run_epochs(given):
         "cached_rows": source["cached_rows"],
         "reader": source["reader"],
         "reason": source["reason"],
-        "peak": held,
+        "peak": watch.peak_anonymous or 0,
         "wrong": wrong,
     }
 
@@ -209,7 +215,7 @@ class Bench:
         self.float32_bytes = (4 * COLUMNS) << scale
         self.batch = max(1024 >> max(FULL_SCALE - scale, 0), 32)
         num_batches = NUM_BATCHES if self.is_full else QUICK_BATCHES
-        self.seeds = os.path.join(scratch, "seeds.npy")
+        self.seeds = os.path.join(scratch, "input_nodes.npy")
         with gz.Graph(self.graph) as graph:
             index = graph.index("in")
             with_edges = np.flatnonzero(np.diff(index.indptr))
@@ -396,8 +402,6 @@ def rivals(bench):
         np.save(os.path.join(bench.scratch, "row.npy"), index.indices.astype(np.int64))
         store.get_tensor(access="sequential").tofile(os.path.join(bench.scratch, "features.raw"))
         del index
-    with open(os.path.join(bench.scratch, "shape.json"), "w") as file:
-        json.dump({"batch": bench.batch, "rows": 1 << bench.scale}, file)
     topology = sum(os.path.getsize(os.path.join(bench.scratch, f"{name}.npy")) for name in ("colptr", "row"))
     share = bench.float32_bytes // 5
     ours = {"RAM": bench.in_ram.get("float32", (None,))[0], "memmap": bench.at_fifth}
@@ -407,15 +411,18 @@ def rivals(bench):
             drop_from_page_cache(os.path.join(bench.scratch, "features.raw"))
             if limit is not None:
                 read_from_device(os.path.join(bench.scratch, "features.raw"))
-            arguments = (features, workers, bench.scratch, 60 if bench.is_full else 5)
-            found = run_rival("RIVALS_PYTHON", "rival_loaders.py", *arguments, threads=gz.num_threads(), limit=limit)
+            result = os.path.join(bench.scratch, "batch.npz")
+            given = {"features": features, "workers": workers, "folder": bench.scratch, "columns": COLUMNS}
+            given |= {"batch_size": bench.batch, "epochs": 1, "seconds": 60 if bench.is_full else 5, "result": result}
+            found = run_rival("RIVALS_PYTHON", "rivals.loaders", given, threads=gz.num_threads(), limit=limit)
             row = {"what": f"PyG NeighborLoader, {features}, num_workers={workers}"}
             if isinstance(found, str):
                 rows.append(row | {"note": found})
                 continue
             edges = found["edges"] / found["batches"]
             by_chance = 4 * bench.edges_spread / min(found["batches"], len(bench.looked_at)) ** 0.5
-            wrong = None if found["right"] else "rows of other nodes"
+            with np.load(result) as batch:
+                wrong = None if rows_are_right(batch["x"], batch["node"]) else "rows of other nodes"
             if abs(edges - bench.edges) > by_chance + 0.01 * bench.edges:
                 wrong = f"{edges:.0f} edges where we draw {bench.edges:.0f}"
             if wrong:

@@ -8,13 +8,14 @@ RIVALS_PYTHON names a Python that has torch and the rivals, GRAPHZERO02_PYTHON o
 import os
 
 import numpy as np
-from clock import best_seconds, edges_per_second
 from common import limit_conditions, read_limits, report, run_on_rmat, run_rival, with_ratios
-from rival_samplers import FANOUTS
 from rmat import rmat_without_sinks
 
 import graphzero as gz
 from files import graphzero02_gl
+from graphzero.bench.rivals.clock import PATIENCE, best_seconds, edges_per_second
+from graphzero.bench.rivals.samplers import FANOUT, FANOUTS
+from graphzero.bench.sample_checks import SampleCheck, wrong_fanout
 
 NUM_BATCHES, BATCH, STARTS = 20, 1024, 100_000
 OPTIONS = {
@@ -32,70 +33,6 @@ ELSEWHERE = {
 MORE_EDGES = {"GraphBolt": 0.25}
 
 
-class Checker:
-    """Knows the two ends of each edge of a graph, and how many edges into a node can be drawn."""
-
-    def __init__(self, graph):
-        # Samples are drawn from the in index; where there is an out index, too, that one tells the ends.
-        direction = graph.indexes[0]
-        index = graph.index(direction)
-        self.direction, self.indptr, self.indices = direction, index.indptr, index.indices
-        self.place = None
-        if index.edge_ids is not None:
-            self.place = np.empty_like(index.edge_ids)
-            self.place[index.edge_ids] = np.arange(len(index.edge_ids))
-        drawn = graph.index("in")
-        self.weights = drawn.weights
-        self.degree = np.diff(drawn.indptr)
-        if drawn.weights is not None:
-            never = np.searchsorted(drawn.indptr, np.flatnonzero(drawn.weights == 0), "right") - 1
-            self.degree -= np.bincount(never, minlength=len(self.degree))
-
-    def ends(self, edge):
-        place = edge if self.place is None else self.place[edge]
-        near, far = np.searchsorted(self.indptr, place, "right") - 1, self.indices[place]
-        return (near, far) if self.direction == "out" else (far, near)
-
-    def wrong_edges(self, node, row, col, edge, seeds):
-        """What is wrong with the edges and nodes of a sample, or nothing."""
-        src, dst = self.ends(edge)
-        if not (np.array_equal(src, node[row]) and np.array_equal(dst, node[col])):
-            return "an edge is not its edge id's"
-        if not np.array_equal(node[: len(seeds)], seeds) or len(np.unique(node)) != len(node):
-            return "nodes are not the seeds and then others, each once"
-        return None
-
-    def wrong_counts(self, hood):
-        """What is wrong with the number of edges at each hop, or nothing."""
-        nodes = np.concatenate([[0], np.cumsum(hood.num_sampled_nodes)])
-        edges = np.concatenate([[0], np.cumsum(hood.num_sampled_edges)])
-        if nodes[-1] != len(hood.node) or edges[-1] != len(hood.row) or len(np.unique(hood.edge)) != len(hood.edge):
-            return "counts do not add up, or an edge came twice"
-        for hop, fanout in enumerate(FANOUTS):
-            expected = np.zeros(len(hood.node), np.int64)
-            frontier = slice(nodes[hop], nodes[hop + 1])
-            expected[frontier] = np.minimum(fanout, self.degree[hood.node[frontier]])
-            found = np.bincount(hood.col[edges[hop] : edges[hop + 1]], minlength=len(hood.node))
-            if not np.array_equal(found, expected):
-                return f"hop {hop} does not have {fanout} edges per node, or all"
-        return None
-
-    def wrong_law(self, hood):
-        """What is wrong with the weights of a weighted sample, or nothing.
-
-        Of a long list a few draws barely change what is left, so the mean weight drawn is near that of a first
-        draw, the sum of squares over the sum. Uniform draws would be a quarter below it.
-        """
-        long = self.degree >= 20 * max(FANOUTS)
-        into = hood.node[hood.col]
-        drawn = long[into]
-        nodes, counts = np.unique(into[drawn], return_counts=True)
-        lists = [self.weights[self.indptr[v] : self.indptr[v + 1]].astype(np.float64) for v in nodes]
-        expected = np.average([(w @ w) / w.sum() for w in lists], weights=counts)
-        found = self.weights[hood.edge[drawn]].mean()
-        return None if abs(found / expected - 1) < 0.08 else f"mean weight {found:.3f}, expected {expected:.3f}"
-
-
 def make_graphs(folder, scale):
     for name, options in OPTIONS.items():
         path = os.path.join(folder, name)
@@ -110,7 +47,7 @@ def make_graphs(folder, scale):
 
 def our_rows(what, task, graph, batches, ways, **options):
     """A row for each way to use threads: (threads across batches, threads inside one, words for it)."""
-    checker = Checker(graph)
+    checker = SampleCheck(graph, FANOUTS)
     hood = gz.sample_neighbors(graph, batches[0], FANOUTS, seed=1, **options)
     wrong = checker.wrong_edges(hood.node, hood.row, hood.col, hood.edge, batches[0]) or checker.wrong_counts(hood)
     if not wrong and task == "weighted":
@@ -137,11 +74,13 @@ def rival_rows(name, task, folder, checker, seeds, edges):
     """A row for 1 and for 2 threads; one that says why, where the rival did not run."""
     rows = []
     for threads in (1, 2):
-        found = run_rival("RIVALS_PYTHON", "rival_samplers.py", name, folder, threads=threads)
+        result = os.path.join(folder, "sample.npz")
+        given = {"name": name, "folder": folder, "seconds": PATIENCE, "result": result}
+        found = run_rival("RIVALS_PYTHON", "rivals.samplers", given, threads=threads)
         if isinstance(found, str):
             note = f"{found}; elsewhere {ELSEWHERE[name]}: not measured in this run" if name in ELSEWHERE else found
             return [{"what": f"rival: {name}", "task": task, "note": note}]
-        with np.load(os.path.join(folder, f"{name}.npz")) as drawn:
+        with np.load(result) as drawn:
             sample = dict(drawn)
         wrong = checker.wrong_edges(**sample, seeds=seeds)
         most = sum(FANOUTS) if name in MORE_EDGES else max(FANOUTS)
@@ -153,19 +92,10 @@ def rival_rows(name, task, folder, checker, seeds, edges):
         if wrong:
             row["note"] = f"WRONG RESULT, no time: {wrong}"
         else:
-            row |= {"rate": found["rate"], "batches/s": f"{found['rate'] / len(sample['row']):.1f}"}
+            rate = max(found["runs"])
+            row |= {"rate": rate, "batches/s": f"{rate / len(sample['row']):.1f}"}
         rows.append(row)
     return rows
-
-
-def wrong_fanout(graph, starts, drawn, counts):
-    """What is wrong with a table of 10 neighbours per start, of which ``counts`` count, or nothing."""
-    if not np.array_equal(counts, np.minimum(graph.degree(starts), 10)):
-        return "a node does not have 10 neighbours, or all"
-    real = np.arange(10) < counts[:, None]
-    if not graph.has_edges(np.repeat(starts, counts), drawn[real]).all():
-        return "a neighbour that is none"
-    return None
 
 
 def fanout_rows(graph, folder, starts):
@@ -174,24 +104,27 @@ def fanout_rows(graph, folder, starts):
         file.write(graphzero02_gl(index.indptr, index.indices))
     np.save(os.path.join(folder, "starts.npy"), starts)
     what, task = "one hop, 10 of 100,000 nodes", "fanout"
-    drawn, counts = graph.batch_random_fanout(starts, 10, return_counts=True, seed=1)
-    wrong = wrong_fanout(graph, starts, drawn, counts)
+    drawn, counts = graph.batch_random_fanout(starts, FANOUT, return_counts=True, seed=1)
+    wrong = wrong_fanout(graph, starts, drawn, counts, FANOUT)
     rows = []
     for threads in (1, 2):
         row = {"what": what, "task": task, "threads": threads}
         gz.set_num_threads(threads)
-        seconds = best_seconds(lambda: graph.batch_random_fanout(starts, 10))
+        seconds = best_seconds(lambda: graph.batch_random_fanout(starts, FANOUT))
         rows.append(row | ({"note": f"WRONG RESULT, no time: {wrong}"} if wrong else {"rate": counts.sum() / seconds}))
     gz.set_num_threads(0)
     for threads in (1, 2):
         row = {"what": "rival: GraphZero 0.2", "task": task, "threads": threads}
-        found = run_rival("GRAPHZERO02_PYTHON", "rival_samplers.py", "GraphZero 0.2", folder, threads=threads)
+        result = os.path.join(folder, "fanout.npz")
+        given = {"name": "GraphZero 0.2", "folder": folder, "seconds": PATIENCE, "result": result}
+        given["edges"] = int(counts.sum())
+        found = run_rival("GRAPHZERO02_PYTHON", "rivals.samplers", given, threads=threads)
         if isinstance(found, str):
             return [*rows, row | {"note": found}]
-        with np.load(os.path.join(folder, "GraphZero 0.2.npz")) as file:
-            wrong = wrong_fanout(graph, starts, file["drawn"], counts)
+        with np.load(result) as file:
+            wrong = wrong_fanout(graph, starts, file["drawn"], counts, FANOUT)
         note = {"note": f"WRONG RESULT, no time: {wrong}"}
-        rows.append(row | (note if wrong else {"rate": counts.sum() / found["seconds"]}))
+        rows.append(row | (note if wrong else {"rate": max(found["runs"])}))
     return rows
 
 
@@ -236,6 +169,7 @@ def hub_rows(folder, size):
 
 
 def main(folder, scratch, scale):
+    scratch = os.path.abspath(scratch)
     load = os.getloadavg()[0]
     graphs = make_graphs(folder, scale)
     index = graphs["in.gl"].index("in")
@@ -252,10 +186,12 @@ def main(folder, scratch, scale):
     rows, edges = our_rows("3 hops", "hops", graphs["in.gl"], batches, ways)
     rows += our_rows("3 hops, stored edge ids", "hops", graphs["both.gl"], batches, ways)[0]
     for rival in ("torch-sparse", "pyg-lib", "GraphBolt"):
-        rows += rival_rows(rival, "hops", scratch, Checker(graphs["in.gl"]), batches[0], edges)
+        rows += rival_rows(rival, "hops", scratch, SampleCheck(graphs["in.gl"], FANOUTS), batches[0], edges)
     more, edges = our_rows("3 hops, weighted", "weighted", graphs["weighted.gl"], batches, ways, weighted=True)
     rows += more
-    rows += rival_rows("pyg-lib, weighted", "weighted", scratch, Checker(graphs["weighted.gl"]), batches[0], edges)
+    rows += rival_rows(
+        "pyg-lib, weighted", "weighted", scratch, SampleCheck(graphs["weighted.gl"], FANOUTS), batches[0], edges
+    )
     starts = rng.choice(np.flatnonzero(np.diff(graphs["both.gl"].index("out").indptr)), STARTS)
     rows += fanout_rows(graphs["both.gl"], scratch, starts)
     rows += hub_rows(scratch, 1 << min(scale + 2, 24))

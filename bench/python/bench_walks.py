@@ -8,13 +8,14 @@ RIVALS_PYTHON names a Python that has torch and the rivals, GRAPHZERO02_PYTHON o
 import os
 
 import numpy as np
-from clock import best_seconds
 from common import limit_conditions, read_limits, report, run_on_rmat, run_rival, with_ratios
-from rival_walks import LENGTH, P, Q
 from rmat import rmat_without_sinks
 
 import graphzero as gz
 from files import graphzero02_gl
+from graphzero.bench.rivals.clock import PATIENCE, best_seconds
+from graphzero.bench.rivals.walkers import LENGTH, P, Q
+from graphzero.bench.walk_checks import wrong_walks, wrong_weights
 
 WALKS = 100_000
 LAWS = {"uniform": {}, "node2vec": {"p": P, "q": Q}, "weighted": {"weighted": True}}
@@ -26,37 +27,8 @@ RIVALS = {
 }
 
 
-def wrong_walks(graph, starts, walks):
-    """What is wrong with the walks, or nothing: a step is an edge, or stands still at a dead end."""
-    if walks.shape != (len(starts), LENGTH + 1) or not np.array_equal(walks[:, 0], starts):
-        return "walks do not begin at their starts, or end too soon"
-    here, there = walks[:, :-1].ravel(), walks[:, 1:].ravel()
-    stands = (here == there) & (graph.degree(here) == 0)
-    if not (graph.has_edges(here, there) | stands).all():
-        return "a step that is no edge"
-    return None
-
-
-def wrong_weights(index, walks, law):
-    """What is wrong with the first weights taken, or nothing: by weight they are larger than without.
-
-    The mean weight of the first step is, list by list, the sum of squares over the sum by weight, else the plain
-    mean. Parallel edges share an end, so starts whose step has several are left out.
-    """
-    found, expected = [], []
-    for start, end in walks[:2000, :2]:
-        edges = slice(index.indptr[start], index.indptr[start + 1])
-        weights = index.weights[edges].astype(np.float64)
-        same = np.flatnonzero(index.indices[edges] == end)
-        if len(weights) >= 16 and len(same) == 1:
-            found.append(weights[same[0]])
-            expected.append(weights @ weights / weights.sum() if law == "weighted" else weights.mean())
-    ratio = np.mean(found) / np.mean(expected)
-    return None if abs(ratio - 1) < 0.1 else f"first steps have {ratio:.2f} of the weight expected"
-
-
 def wrong_in(graph, starts, walks, law):
-    return wrong_walks(graph, starts, walks) or wrong_weights(graph.index(), walks, law)
+    return wrong_walks(graph, starts, walks, LENGTH) or wrong_weights(graph.index(), walks, law)
 
 
 def our_rows(graph, law, starts):
@@ -79,21 +51,25 @@ def rival_rows(graph, name, law, starts, folder):
     for threads in (1, 2):
         walks = known[law]
         row = {"what": f"rival: {name}", "task": law, "threads": threads, "walks": f"{walks:,}"}
-        found = run_rival(variable, "rival_walks.py", name, law, walks, folder, threads=threads)
+        result = os.path.join(folder, "walks.npz")
+        given = {"name": name, "law": law, "walks": walks, "folder": folder, "seconds": PATIENCE, "result": result}
+        found = run_rival(variable, "rivals.walkers", given, threads=threads)
         if isinstance(found, str):
             return [*rows, row | {"note": found}]
-        wrong = wrong_in(graph, starts[:walks], np.load(os.path.join(folder, f"{name}.npy")), law)
+        with np.load(result) as file:
+            wrong = wrong_in(graph, starts[:walks], file["walks"], law)
         if wrong:
             rows.append(row | {"note": f"WRONG RESULT, no time: {wrong}"})
             continue
         note = f"set-up and first walks {found['setup']:.0f} s, not counted"
         if walks < WALKS:
             note = f"fewer walks; {note}"
-        rows.append(row | {"rate": walks * LENGTH / found["seconds"], "note": note})
+        rows.append(row | {"rate": max(found["runs"]), "note": note})
     return rows
 
 
 def main(folder, scratch, scale):
+    scratch = os.path.abspath(scratch)
     load = os.getloadavg()[0]
     path = os.path.join(folder, "walks.gl")
     if not os.path.exists(path):
@@ -107,7 +83,7 @@ def main(folder, scratch, scale):
         np.save(os.path.join(scratch, f"{name}.npy"), array.astype(np.int64))
     np.save(os.path.join(scratch, "weights.npy"), index.weights)
     if os.environ.get("GRAPHZERO02_PYTHON"):
-        for name, weights in {"plain.gl": None, "weighted.gl": index.weights}.items():
+        for name, weights in {"graphzero02.gl": None, "weighted02.gl": index.weights}.items():
             with open(os.path.join(scratch, name), "wb") as file:
                 file.write(graphzero02_gl(index.indptr, index.indices, weights))
 

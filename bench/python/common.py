@@ -1,13 +1,11 @@
-"""What every benchmark needs: a fair clock, the machine's facts, and a result that is right or not printed."""
+"""What every benchmark needs: a fair clock, the rivals, and a result that is right or not printed."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import mmap
 import os
 import pathlib
-import platform
 import statistics
 import subprocess
 import sys
@@ -16,44 +14,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 import graphzero as gz
+from graphzero.bench.children import surroundings
+from graphzero.bench.machine import machine, versions
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests"))  # sparse files and control groups
 from cgroups import limited_to
-
-
-def _first(path: str, default: str = "unknown") -> str:
-    try:
-        return pathlib.Path(path).read_text().strip()
-    except OSError:
-        return default
-
-
-def machine() -> dict[str, Any]:
-    """Return what a reader needs to judge a figure."""
-    models = [line.split(":")[1].strip() for line in _first("/proc/cpuinfo").splitlines() if "model name" in line]
-    folder = os.stat(".").st_dev
-    device = pathlib.Path(f"/sys/dev/block/{os.major(folder)}:{os.minor(folder)}").resolve().name
-    report = gz.memory_report()
-    commit = subprocess.run(
-        ["git", "-C", str(pathlib.Path(__file__).parent), "rev-parse", "--short", "HEAD"],
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stdout.strip()
-    return {
-        "cpu": models[0] if models else platform.machine(),
-        "cores": gz.num_threads(),
-        "ram_bytes": report.ram_total,
-        "kernel": platform.release(),
-        "device": device,
-        "read_ahead_kb": _first(f"/sys/block/{device}/queue/read_ahead_kb"),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "commit": commit or "unknown",
-    }
 
 
 def median_seconds(body: Callable[[], Any], *, repeat: int = 20, before: Callable[[], Any] = lambda: None) -> float:
@@ -65,28 +31,6 @@ def median_seconds(body: Callable[[], Any], *, repeat: int = 20, before: Callabl
         body()
         times.append(time.perf_counter() - begin)
     return statistics.median(times)
-
-
-def drop_from_page_cache(path: str | os.PathLike[str]) -> None:
-    """Make the next read of ``path`` a cold one."""
-    descriptor = os.open(path, os.O_RDONLY)
-    os.fsync(descriptor)
-    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(descriptor)
-
-
-def read_from_device(path: str | os.PathLike[str]) -> None:
-    """Read a file once past the page cache.
-
-    The disk of a virtual machine may be a file that its host caches: random reads of one that has been idle were
-    thirty times slower here. After this every row of a table finds the same device.
-    """
-    block = mmap.mmap(-1, 8 << 20)  # aligned to pages, as direct reads must be
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT)
-    offset = 0
-    while count := os.preadv(descriptor, [block], offset):
-        offset += count
-    os.close(descriptor)
 
 
 def device_bytes() -> int:
@@ -116,22 +60,25 @@ def read_limits(num_bytes: int) -> dict[int, float]:
 
 
 def run_rival(
-    variable: str, script: str, *arguments: object, threads: int, limit: int | None = None
+    variable: str, module: str, given: dict[str, Any], *, threads: int, limit: int | None = None
 ) -> dict[str, Any] | str:
-    """Run a script of this folder with the Python that ``variable`` names, in a memory control group of ``limit``.
+    """Run a module of graphzero/bench/rivals, or of this folder, with the Python that ``variable`` names.
 
-    Returns the JSON of its last line, or the reason why there is none: a module that is not there, or its error.
+    With a ``limit`` it runs in a memory control group. Returns the JSON of its last line, or the reason why there is
+    none: a module that is not there, or its error.
     """
     python = os.environ.get(variable)
     if not python:
         return f"not run: {variable} is not set"
-    command = [python, os.fspath(pathlib.Path(__file__).with_name(script)), *map(str, arguments), str(threads)]
+    command = [python, "-m", module, json.dumps({**given, "threads": threads})]
+    environment = surroundings(threads, ours=False)
+    environment["PYTHONPATH"] += os.pathsep + os.path.dirname(os.path.abspath(__file__))
     done = subprocess.run(
         command if limit is None else limited_to(limit, command),
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": "", "OMP_NUM_THREADS": str(threads), "NUMBA_NUM_THREADS": str(threads)},
+        env=environment,
     )
     if done.returncode != 0:
         error = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
@@ -188,4 +135,4 @@ def report(name: str, conditions: dict[str, Any], rows: list[dict[str, Any]]) ->
     widths = [max(len(row[i]) for row in cells) for i in range(len(columns))]
     for row in cells:
         print("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    print(json.dumps({"bench": name, "conditions": conditions, "rows": rows, "machine": machine()}))
+    print(json.dumps({"bench": name, "conditions": conditions, "rows": rows, "machine": machine() | versions()}))

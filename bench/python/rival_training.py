@@ -1,8 +1,8 @@
-"""The rival of bench_accuracy.py, for the Python that has it: rival_training.py FOLDER SEEDS EPOCHS THREADS.
+"""The rival of bench_accuracy.py, for the Python that has it.
 
-FOLDER holds colptr.npy, row.npy, x.npy, y.npy, train.npy and test.npy, all of which are loaded. Trains by PyG's
-NeighborLoader where torch-sparse is there; where it is not, by PyG's NodeLoader on a sampler of NumPy. Prints the
-accuracies as JSON.
+Given ``folder``, ``seeds``, ``epochs`` and ``threads``. The folder holds colptr.npy, row.npy, x.npy, y.npy,
+train.npy and test.npy, all of which are loaded. Trains by PyG's NeighborLoader where torch-sparse is there; where it is
+not, by PyG's NodeLoader on a sampler of NumPy. Prints the accuracies as JSON.
 """
 
 import importlib.util
@@ -84,4 +84,4 @@ def main(folder, seeds, epochs, threads):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
+    main(**json.loads(sys.argv[1]))

@@ -52,7 +52,7 @@ class ControlGroup:
                 reason = f"{folder}: {error.strerror}"
                 continue
             try:
-                self._set_limit(limit)
+                self._put_limit(limit)
                 subprocess.run(self.command(["true"]), check=True, capture_output=True)
             except (OSError, subprocess.CalledProcessError):
                 reason = f"{folder}: processes may not be put into a group of it"
@@ -68,7 +68,17 @@ class ControlGroup:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _set_limit(self, limit: int) -> None:
+    def set_limit(self, limit: int) -> None:
+        """Change the limit. The peak is counted anew, where the kernel can do that.
+
+        Raises ``OSError`` where the group holds more already and cannot give it back.
+        """
+        self._put_limit(limit)
+        self.limit = limit
+        with suppress(OSError):
+            _put(self.path / _PEAK[self._version], 0)
+
+    def _put_limit(self, limit: int) -> None:
         _put(self.path / _LIMIT[self._version], limit)
         if self._version == 2:
             with suppress(FileNotFoundError):  # a kernel without swap; elsewhere what is swapped out would not count

@@ -1,1 +1,1 @@
-"""Measurements of this engine and its rivals on one machine, and the report of them."""
+"""``graphzero bench``: what this machine does with a data set, beside whatever rivals are installed."""

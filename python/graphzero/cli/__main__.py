@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from graphzero import FormatError, __version__
-from graphzero.cli import convert, demo, info, sample, synth, train, verify
+from graphzero.cli import bench, convert, demo, info, sample, synth, train, verify
 from graphzero.cli.errors import one_line
 
 DAMAGED = 1
@@ -51,6 +51,7 @@ def make_app() -> typer.Typer:
         rich_markup_mode="rich" if sys.stdout.isatty() else None,
     )
     app.callback(invoke_without_command=True)(_root)
+    app.command("bench")(bench.bench)
     app.command("convert")(convert.convert)
     app.command("demo")(demo.demo)
     app.command("info")(info.info)

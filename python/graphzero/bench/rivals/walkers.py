@@ -1,22 +1,29 @@
-"""The rivals of bench_walks.py, for the Python that has them: rival_walks.py NAME LAW WALKS FOLDER THREADS.
+"""Random walks of others.
 
-FOLDER holds indptr.npy, indices.npy, weights.npy, starts.npy and for GraphZero 0.2 plain.gl and weighted.gl. The
-first WALKS starts are walked from. The walks are left there as NAME.npy, to be checked; times are printed as JSON.
+Given ``name``, ``law``, ``walks``, ``folder``, ``threads``, ``seconds``, and ``result``, the file that walks are left
+in, to be checked. The folder holds indptr.npy, indices.npy, starts.npy, of which the first are walked from, by weight
+also weights.npy, and for GraphZero 0.2 graphzero02.gl or weighted02.gl.
 """
 
-import json
+from __future__ import annotations
+
 import os
-import sys
 import time
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from clock import best_seconds
+
+from .clock import rates_of
+from .protocol import answer
 
 LENGTH = 20
 P, Q = 1.0, 0.5
+Walker = Callable[[], Any]
 
 
-def torch_cluster(law, folder, starts, threads):
+def torch_cluster(law: str, folder: str, starts: Any, threads: int) -> Walker:
+    """Walk with the operator of torch-cluster."""
     import torch
     import torch_cluster  # noqa: F401, registers the operator
 
@@ -26,7 +33,8 @@ def torch_cluster(law, folder, starts, threads):
     return lambda: torch.ops.torch_cluster.random_walk(indptr, indices, nodes, LENGTH, P, q)[0].numpy()
 
 
-def pecanpy(law, folder, starts, threads):
+def pecanpy(law: str, folder: str, starts: Any, threads: int) -> Walker:
+    """Walk with PecanPy."""
     import numba
     from numba_progress import ProgressBar
     from pecanpy import pecanpy as modes
@@ -38,15 +46,17 @@ def pecanpy(law, folder, starts, threads):
     graph = mode(p=P, q=Q, random_state=1)
     graph.indptr = np.load(os.path.join(folder, "indptr.npy")).astype(np.uint32)
     graph.indices = np.load(os.path.join(folder, "indices.npy")).astype(np.uint32)
-    weights = np.load(os.path.join(folder, "weights.npy"))
-    graph.data = weights if law == "weighted" else np.ones_like(weights)
+    if law == "weighted":
+        graph.data = np.load(os.path.join(folder, "weights.npy"))
+    else:
+        graph.data = np.ones(len(graph.indices), np.float32)
     numba.set_num_threads(1)  # with two, the tables of 4 M nodes were not done in minutes
     graph.preprocess_transition_probs()
     numba.set_num_threads(threads)
     has_neighbors, forward = graph.get_has_nbrs(), graph.get_move_forward()
 
     # Below simulate_walks, which starts at every node of the graph and turns ids into text.
-    def walk():
+    def walk() -> Any:
         with ProgressBar(total=len(starts), disable=True) as progress:
             table = graph._random_walks(
                 len(starts), LENGTH, 1, starts.astype(np.uint32), has_neighbors, forward, progress
@@ -56,10 +66,13 @@ def pecanpy(law, folder, starts, threads):
     return walk
 
 
-def graphzero02(law, folder, starts, threads):
+def graphzero02(law: str, folder: str, starts: Any, threads: int) -> Walker:
+    """Walk with GraphZero 0.2."""
     import graphzero
 
-    graph = graphzero.Graph(os.path.join(folder, "weighted.gl" if law == "weighted" else "plain.gl"))
+    graph: Any = graphzero.Graph(
+        os.path.join(folder, "weighted02.gl" if law == "weighted" else "graphzero02.gl")
+    )  # of 0.2, whose methods have other types
     nodes = starts.tolist()  # it reads lists faster than arrays
     if law == "uniform":
         # Its last step is always to node 0, so it is asked for one more.
@@ -69,12 +82,16 @@ def graphzero02(law, folder, starts, threads):
 
 WALKERS = {"torch-cluster": torch_cluster, "PecanPy": pecanpy, "GraphZero 0.2": graphzero02}
 
-if __name__ == "__main__":
-    name, law, walks, folder, threads = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], int(sys.argv[5])
-    starts = np.load(os.path.join(folder, "starts.npy"))[:walks]
+
+def measure(given: dict[str, Any]) -> dict[str, Any]:
+    """Walk once to be checked, then for the clock."""
+    starts = np.load(os.path.join(given["folder"], "starts.npy"))[: given["walks"]]
     begin = time.perf_counter()
-    walk = WALKERS[name](law, folder, starts, threads)
-    np.save(os.path.join(folder, f"{name}.npy"), walk().astype(np.int64))
+    walk = WALKERS[given["name"]](given["law"], given["folder"], starts, given["threads"])
+    np.savez(given["result"], walks=walk().astype(np.int64))
     setup = time.perf_counter() - begin
-    print()
-    print(json.dumps({"seconds": best_seconds(walk), "setup": setup}))
+    return {"runs": rates_of(walk, len(starts) * LENGTH, given["seconds"]), "setup": setup}
+
+
+if __name__ == "__main__":
+    answer(measure)

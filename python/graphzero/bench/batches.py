@@ -1,0 +1,97 @@
+"""Batches from end to end, without a model: sampled, gathered, in order; in RAM and under caps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from graphzero.bench.batch_checks import wrong_batch
+from graphzero.bench.children import SLACK, Cap
+from graphzero.bench.contest import Contest
+from graphzero.bench.figures import OURS, Arrays, Figure
+from graphzero.bench.rivals.loaders import FANOUTS
+from graphzero.memory import byte_text
+
+TITLE = "Batches without a model"
+QUESTION = "How many batches a second are ready for a model, and what if the features do not fit in memory?"
+NEEDS = ("in", "features")
+_RIVAL = "PyG NeighborLoader"
+_CHECKED = "a batch has its seeds, edges of the graph, and the rows of its nodes"
+
+
+def prepare(contest: Contest) -> None:
+    """Write what PyG loads."""
+    contest.data.write_in_index()
+    contest.data.write_raw_features()
+    contest.data.write_input_nodes()
+
+
+def figures(contest: Contest) -> list[Figure]:
+    """List who is asked what."""
+    workers = (0,) if contest.plan.quick else (0, contest.threads)
+    found = [_ours(contest, None), *(_rival(contest, count, None) for count in workers)]
+    for cap in contest.caps():
+        found += [_ours(contest, cap), _rival(contest, 0, cap)]
+    return found
+
+
+def task_of(cap: tuple[int, int] | None) -> str:
+    """Name the task of a cap."""
+    return "in RAM" if cap is None else f"{cap[0]} % of the features' size"
+
+
+def check_of(contest: Contest) -> Any:
+    """Return the check of a batch."""
+    data = contest.data
+
+    def check(batch: Arrays) -> str | None:
+        assert data.features is not None
+        inputs = np.load(data.scratch_file("input_nodes.npy"))
+        return wrong_batch(data.graph, data.features, batch, inputs)
+
+    return check
+
+
+def _ours(contest: Contest, cap: tuple[int, int] | None) -> Figure:
+    data = contest.data
+    given = contest.given(
+        data=data.folder, batch_size=contest.plan.batch_size, epochs=2, memory=None if cap is None else cap[1],
+        reader="mmap" if cap is None else "direct",
+    )  # fmt: skip
+    return Figure(
+        task_of(cap), OURS, "loaders", given, check_of(contest), _CHECKED, "batches/s", contest.threads,
+        "warm" if cap is None else "cold", cold=[] if cap is None else data.files,
+        cap=None if cap is None else Cap(cap[1], data.graph_bytes),
+    )  # fmt: skip
+
+
+def _rival(contest: Contest, workers: int, cap: tuple[int, int] | None) -> Figure:
+    features = "RAM" if cap is None else "memmap"
+    given = contest.given(
+        features=features, workers=workers, batch_size=contest.plan.batch_size, columns=contest.data.num_features,
+        epochs=2,
+    )  # fmt: skip
+    words = [_RIVAL, "all in RAM" if cap is None else "np.memmap", *([f"{workers} workers"] if workers else [])]
+    return Figure(
+        task_of(cap), ", ".join(words), "loaders", given, check_of(contest), _CHECKED, "batches/s", contest.threads,
+        "warm" if cap is None else "cold", cold=[] if cap is None else [contest.data.scratch_file("features.raw")],
+        cap=None if cap is None else Cap(cap[1]),
+    )  # fmt: skip
+
+
+def conditions(contest: Contest) -> dict[str, str]:
+    """Tell what was held fixed."""
+    return {
+        "fanouts": str(FANOUTS),
+        "batch": f"{contest.plan.batch_size} seeds",
+        "features": byte_text(contest.data.feature_bytes),
+        "in RAM": "files in the page cache for graphzero, arrays loaded for PyG",
+        "cap": (
+            "graphzero may hold so much in all; its process, or PyG's with np.memmap, runs in a control group that "
+            "allows so much, page cache included, on top of what it held before its first batch (interpreter, "
+            f"libraries, graph) and {byte_text(SLACK)}"
+        ),
+        "files under a cap": "dropped from the page cache, then read once past it",
+        "value": "the better of two epochs, each cut off after its time; the first has the preparation in it",
+    }

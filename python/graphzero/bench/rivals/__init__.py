@@ -1,0 +1,1 @@
+"""The rivals, for the Python that has them: these programs know nothing of graphzero."""

@@ -1,0 +1,69 @@
+"""Random walks, uniform and node2vec, beside torch-cluster, PecanPy and GraphZero 0.2."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import graphzero as gz
+from graphzero.bench.contest import Contest
+from graphzero.bench.figures import OURS, Arrays, Figure
+from graphzero.bench.pythons import GRAPHZERO02
+from graphzero.bench.rivals.walkers import LENGTH, P, Q
+from graphzero.bench.walk_checks import wrong_walks
+
+TITLE = "Random walks"
+QUESTION = "How many steps a second do walks take?"
+NEEDS = ("out",)
+_SLOW = 2000  # walks of those who take node2vec's second order from the whole list
+_COMPILED = "left out of a quick run: it is compiled first, which takes longer than the rest"
+
+
+def prepare(contest: Contest) -> None:
+    """Write the starts, and the lists that rivals walk on."""
+    data, plan = contest.data, contest.plan
+    data.write_out_index()
+    rng = np.random.default_rng(plan.seed)
+    data.once("starts.npy", lambda path: np.save(path, rng.choice(data.nodes_with_edges("out"), plan.starts)))
+
+
+def figures(contest: Contest) -> list[Figure]:
+    """List who is asked what."""
+    found = []
+    for law in ("uniform", "node2vec"):
+        for threads in sorted({1, contest.threads}):
+            found.append(_walks(contest, OURS, law, threads))
+            found.append(_walks(contest, "torch-cluster", law, threads))
+        for rival in ("PecanPy", GRAPHZERO02):
+            found.append(_walks(contest, rival, law, contest.threads))
+    return found
+
+
+def _walks(contest: Contest, what: str, law: str, threads: int) -> Figure:
+    data = contest.data
+    is_slow = law == "node2vec" and what in ("PecanPy", GRAPHZERO02)
+    walks = min(_SLOW, contest.plan.starts) if is_slow else contest.plan.starts
+
+    def check(answer: Arrays) -> str | None:
+        starts = np.load(data.scratch_file("starts.npy"))[:walks]
+        with gz.Graph(data.graph) as graph:
+            return wrong_walks(graph, starts, answer["walks"], LENGTH)
+
+    given = contest.given(name=what, law=law, walks=walks, graph=data.graph)
+    task = f"{law}, {threads} thread{'s' * (threads > 1)}"
+    left_out = None
+    if what == "PecanPy" and not contest.plan.compiles and contest.pythons.of(what) is not None:
+        left_out = _COMPILED
+    return Figure(
+        task, what, "walkers", given, check, "every step is an edge", "steps/s", threads, "warm", left_out=left_out
+    )
+
+
+def conditions(contest: Contest) -> dict[str, str]:
+    """Tell what was held fixed."""
+    slow = f"{min(_SLOW, contest.plan.starts):,} for PecanPy and GraphZero 0.2 in node2vec"
+    return {
+        "walks": f"{contest.plan.starts:,}; {slow}",
+        "steps": str(LENGTH),
+        "node2vec": f"p={P} q={Q}",
+        "cache": "warm",
+    }

@@ -1,0 +1,138 @@
+"""Contestants of the benchmark: how they run, are limited and are watched, and which rivals there are."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphzero as gz
+from graphzero.bench import children, pythons
+from graphzero.bench.children import Cap, ask
+from graphzero.bench.graphzero02_file import write_graphzero02
+from graphzero.bench.machine import machine
+from graphzero.bench.memory_watch import MemoryWatch
+from graphzero.bench.pythons import NEEDS, Pythons, rival_named
+
+
+def asked(script, *, timeout=30.0, cap=None, arguments=()):
+    return ask([sys.executable, "-c", script, *map(str, arguments)], timeout=timeout, cap=cap)
+
+
+def test_a_child_answers_with_its_last_line():
+    assert asked("print('noise'); print('{\"runs\": [2]}')").found == {"runs": [2]}
+
+
+@pytest.mark.parametrize(
+    ("script", "note"),
+    [
+        ("import nothing_of_this_name", "not installed"),
+        ("raise ValueError('boom')", "failed: ValueError: boom"),
+        ("import sys; sys.exit(3)", "failed: exit code 3"),
+        ("print('no JSON')", "failed: exit code 0"),
+    ],
+)
+def test_a_child_that_fails_says_why(script, note):
+    answer = asked(script)
+    assert (answer.found, answer.note) == (None, note)
+
+
+def test_a_child_that_takes_too_long_is_stopped_with_all_it_started():
+    script = "import subprocess; subprocess.run(['sleep', '60'])"
+    begin = time.monotonic()
+    answer = asked(script, timeout=0.5)
+    assert answer.note == "stopped after 0 s without a result"
+    assert time.monotonic() - begin < 20
+
+
+def test_a_child_that_was_limited_has_its_own_time_from_then_on():
+    script = "import sys, time; print('ready', flush=True); sys.stdin.readline(); time.sleep(60)"
+    begin = time.monotonic()
+    answer = ask([sys.executable, "-c", script], timeout=50.0, patience=0.5, cap=Cap(1 << 30))
+    assert answer.note == "stopped after 0 s without a result"
+    assert time.monotonic() - begin < 20
+
+
+HOLDS = """
+import json, sys
+print("ready", flush=True); sys.stdin.readline()
+held = b"x" * int(sys.argv[1])
+print(json.dumps({"runs": [len(held)]}))
+"""
+
+
+def test_a_child_is_limited_once_it_is_ready():
+    if machine()["control_groups"] is not True:
+        pytest.skip(machine()["control_groups"])
+    within = asked(HOLDS, cap=Cap(40 << 20), arguments=[30 << 20])
+    assert within.found == {"runs": [30 << 20]}
+    assert within.proven is True
+    assert within.peak_group <= within.limit
+    beyond = asked(HOLDS, cap=Cap(40 << 20), arguments=[400 << 20])
+    assert (beyond.found, beyond.note) == (None, "killed at its limit")
+
+
+def test_where_groups_are_not_allowed_the_answer_says_so(monkeypatch):
+    def refuse(limit):
+        raise PermissionError("not here")
+
+    monkeypatch.setattr(children, "ControlGroup", refuse)
+    answer = asked(HOLDS, cap=Cap(40 << 20), arguments=[1])
+    assert (answer.found, answer.proven) == ({"runs": [1]}, False)
+    assert answer.note == "limited by its budget alone: not here"
+
+
+def test_the_watch_sees_what_a_process_holds():
+    with MemoryWatch(os.getpid(), page_cache=lambda: 7) as watch:
+        time.sleep(0.1)
+        before = watch.peak_anonymous
+        held = np.ones(8 << 20)  # 64 MB
+        time.sleep(0.2)
+        del held
+    assert watch.peak_anonymous - before > 60 << 20
+    assert watch.peak_rss >= watch.peak_anonymous
+    assert watch.points[-1][2] == 7
+    watch.restart()
+    assert (watch.points, watch.peak_anonymous) == ([], None)
+
+
+def test_rivals_are_looked_for_in_the_python_given_and_in_this_one():
+    here = Pythons.look(None, None)
+    assert here.of("np.memmap") == sys.executable
+    assert here.of("GraphZero 0.2") is None
+    assert here.version("np.memmap") == f"numpy {np.__version__}"
+    none = Pythons({"one": {"torch": "2"}, "other": {"torch": "2", "torch_sparse": "1"}}, "old")
+    assert none.of("torch-sparse") == "other"
+    assert none.of("pyg-lib") is None
+    assert none.of("PyG NeighborLoader") is None
+    assert none.of("GraphZero 0.2") == "old"
+    assert [rival_named(f"{name}, used so") for name in NEEDS] == list(NEEDS)
+
+
+def test_a_python_without_graphzero02_is_not_taken_for_one(monkeypatch):
+    for there, found in (({"graphzero": "0.3.0"}, "0.3.0"), ({}, "no graphzero")):
+        monkeypatch.setattr(pythons, "installed", lambda python, modules, there=there: there)
+        with pytest.raises(ValueError, match=f"^other: expected a Python that has GraphZero 0.2, found {found}$"):
+            Pythons.look(None, "other")
+    monkeypatch.setattr(pythons, "installed", lambda python, modules: {"graphzero": "0.2.1"})
+    assert Pythons.look(None, "other").of("GraphZero 0.2") == "other"
+
+
+def test_rivals_know_nothing_of_graphzero():
+    folder = Path(children.__file__).parent / "rivals"
+    script = "import importlib, pkgutil, sys, rivals\nfor one in pkgutil.iter_modules(rivals.__path__):\n"
+    script += "    importlib.import_module(f'rivals.{one.name}')\nassert 'graphzero' not in sys.modules, 'loaded'\n"
+    environment = {**os.environ, "PYTHONPATH": str(folder.parent)}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True)
+
+
+def test_files_for_graphzero02_hold_the_graph(tiny):
+    index = tiny.index("out")
+    write_graphzero02("old.gl", index.indptr, index.indices)
+    with gz.Graph("old.gl") as old:
+        assert old.is_graphzero02
+        assert (old.index("out").indptr == index.indptr).all()
+        assert (old.index("out").indices == index.indices).all()
