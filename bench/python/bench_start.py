@@ -30,6 +30,7 @@ TASKS = [
     ("python -c pass", lambda: python("pass"), (), None),
     ("import numpy", lambda: python("import numpy; print(numpy.__name__)"), ("numpy",), None),
     ("import graphzero", lambda: python("import graphzero; print(graphzero.__version__)"), (gz.__version__,), 150),
+    ("import graphzero, Graph", lambda: python("import graphzero; print(graphzero.Graph.__name__)"), ("Graph",), None),
     ("import typer", lambda: python("import typer; print(typer.__name__)"), ("typer",), None),
     ("graphzero --help", lambda: printed(*COMMAND, "--help"), ("convert", "verify"), 300),
     ("graphzero --help on a terminal", lambda: shown("--help"), ("convert", "verify"), 300),

@@ -2,34 +2,88 @@
 
 A graph and its features are compiled once into files (``.gl`` topology, ``.gd`` features). The
 files are mounted, not loaded: opening one takes under a millisecond and no memory whatever its size.
+
+Names load their module, and NumPy, when they are used.
 """
 
 from importlib import import_module as _import_module
+from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from graphzero._core import FormatError
-from graphzero.blocks import Block, HeteroBlock, blocks
-from graphzero.convert import ConversionReport, convert_csv_to_gl, convert_edges
-from graphzero.convert_dataset import DatasetReport, convert_dataset
-from graphzero.convert_features import FeatureReport, convert_csv_to_gd, convert_features
-from graphzero.dataset import Dataset, EdgeType, NodeType
-from graphzero.dataset import open_dataset as open
-from graphzero.dataset_writer import DatasetWriter
-from graphzero.dtypes import FLOAT32, FLOAT64, INT32, INT64, DataType
-from graphzero.features import FeatureStore, write_features
-from graphzero.graph import Graph, Index, write_graph
-from graphzero.ids import IdDictionary, write_ids
-from graphzero.memory import MemoryReport, memory_report
-from graphzero.negatives import sample_negative_pairs, sample_negatives
-from graphzero.pipeline import Batch, Pipeline
-from graphzero.reorder import reorder
-from graphzero.sampling import HeteroNeighborhood, Neighborhood, sample_neighbors
-from graphzero.synth import synthesize
-from graphzero.threads import num_threads, set_num_threads
-from graphzero.verify import Check, verify
-from graphzero.walks import random_walk
+if TYPE_CHECKING:
+    from graphzero._core import FormatError
+    from graphzero.dataset import Dataset, EdgeType, NodeType
+    from graphzero.dataset import open_dataset as open
+    from graphzero.dataset_conversion import DatasetReport, convert_dataset
+    from graphzero.dataset_writer import DatasetWriter
+    from graphzero.dgl_blocks import Block, HeteroBlock, blocks
+    from graphzero.dtypes import FLOAT32, FLOAT64, INT32, INT64, DataType
+    from graphzero.edge_conversion import ConversionReport, convert_csv_to_gl, convert_edges
+    from graphzero.feature_conversion import FeatureReport, convert_csv_to_gd, convert_features
+    from graphzero.features import FeatureStore, write_features
+    from graphzero.graph import Graph, Index, write_graph
+    from graphzero.ids import IdDictionary, write_ids
+    from graphzero.memory import MemoryReport, memory_report
+    from graphzero.negatives import sample_negative_pairs, sample_negatives
+    from graphzero.pipeline import Batch, Pipeline
+    from graphzero.row_order import reorder
+    from graphzero.sampling import HeteroNeighborhood, Neighborhood, sample_neighbors
+    from graphzero.synth import synthesize
+    from graphzero.threads import num_threads, set_num_threads
+    from graphzero.verification import Check, verify
+    from graphzero.walks import random_walk
 
 __version__ = "0.3.0.dev0"
+
+# The module that each name lives in.
+_HOMES = {
+    "Batch": "pipeline",
+    "Block": "dgl_blocks",
+    "Check": "verification",
+    "ConversionReport": "edge_conversion",
+    "DataType": "dtypes",
+    "Dataset": "dataset",
+    "DatasetReport": "dataset_conversion",
+    "DatasetWriter": "dataset_writer",
+    "EdgeType": "dataset",
+    "FLOAT32": "dtypes",
+    "FLOAT64": "dtypes",
+    "FeatureReport": "feature_conversion",
+    "FeatureStore": "features",
+    "FormatError": "_core",
+    "Graph": "graph",
+    "HeteroBlock": "dgl_blocks",
+    "HeteroNeighborhood": "sampling",
+    "INT32": "dtypes",
+    "INT64": "dtypes",
+    "IdDictionary": "ids",
+    "Index": "graph",
+    "MemoryReport": "memory",
+    "Neighborhood": "sampling",
+    "NodeType": "dataset",
+    "Pipeline": "pipeline",
+    "blocks": "dgl_blocks",
+    "convert_csv_to_gd": "feature_conversion",
+    "convert_csv_to_gl": "edge_conversion",
+    "convert_dataset": "dataset_conversion",
+    "convert_edges": "edge_conversion",
+    "convert_features": "feature_conversion",
+    "inference": "loaders",
+    "memory_report": "memory",
+    "num_threads": "threads",
+    "open": "dataset",
+    "random_walk": "walks",
+    "reorder": "row_order",
+    "sample_negative_pairs": "negatives",
+    "sample_negatives": "negatives",
+    "sample_neighbors": "sampling",
+    "set_num_threads": "threads",
+    "synthesize": "synth",
+    "verify": "verification",
+    "write_features": "features",
+    "write_graph": "graph",
+    "write_ids": "ids",
+}
 
 __all__ = [
     "FLOAT32",
@@ -83,9 +137,11 @@ __all__ = [
 def __getattr__(name: str) -> _Any:
     if name == "loaders":
         return _import_module("graphzero.loaders")
-    if name == "inference":
-        return _import_module("graphzero.loaders").inference
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _import_module(f"graphzero.{_HOMES[name]}")
+    found = globals()[name] = getattr(home, "open_dataset" if name == "open" else name)
+    return found
 
 
 def __dir__() -> list[str]:

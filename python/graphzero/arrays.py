@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -71,19 +70,3 @@ def time_vector(values: Any, name: str) -> NDArray[np.int64]:
             raise ValueError(f"{name}[{int(np.argmax(np.isnat(array)))}]: expected a time, found NaT")
         array = array.view(np.int64)
     return int64_vector(array, name)
-
-
-def integer(value: Any, name: str) -> int:
-    """Turn a scalar that is exactly an integer into an int."""
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name}: expected an integer, found {value!r}") from None
-
-
-def integer_from(value: Any, least: int, name: str) -> int:
-    """Turn a scalar that is exactly an integer, and not below ``least``, into an int."""
-    number = integer(value, name)
-    if number < least:
-        raise ValueError(f"{name}: expected at least {least}, found {number}")
-    return min(number, 2**62)

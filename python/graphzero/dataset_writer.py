@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphzero.arrays import int64_vector, integer
+from graphzero.arrays import int64_vector
 from graphzero.dataset import EDGE, NODE, EdgeTriple, TypeName
 from graphzero.features import FeatureStore, write_features
 from graphzero.folder import NewFolder, link_or_copy
 from graphzero.graph import Graph, write_graph
 from graphzero.ids import IdDictionary, write_ids
+from graphzero.integers import integer
 from graphzero.manifest import (
     MANIFEST,
     EdgeRecord,

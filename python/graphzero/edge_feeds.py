@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
-from graphzero.arrays import integer
+from graphzero.integers import integer
 from graphzero.mounted import path_bytes
 from graphzero.sources import EdgeBatch, EdgeSource, edge_source
 from graphzero.text import (

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
-from graphzero.arrays import as_numpy, int64_vector, integer, plain
+from graphzero.arrays import as_numpy, int64_vector, plain
 from graphzero.dtypes import BFLOAT16_BITS, DataType, as_data_type, name_of, numpy_dtype
+from graphzero.integers import integer
 from graphzero.memory import MemoryReport, byte_text, memory_report
 from graphzero.mounted import Mounted, one_path, path_bytes, verify_if_asked
-from graphzero.reorder import check_order, row_places
+from graphzero.row_order import check_order, row_places
 
 if TYPE_CHECKING:
     import torch

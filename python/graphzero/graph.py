@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
-from graphzero.arrays import float32_vector, int64_vector, integer, plain, time_vector
+from graphzero.arrays import float32_vector, int64_vector, plain, time_vector
+from graphzero.integers import integer
 from graphzero.memory import MemoryReport, byte_text, memory_report
 from graphzero.mounted import Mounted, one_path, path_bytes, verify_if_asked
 from graphzero.seeds import as_seed

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
-from graphzero.arrays import as_numpy, int64_vector, integer, plain
+from graphzero.arrays import as_numpy, int64_vector, plain
+from graphzero.integers import integer
 from graphzero.memory import MemoryReport, byte_count, byte_text, memory_report
 from graphzero.mounted import Mounted, path_bytes, verify_if_asked
 

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
-from graphzero.arrays import float64_vector, int64_vector, integer, plain
+from graphzero.arrays import float64_vector, int64_vector, plain
 from graphzero.graph import Graph
+from graphzero.integers import integer
 from graphzero.seeds import as_seed
 
 Law: TypeAlias = Literal["uniform", "degree"] | ArrayLike | None

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
-from graphzero.arrays import integer, integer_from, plain
+from graphzero.arrays import plain
 from graphzero.dataset import EdgeTriple
 from graphzero.features import READERS, Reader
 from graphzero.graph import Direction
+from graphzero.integers import integer, integer_from
 from graphzero.memory import byte_count, byte_text, pipeline_budget
 from graphzero.negatives import PairLaw, negative_options
 from graphzero.pipeline_inputs import (

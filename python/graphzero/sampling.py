@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
-from graphzero.arrays import int64_vector, integer, plain, time_vector
+from graphzero.arrays import int64_vector, plain, time_vector
 from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.graph import Direction, Graph, as_direction
+from graphzero.integers import integer
 from graphzero.relations import Relations, as_relations, as_triple
 from graphzero.seeds import as_seed
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from graphzero import _core
-from graphzero.arrays import int64_vector, integer, integer_from
+from graphzero.arrays import int64_vector
+from graphzero.integers import integer, integer_from
 from graphzero.sampling import IntArray
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from graphzero.arrays import integer
+from graphzero.integers import integer
 
 
 def as_seed(seed: Any, name: str = "seed") -> int:

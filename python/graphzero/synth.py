@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
-from graphzero.convert import convert_edges
 from graphzero.dataset import EDGE, NODE, Dataset, EdgeTriple, open_dataset
 from graphzero.dataset_writer import DatasetWriter
 from graphzero.dtypes import DataType, as_data_type, numpy_dtype
+from graphzero.edge_conversion import convert_edges
 from graphzero.features import FeatureStore, rounded_to_bfloat16
 from graphzero.graph import Graph
 from graphzero.memory import byte_count, conversion_budget
 from graphzero.mounted import path_bytes
 from graphzero.progress import watching
-from graphzero.reorder import reorder
+from graphzero.row_order import reorder
 from graphzero.seeds import as_seed
 from graphzero.sources.synthetic import SyntheticSource, node_times
 from graphzero.synth_recipe import Kind, Part, Recipe, make_recipe

@@ -6,14 +6,13 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from graphzero.arrays import integer
-from graphzero.dtypes import DataType, as_data_type, name_of
+from graphzero.integers import integer
 
 Kind: TypeAlias = Literal["blocks", "rmat", "ba"]
 # A share of the nodes if it is a float, a number of them if it is an int.
 Part: TypeAlias = "float | int"
 
-_FLOATS = (DataType.FLOAT16, DataType.BFLOAT16, DataType.FLOAT32, DataType.FLOAT64)
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
 _EDGES_PER_NODE = 16
 # Ranks are computed in float64, which tells so many nodes apart with room to spare.
 _MOST_NODES = 2**40
@@ -107,9 +106,11 @@ def _checked(recipe: Recipe) -> Recipe:
     _one_of(recipe.kind, "kind", "blocks", "rmat", "ba")
     _one_of(recipe.index, "index", "both", "out", "in")
     _one_of(recipe.order, "order", "id", "hot")
-    stored = as_data_type(recipe.feature_dtype, "feature_dtype")
+    from graphzero.dtypes import as_data_type, name_of  # and with it NumPy, which the names of presets do not need
+
+    stored = name_of(as_data_type(recipe.feature_dtype, "feature_dtype"))
     if stored not in _FLOATS:
-        raise ValueError(f"feature_dtype: expected one of {', '.join(map(name_of, _FLOATS))}, found {name_of(stored)}")
+        raise ValueError(f"feature_dtype: expected one of {', '.join(_FLOATS)}, found {stored}")
     homophily = _real(recipe.homophily, "homophily")
     if not 0 <= homophily <= 1:
         raise ValueError(f"homophily: expected a share from 0 to 1, found {homophily:g}")
@@ -123,7 +124,7 @@ def _checked(recipe: Recipe) -> Recipe:
         nodes=_between(recipe.nodes, "nodes", 1, _MOST_NODES),
         edges=_between(recipe.edges, "edges", 1, _MOST_EDGES),
         features=_between(recipe.features, "features", 0, _MOST_FEATURES),
-        feature_dtype=name_of(stored),
+        feature_dtype=stored,
         classes=_between(recipe.classes, "classes", 1, _MOST_CLASSES),
         homophily=homophily,
         skew=_between(recipe.skew, "skew", 1, _LARGEST_SKEW),

@@ -24,16 +24,32 @@ def ran(*arguments):
     return modules_after(f"from graphzero.cli.__main__ import run; assert run({list(arguments)}) == 0")
 
 
-def test_import_loads_numpy_and_little_else():
-    # What the interpreter, its site and numpy bring is not ours to choose.
-    loaded = modules_after("import graphzero") - modules_after("import numpy")
+def not_of_python(modules):
+    return {name.split(".")[0] for name in modules} - set(sys.stdlib_module_names)
+
+
+def test_import_loads_not_even_numpy():
+    # What the interpreter and its site bring is not ours to choose.
+    assert not_of_python(modules_after("import graphzero") - modules_after("pass")) == {"graphzero"}
+
+
+def test_all_names_together_load_numpy_and_little_else():
+    every = "import graphzero as gz; assert all(getattr(gz, name) is getattr(gz, name) for name in gz.__all__)"
+    loaded = modules_after(every) - modules_after("import numpy")
     assert loaded & (HEAVY | LATER) == set()
-    assert {name.split(".")[0] for name in loaded if "." not in name} - set(sys.stdlib_module_names) == {"graphzero"}
+    assert not_of_python(loaded) == {"graphzero"}
+    assert set(gz._HOMES) == {*gz.__all__, "inference"}
 
 
-def test_help_loads_neither_frameworks_nor_rich():
+def test_a_name_that_is_not_there_is_told():
+    with pytest.raises(AttributeError, match="module 'graphzero' has no attribute 'Grahp'"):
+        gz.Grahp  # noqa: B018
+
+
+def test_help_loads_neither_frameworks_nor_numpy_nor_rich():
     loaded = ran("--help")
     assert loaded & HEAVY == set()
+    assert "numpy" not in loaded
     assert "rich" not in loaded
     assert "typer" in loaded
 

@@ -14,7 +14,6 @@ import typer
 
 import graphzero as gz
 from graphzero.cli.console import JsonOption, print_json, text_keys
-from graphzero.estimate import estimate_edges
 
 # Which options a target heeds; those in none of the sets are for all.
 _EDGES, _FEATURES, _DATASET = "edges (.gl)", "features (.gd)", "a data set folder"
@@ -75,6 +74,8 @@ def convert(
             "edge_ids": not no_edge_ids, "memory": memory,
         }  # fmt: skip
         if dry_run:
+            from graphzero.estimate import estimate_edges
+
             return _print(estimate_edges(given, **options), json)
         report: Any = gz.convert_edges(
             given, target, **options, src=_column(src), dst=_column(dst), delimiter=delimiter, header=header,

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import numpy as np
 import typer
 
 import graphzero as gz
 from graphzero.cli.console import JsonOption, print_json, print_lines, text_keys
 from graphzero.cli.fanouts import FANOUTS, read_fanouts
-from graphzero.cli.sample_lines import hop_lines, walk_lines
-from graphzero.dataset import NODE
-from graphzero.graph import Direction, as_direction
-from graphzero.sampling import IntArray
 from graphzero.seeds import as_seed
-from graphzero.verify import is_features, is_ids
+
+if TYPE_CHECKING:
+    from graphzero.graph import Direction
+    from graphzero.sampling import IntArray
 
 _FIELDS = ("node", "row", "col", "edge", "num_sampled_nodes", "num_sampled_edges")
 _MOST_STEPS = 10_000_000  # far more than anyone looks at, and 80 MB
@@ -43,12 +41,15 @@ def sample(
     json: JsonOption = False,
 ) -> int:
     """Look at one neighbourhood of a graph, or at walks through it."""
+    from graphzero.cli.sample_lines import hop_lines, walk_lines
+    from graphzero.graph import as_direction
+
     if walk is not None and fanouts is not None:
         raise ValueError("--fanouts is about neighbourhoods; leave it out, or leave out --walk")
     for name, value in (("--walks", walks), ("--p", p), ("--q", q)):
         if walk is None and value is not None:
             raise ValueError(f"{name} is about walks; add --walk LENGTH, or leave it out")
-    side = cast(Direction, direction if direction is not None else "in" if walk is None else "out")
+    side = cast("Direction", direction if direction is not None else "in" if walk is None else "out")
     as_direction(side)
     with _opened(os.fspath(path)) as data:
         _check_indexes(data, side)
@@ -79,6 +80,8 @@ def sample(
 def _opened(name: str) -> gz.Graph | gz.Dataset:
     if os.path.isdir(name):
         return gz.open(name)
+    from graphzero.verification import is_features, is_ids
+
     if is_features(name) or is_ids(name):
         held = "features" if is_features(name) else "ids"
         raise ValueError(f"{name}: expected a .gl file or a data set folder, found {held}")
@@ -105,7 +108,7 @@ def _node_type(data: gz.Graph | gz.Dataset, given: str | None) -> str:
     if isinstance(data, gz.Graph):
         if given is not None:
             raise ValueError(f"--type is about data set folders, and {data.path} is a graph; leave it out")
-        return NODE
+        return "node"
     there = ", ".join(data.node_types)
     if given is None and len(data.nodes) > 1:
         raise ValueError(f"{data.path}: has several node types; add --type with one of {there}")
@@ -147,10 +150,12 @@ def _starts(ids: list[int], walks: int, length: int) -> IntArray:
             f"--walk: expected at most {_MOST_STEPS:,} steps in all, found {steps:,}; walk less, or use "
             f"graphzero.random_walk in Python"
         )
+    import numpy as np
+
     return np.repeat(np.array(ids, dtype=np.int64), walks)
 
 
 def _listed(value: Any) -> Any:
     if isinstance(value, dict):
         return text_keys({key: _listed(item) for key, item in value.items()})
-    return value.tolist() if isinstance(value, np.ndarray) else value
+    return value.tolist() if hasattr(value, "tolist") else value

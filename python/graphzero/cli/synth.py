@@ -12,7 +12,6 @@ import typer
 
 import graphzero as gz
 from graphzero.cli.console import JsonOption, print_facts, print_json
-from graphzero.cli.info import dataset_facts, dataset_rows
 from graphzero.synth_recipe import PRESETS
 
 
@@ -47,6 +46,8 @@ def synth(
     json: JsonOption = False,
 ) -> int:
     """Draw a data set of any size: a graph, features, labels and splits."""
+    from graphzero.cli.file_facts import dataset_facts, dataset_rows
+
     begin = time.perf_counter()
     gz.synthesize(
         path, nodes, edges, preset=preset, kind=kind, features=features,  # type: ignore[arg-type]

@@ -22,12 +22,12 @@ from graphzero.cli.console import JsonOption, print_facts, print_json, spinner
 from graphzero.cli.fanouts import FANOUTS, read_fanouts
 from graphzero.memory import byte_text, peak_memory
 from graphzero.training.settings import Settings
-from graphzero.training.task import Task, find_task
 
 if TYPE_CHECKING:
     from graphzero.cli.train_view import TrainView
     from graphzero.training.checkpoints import Checkpoints
     from graphzero.training.run import EpochResult, Run, Step
+    from graphzero.training.task import Task
     from graphzero.training.watch import Sight, Watch
 
 _LOOK_EVERY = 0.25  # seconds
@@ -132,6 +132,8 @@ def _resumed(
 
 
 def _found(data: gz.Dataset, target: str | None) -> Task:
+    from graphzero.training.task import find_task
+
     with spinner("reading labels"):
         return find_task(data, target)
 

@@ -7,7 +7,6 @@ import sys
 from itertools import groupby
 
 import graphzero as gz
-from graphzero import Check, FormatError
 from graphzero.cli.console import JsonOption, PathArgument, print_json
 from graphzero.manifest import MANIFEST
 
@@ -18,10 +17,10 @@ def verify(path: PathArgument, json: JsonOption = False) -> int:
     # What opening proves is not among the checks of gz.verify: it raises there.
     opened = (MANIFEST, "manifest") if os.path.isdir(name) else (name, "header")
     try:
-        checks = [Check(*opened, ""), *gz.verify(name, progress=sys.stderr.isatty())]
-    except FormatError as error:
+        checks = [gz.Check(*opened, ""), *gz.verify(name, progress=sys.stderr.isatty())]
+    except gz.FormatError as error:
         opened_path = os.path.join(name, MANIFEST) if os.path.isdir(name) else name
-        checks = [Check(*opened, str(error).removeprefix(f"{opened_path}: "))]
+        checks = [gz.Check(*opened, str(error).removeprefix(f"{opened_path}: "))]
     files = [(file, list(group)) for file, group in groupby(checks, key=lambda check: check.file)]
     failed = sum(not check.holds for check in checks)
     if json:
@@ -34,7 +33,7 @@ def verify(path: PathArgument, json: JsonOption = False) -> int:
     return int(failed > 0)
 
 
-def _document(file: str, checks: list[Check]) -> dict[str, object]:
+def _document(file: str, checks: list[gz.Check]) -> dict[str, object]:
     return {
         "path": file,
         "intact": all(check.holds for check in checks),
@@ -42,7 +41,7 @@ def _document(file: str, checks: list[Check]) -> dict[str, object]:
     }
 
 
-def _print_lines(file: str, checks: list[Check]) -> None:
+def _print_lines(file: str, checks: list[gz.Check]) -> None:
     wrong = [check for check in checks if not check.holds]
     if not wrong:
         print(f"✓ {file}: {len(checks)} checks")
@@ -50,7 +49,7 @@ def _print_lines(file: str, checks: list[Check]) -> None:
         print(f"✗ {file}: {check.name}: {check.problem}")
 
 
-def _print_table(file: str, checks: list[Check]) -> None:
+def _print_table(file: str, checks: list[gz.Check]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 
-from graphzero.verify import verify
+from graphzero.verification import verify
 
 
 def flipped_bit_found(original: str, copy: str) -> str:

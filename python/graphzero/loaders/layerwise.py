@@ -15,11 +15,11 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from graphzero.arrays import integer
 from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.dtypes import as_data_type, name_of
 from graphzero.features import FeatureStore
 from graphzero.folder import NewFolder
+from graphzero.integers import integer
 from graphzero.loaders.all_nodes import AllNodes
 from graphzero.loaders.devices import as_device
 from graphzero.loaders.graph_data import GraphData, as_graph_data

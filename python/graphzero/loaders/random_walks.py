@@ -10,10 +10,11 @@ import torch
 from numpy.typing import ArrayLike
 from torch.utils.data import IterableDataset, get_worker_info
 
-from graphzero.arrays import int64_vector, integer, integer_from
+from graphzero.arrays import int64_vector
 from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.graph import Direction, Graph
 from graphzero.ids import IdDictionary
+from graphzero.integers import integer, integer_from
 from graphzero.loaders.epoch_order import EpochOrder
 from graphzero.loaders.keys import WALK_BATCHES, keyed
 from graphzero.loaders.ranks import as_ranks, shared_seed

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from graphzero.arrays import integer, integer_from
+from graphzero.integers import integer, integer_from
 from graphzero.loaders.keys import torch_seed
 from graphzero.memory import pipeline_budget
 from graphzero.seeds import as_seed

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from graphzero.arrays import integer
 from graphzero.dataset import EdgeTriple
+from graphzero.integers import integer
 from graphzero.relations import Relations
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from graphzero.arrays import integer_from
+from graphzero.integers import integer_from
 from graphzero.loaders.keys import SeedSequence, keyed
 
 # Keeps logarithms finite; PyG's value, so that losses are equal.

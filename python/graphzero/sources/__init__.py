@@ -1,6 +1,6 @@
 """Whatever holds edges, as batches of edges: files, arrays, tables, matrices, graphs and iterators.
 
-Text is not read here but by the core, see :mod:`graphzero.convert`.
+Text is not read here but by the core, see :mod:`graphzero.edge_conversion`.
 """
 
 from __future__ import annotations

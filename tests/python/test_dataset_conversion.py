@@ -14,7 +14,7 @@ import graphzero as gz
 from data_sets import CITES, COUNTS, EDGE_ATTR, KINDS, SPLITS, WRITES, YEAR, X, Y
 from graphzero.sources import edge_source
 
-module = importlib.import_module("graphzero.convert_dataset")
+module = importlib.import_module("graphzero.dataset_conversion")
 convert_dataset = module.convert_dataset
 
 

@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
-from graphzero.convert import BadLine, ConversionReport, convert_edges
-from graphzero.convert_features import convert_features
 from graphzero.dataset import EdgeTriple, type_text
 from graphzero.dataset_writer import DatasetWriter
+from graphzero.edge_conversion import BadLine, ConversionReport, convert_edges
+from graphzero.feature_conversion import convert_features
 from graphzero.layouts.plan import Labels, LayoutOptions, NodePlan, Plan, Typed, write_labels
 from graphzero.manifest import MANIFEST, file_name
 from graphzero.sources.array_file import ArrayFile

@@ -14,12 +14,12 @@ import numpy as np
 
 from graphzero import _core
 from graphzero._core import FormatError
-from graphzero.arrays import integer
 from graphzero.dtypes import DataType, as_data_type, name_of, numpy_dtype
 from graphzero.graph import Graph
+from graphzero.integers import integer
 from graphzero.memory import byte_count, byte_text
 from graphzero.progress import watching
-from graphzero.reorder import check_order, reorder
+from graphzero.row_order import check_order, reorder
 from graphzero.rows.blocks import BadLine, Block, Columns, FeatureSource
 from graphzero.rows.placing import RowPlacer, RowWriter
 from graphzero.rows.sources import FileFeatures, feature_source

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from graphzero import _core
-from graphzero.arrays import integer
 from graphzero.edge_feeds import Column, Feed, Labels, TextOptions, edge_feed
+from graphzero.integers import integer
 from graphzero.memory import byte_count, byte_text, conversion_budget, peak_memory
 from graphzero.mounted import path_bytes
 from graphzero.progress import watching
