@@ -30,7 +30,7 @@ def test_a_child_answers_with_its_last_line():
     ("script", "note"),
     [
         ("import nothing_of_this_name", "not installed"),
-        ("raise ValueError('boom')", "failed: ValueError: boom"),
+        ("raise ValueError('boom')", "failed: boom"),
         ("import sys; sys.exit(3)", "failed: exit code 3"),
         ("print('no JSON')", "failed: exit code 0"),
     ],

@@ -143,7 +143,7 @@ def test_a_large_file_that_cannot_be_made_is_left_out(monkeypatch):
 
 def test_the_full_demo_is_several_times_larger_than_its_memory():
     assert FULL.loading_bytes > 10 * FULL.memory
-    needed = 300_000_000 + FULL.memory + story._ROOM_TO_WORK  # torch and PyG take 280 MB where this was written
+    needed = 300_000_000 + FULL.memory + FULL.room  # torch and PyG take 280 MB where this was written
     assert FULL.feature_bytes > 2.5 * needed
 
 
@@ -280,7 +280,7 @@ def test_loading_within_a_limit_is_not_called_killed(small):
 
 
 def test_a_training_that_is_killed_is_an_error_that_says_so():
-    with a_group(60_000_000) as group, Child({"do": "look"}, group) as child:
+    with a_group(60_000_000) as group, Child({"do": "look", "torch_threads": 1}, group) as child:
         assert [event for event in child.events() if event is not None] == []
         assert child.complaint() == "a process of the demo ended with signal 9"
 

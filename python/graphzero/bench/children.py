@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -185,7 +186,7 @@ def _failure(reason: str, code: int) -> str:
         return NOT_INSTALLED
     if code == -signal.SIGKILL:
         return "killed by the system"
-    return f"failed: {last[:160]}"
+    return f"failed: {re.sub(r'^ValueError: ', '', last)[:160]}"
 
 
 def program(name: str, given: Mapping[str, Any], python: str = sys.executable, *, ours: bool) -> list[str]:

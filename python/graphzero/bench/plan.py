@@ -9,7 +9,11 @@ PARTS = ("sampling", "walks", "gather", "conversion", "batches", "training")
 
 @dataclass(frozen=True)
 class Plan:
-    """The sizes of a run. Edges are stored both ways, so that no walk ends anywhere."""
+    """The sizes of a run. Edges are stored both ways, so that no walk ends anywhere.
+
+    Batches are as much smaller than usual as the data is: of ogbn-papers100M 10 % hold some hundred batches of 1,024
+    seeds, and if only two or three fit, a cap tells about those alone.
+    """
 
     nodes: int
     edges: int
@@ -47,7 +51,7 @@ QUICK = Plan(
     compiles=False, quick=True,
 )  # fmt: skip
 FULL = Plan(
-    nodes=4_000_000, edges=30_000_000, features=128, classes=16, batch_size=256, sampled_batches=20,
+    nodes=4_000_000, edges=30_000_000, features=128, classes=16, batch_size=64, sampled_batches=20,
     sampled_seeds=1024, starts=100_000, gathered_rows=100_000, converted_edges=10_000_000, seconds=10.0,
     patience=240.0, capped_patience=60.0, compiles=True,
 )  # fmt: skip

@@ -24,10 +24,18 @@ def tell(event: str, **facts: Any) -> None:
     print(json.dumps({"event": event, **facts}), flush=True)
 
 
-def look() -> None:
-    """Tell what Python, torch and PyG hold when nothing else has happened yet."""
+def look(torch_threads: int) -> None:
+    """Tell what Python, torch and PyG hold before they have seen any data: after a step on next to none."""
+    import torch
+    from torch_geometric.nn import GraphSAGE
+
     import graphzero.training.run  # noqa: F401
 
+    torch.set_num_threads(torch_threads)
+    model = GraphSAGE(256, 64, num_layers=2, out_channels=16)  # large enough that all threads take part
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.zeros(4096, 256), torch.zeros(2, 4096, dtype=torch.long)).sum().backward()
+    optimizer.step()
     tell("ready", anonymous=_core.memory_facts().anonymous_rss)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -30,6 +31,7 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=self._errors,
             start_new_session=True,
+            env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},  # it trains on the CPU; to know of a GPU takes memory
         )
         self._news: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._hearing = threading.Thread(target=self._hear, name="graphzero demo", daemon=True)

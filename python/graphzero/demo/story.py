@@ -21,8 +21,6 @@ from graphzero.demo.table import result_table
 from graphzero.demo.view import Screen, Watching
 from graphzero.memory import byte_text, memory_report
 
-# Pages of the graph and of the labels, 112 MB if all are there, and what torch needs for a model: 140 MB were seen.
-_ROOM_TO_WORK = 300_000_000
 # Every thread of torch and of the engine has buffers, so more cores would need a higher limit.
 _MOST_THREADS = 4
 
@@ -92,7 +90,7 @@ def _labels_file(path: str) -> str:
 def _limited(screen: Screen, proof: Proof) -> Iterator[ControlGroup | None]:
     """Yield a control group for the training, or nothing where none can be made."""
     sizes = proof.sizes
-    with Child({"do": "look"}) as child:
+    with Child({"do": "look", "torch_threads": _torch_threads()}) as child:
         for event in child.events():
             if event is not None:
                 proof.software = event["anonymous"]
@@ -102,7 +100,7 @@ def _limited(screen: Screen, proof: Proof) -> Iterator[ControlGroup | None]:
         f"The engine gets {byte_text(sizes.memory)} for rows that stay and batches ahead, "
         f"1/{sizes.loading_bytes / sizes.memory:.0f} of what loading would take."
     )
-    limit = proof.software + sizes.memory + _ROOM_TO_WORK
+    limit = proof.software + sizes.memory + sizes.room
     try:
         group = ControlGroup(limit)
     except PermissionError as error:
@@ -114,10 +112,15 @@ def _limited(screen: Screen, proof: Proof) -> Iterator[ControlGroup | None]:
     screen.say(
         f"The kernel gets a limit to enforce, page cache included: {byte_text(limit)}. That is the budget, "
         f"{byte_text(proof.software)} that Python, torch and PyG hold before they have seen any data, and "
-        f"{byte_text(_ROOM_TO_WORK)} for the model and pages of the graph. Who needs more is killed."
+        f"{byte_text(sizes.room)} for the model and pages of the graph. Who needs more is killed."
     )
     with group:
         yield group
+
+
+def _torch_threads() -> int:
+    """Leave one core to the engine: threads of torch that are never all running wait for each other in turns."""
+    return max(1, min(_MOST_THREADS, _core.num_threads()) - 1)
 
 
 def _request(path: str, sizes: Sizes, *, memory: int, reader: str, in_memory: bool) -> dict[str, Any]:
@@ -126,8 +129,7 @@ def _request(path: str, sizes: Sizes, *, memory: int, reader: str, in_memory: bo
         "do": "train",
         "path": path,
         "settings": {**_SETTINGS, "epochs": sizes.epochs, "threads": threads, "memory": memory, "reader": reader},
-        # One core is left to the engine: threads of torch that are never all running wait for each other in turns.
-        "torch_threads": max(1, threads - 1),
+        "torch_threads": _torch_threads(),
         "in_memory": in_memory,
     }
 
@@ -145,7 +147,7 @@ def _train_out_of_core(screen: Screen, path: str, proof: Proof, group: ControlGr
 
 def _train_in_memory(screen: Screen, path: str, proof: Proof) -> None:
     sizes = proof.sizes
-    needed = proof.bytes_on_disk + proof.software + 2 * _ROOM_TO_WORK
+    needed = proof.bytes_on_disk + proof.software + 2 * sizes.room
     report = memory_report()
     there = report.ram_available
     if report.cgroup_limit is not None:

@@ -35,7 +35,7 @@ def lengths(values: Sequence[float | None]) -> tuple[list[float | None], list[fl
     low, high = min(positive), max(positive)
     if high / low < LOG_FROM_RATIO:
         return [None if value is None else max(0.0, value / high * LONGEST) for value in values], []
-    first = math.ceil(math.log10(low)) - 1  # so that the shortest bar is seen
+    first = math.floor(math.log10(low) - 0.2)  # so that the shortest bar is seen
     span = math.log10(high) - first
 
     def length(value: float) -> float:
