@@ -66,6 +66,11 @@ def test_odd_values_have_lengths_too(values, expected):
     assert bars.lengths(values)[0] == expected
 
 
+def test_a_value_just_above_a_power_of_ten_has_a_bar_that_is_seen():
+    (short, _), _ = bars.lengths([1.01e6, 33e6])
+    assert short > bars.LONGEST / 20
+
+
 def test_ours_is_coloured_and_comes_first():
     page = html_report(with_rows(row("t", "other", 9.0, "x/s"), row("t", "graphzero", 3.0, "x/s")))
     looks = [attributes["class"] for attributes, _ in Tree(page).all("rect", class_="bar")]
