@@ -65,7 +65,11 @@ def test_the_head_has_the_claim_in_figures():
     assert numbers == [
         ("33.4 M", "edges/s sampling neighbourhoods", "three hops, 2 threads; 35× torch-sparse"),
         ("7.7×", "the speed of PyG NeighborLoader", "Whole batches: in RAM, 61.0 batches/s"),
-        ("86 %", "of its speed in RAM, under a cap", "Training GraphSAGE: memory capped at 256.0 MB, 20 % of the features"),
+        (
+            "86 %",
+            "of its speed in RAM, under a cap",
+            "Training GraphSAGE: memory capped at 256.0 MB, 20 % of the features",
+        ),
         ("127.6 MB", "peak memory, page cache included", "cap 128.0 MB; data 1.3 GB"),
     ]
 
