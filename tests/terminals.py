@@ -9,11 +9,11 @@ import sys
 COMMAND = [sys.executable, "-m", "graphzero.cli"]
 
 
-def shown(*arguments, columns=100, lines=40, code=0):
+def shown(*arguments, columns=100, lines=40, code=0, **environment):
     """Run ``graphzero`` on a terminal and return what it printed there, without colours and cursor movements."""
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns), "LINES": str(lines)}
-    child = subprocess.Popen([*COMMAND, *arguments], stdout=theirs, stderr=theirs, env=environment)
+    around = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns), "LINES": str(lines), **environment}
+    child = subprocess.Popen([*COMMAND, *arguments], stdout=theirs, stderr=theirs, env=around)
     os.close(theirs)
     printed = b""
     while True:

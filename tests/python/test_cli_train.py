@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import re
 import signal
 import subprocess
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
+import terminals
 from data_sets import pyg
 
 torch = pytest.importorskip("torch")
@@ -318,31 +318,9 @@ def test_kill_while_a_checkpoint_is_written_leaves_one_that_goes_on(blocks, trai
     assert same_weights("kept", "whole")
 
 
-def shown_on_a_terminal(*arguments):
-    ours, theirs = pty.openpty()
-    shown = subprocess.Popen(
-        [*COMMAND, *arguments],
-        stdout=theirs,
-        stderr=theirs,
-        env=environment(TERM="xterm", COLUMNS="110", LINES="40"),
-    )
-    os.close(theirs)
-    printed = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # how Linux says that the other end is closed
-            break
-        if not part:
-            break
-        printed += part
-    os.close(ours)
-    assert shown.wait() == 0
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", printed.decode())
-
-
 def test_terminal_gets_a_live_view_and_the_summary(blocks):
-    shown = shown_on_a_terminal(blocks, *SMALL, "--epochs", "3", "--batch-size", "4")
+    options = [*SMALL, "--epochs", "3", "--batch-size", "4"]
+    shown = terminals.shown("train", blocks, *options, columns=110, OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore")
     assert f"{blocks}: sage, fanouts 4,4, 8 wide, 4 classes, on cpu" in shown
     for word in (
         *("loading torch", "/3 ", "whole run", "120/120", "loss ", "train accuracy", "test accuracy"),

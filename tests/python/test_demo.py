@@ -16,6 +16,7 @@ import pytest
 from rich.console import Console
 
 from graphzero import control_groups
+from graphzero.bench.page_cache import drop_from_page_cache
 from graphzero.cli.__main__ import run
 from graphzero.control_groups import ControlGroup
 from graphzero.demo import data, opening, places, story
@@ -29,7 +30,16 @@ from graphzero.demo.view import Screen, drawn
 pytestmark = [pytest.mark.no_asan, pytest.mark.no_tsan]
 
 SMALL = Sizes(
-    nodes=150_000, edges=600_000, features=128, classes=4, train=1_000, valid=200, test=500, epochs=2, memory=64_000_000
+    nodes=150_000,
+    edges=600_000,
+    features=128,
+    classes=4,
+    train=1_000,
+    valid=200,
+    test=500,
+    epochs=2,
+    memory=64_000_000,
+    room=300_000_000,
 )
 TRAINING = Training(
     test_accuracy=0.9, losses=[0.5], epoch_seconds=[2.0, 4.0], batches=9, hit_rate=0.25, device_bytes=10**9,
@@ -362,7 +372,8 @@ def test_pages_are_dropped_and_read_again(small):
     data.make_data("made", SMALL, progress=False)
     data.read_into_page_cache("made")
     assert cached("made") > SMALL.feature_bytes
-    data.drop_from_page_cache("made")
+    for file in data.files_of("made"):
+        drop_from_page_cache(file)
     if places.in_memory("made"):
         pytest.skip("files that are in memory only cannot be dropped")
     assert cached("made") < SMALL.feature_bytes / 10

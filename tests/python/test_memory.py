@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
+from graphzero.bench.page_cache import drop_from_page_cache
 
 
 @pytest.mark.no_tsan
@@ -34,12 +35,6 @@ def test_the_report_tells_page_cache_from_memory(tmp_path):
     assert warm.file_backed - cold.file_backed > 45e6
     assert warm.anonymous - cold.anonymous < 2e6
     assert fs.resident_bytes() == warm.files[0].resident
-
-
-def drop_from_page_cache(path):
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def test_random_access_reads_only_the_pages_it_touches(tmp_path):

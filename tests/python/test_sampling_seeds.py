@@ -2,7 +2,6 @@
 
 import concurrent.futures
 import multiprocessing
-import os
 import pickle
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 
 import graphzero as gz
 import oracle
+from graphzero.bench.page_cache import drop_from_page_cache
 
 NODES = 20_000
 OPTIONS = {
@@ -144,13 +144,6 @@ def test_seed_epoch_and_batch_are_different_words(large):
     ]
     found = {gz.sample_neighbors(graph, np.arange(500), [3], **word).edge.tobytes() for word in words}
     assert len(found) == len(words)
-
-
-def drop_from_page_cache(path):
-    descriptor = os.open(path, os.O_RDONLY)
-    os.fsync(descriptor)
-    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(descriptor)
 
 
 @pytest.mark.parametrize("name", EVERY)

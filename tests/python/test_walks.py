@@ -1,7 +1,6 @@
 """Random walks: every step is an edge, frequencies follow the exact law, and a seed means the same everywhere."""
 
 import collections
-import os
 import pickle
 import signal
 import subprocess
@@ -17,6 +16,7 @@ from scipy import stats
 import graphzero as gz
 import oracle
 from files import KINDS
+from graphzero.bench.page_cache import drop_from_page_cache
 
 SAMPLES = Path(__file__).parent.parent / "data" / "graphzero02"
 BIASES = [(1, 1), (0.25, 4), (4, 0.25), (2, 0.5), (0.01, 1), (100, 100)]
@@ -449,12 +449,6 @@ def test_a_pickled_graph_gives_the_same_walks():
     again = pickle.loads(pickle.dumps(graph))
     first, second = (g.batch_random_walk(np.arange(12), 50, p=0.5, seed=9) for g in (graph, again))
     assert np.array_equal(first, second)
-
-
-def drop_from_page_cache(path):
-    with open(path, "rb") as file:
-        os.fsync(file.fileno())
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def test_walks_over_a_cold_file_are_those_over_a_warm_one():

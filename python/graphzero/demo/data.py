@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,17 +110,6 @@ def features_alone(path: str) -> float:
 def files_of(path: str) -> list[Path]:
     """Return every file of a data set."""
     return sorted(file for file in Path(path).rglob("*") if file.is_file())
-
-
-def drop_from_page_cache(path: str) -> None:
-    """Forget what writing left in memory: the next read of any file comes from the disk."""
-    for file in files_of(path):
-        descriptor = os.open(file, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        finally:
-            os.close(descriptor)
 
 
 def read_into_page_cache(path: str) -> None:

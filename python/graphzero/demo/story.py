@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from graphzero import _core
+from graphzero.bench.page_cache import drop_from_page_cache
 from graphzero.control_groups import ControlGroup
 from graphzero.dataset import open_dataset
 from graphzero.demo.children import Child
 from graphzero.demo.damage import flipped_bit_found
-from graphzero.demo.data import Sizes, drop_from_page_cache, features_alone, files_of, make_data
+from graphzero.demo.data import Sizes, features_alone, files_of, make_data
 from graphzero.demo.opening import open_large_file
 from graphzero.demo.places import in_memory
 from graphzero.demo.proof import Proof, Training
@@ -35,7 +36,8 @@ def prove(screen: Screen, path: str, sizes: Sizes) -> Proof:
     screen.heading("2. A budget")
     with _limited(screen, proof) as group:
         screen.heading("3. Train")
-        drop_from_page_cache(path)
+        for file in files_of(path):
+            drop_from_page_cache(file)
         screen.say(
             "GraphSAGE, two layers, on batches that the engine samples from the mapped graph and fills with rows from "
             "the disk. The files have just been dropped from the page cache."
