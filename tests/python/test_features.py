@@ -93,6 +93,7 @@ def test_the_guarded_view_is_the_fallback_where_the_kernel_refuses(tmp_path):
     gz.write_features("x.gd", np.zeros((1 << 20, 16), dtype=np.float32))
     code = """
 import resource, graphzero as gz
+gz.FeatureStore   # what it needs is loaded before there is a limit
 resource.setrlimit(resource.RLIMIT_DATA, (32 << 20, 32 << 20))   # below the 64 MB of the file
 tensor = gz.FeatureStore("x.gd").get_tensor()
 assert tensor.shape == (1 << 20, 16)
@@ -323,7 +324,7 @@ def test_open_files_have_ordinary_permissions(tmp_path):
 def test_the_descriptor_limit_is_an_ordinary_error(tiny_gd):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     code = f"""
-import resource, graphzero as gz
+import resource, numpy, graphzero as gz
 stores = []
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, {hard}))
 try:
