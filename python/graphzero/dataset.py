@@ -36,7 +36,11 @@ EDGE: EdgeTriple = ("node", "to", "node")
 
 @dataclass(frozen=True)
 class NodeType:
-    """One kind of node: how many there are and what is known of each."""
+    """One kind of node: how many there are and what is known of each.
+
+    ``in_memory`` are tensors with a row per node that were assigned to the data set after it was mounted.
+    ``other`` are tensors and values of the type that have no row per node; they come with every batch as they are.
+    """
 
     name: str
     num_nodes: int
@@ -44,6 +48,8 @@ class NodeType:
     label: str | None = None
     num_classes: int | None = None
     ids: IdDictionary | None = None
+    in_memory: Mapping[str, Any] = field(default_factory=dict)
+    other: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, attribute: str) -> FeatureStore:
         return _attribute(self.attributes, attribute, f"node type {self.name!r}")
@@ -51,11 +57,19 @@ class NodeType:
 
 @dataclass(frozen=True)
 class EdgeType:
-    """One kind of edge: its graph and what is known of each edge, by edge id."""
+    """One kind of edge: its graph and what is known of each edge, by edge id.
+
+    ``weight`` and ``time`` name the attributes that the graph's weights and times were made of, where that is known.
+    ``in_memory`` and ``other`` are as in :class:`NodeType`.
+    """
 
     name: EdgeTriple
     graph: Graph
     attributes: Mapping[str, FeatureStore]
+    weight: str | None = None
+    time: str | None = None
+    in_memory: Mapping[str, Any] = field(default_factory=dict)
+    other: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, attribute: str) -> FeatureStore:
         return _attribute(self.attributes, attribute, f"edge type {self.name!r}")
@@ -82,6 +96,8 @@ class Dataset:
     metadata: Mapping[str, Any]
     _splits: Mapping[tuple[str, TypeName], FeatureStore] = field(repr=False)
     _fingerprint: int = field(repr=False)
+    other: Mapping[str, Any] = field(default_factory=dict)  # of the whole data set: no row per node or edge
+    device: Any = None  # where tensors and batches go; None: they stay in this machine's memory
 
     @property
     def is_hetero(self) -> bool:
