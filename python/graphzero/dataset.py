@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,10 +18,14 @@ from graphzero.ids import IdDictionary
 from graphzero.manifest import (
     FileRecord,
     Manifest,
+    OtherRecords,
     read_manifest,
 )
 from graphzero.memory import MemoryReport, byte_text, memory_report
 from graphzero.mounted import Mounted
+from graphzero.pyg_names import Metadata, PygNames
+from graphzero.stored_values import StoredValues
+from graphzero.temporary_graphs import TemporaryGraphs
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -70,6 +74,7 @@ class EdgeType:
     time: str | None = None
     in_memory: Mapping[str, Any] = field(default_factory=dict)
     other: Mapping[str, Any] = field(default_factory=dict)
+    files: TemporaryGraphs | None = field(default=None, repr=False)  # keeps the file of edges that were assigned
 
     def __getitem__(self, attribute: str) -> FeatureStore:
         return _attribute(self.attributes, attribute, f"edge type {self.name!r}")
@@ -82,8 +87,13 @@ def _attribute(attributes: Mapping[str, FeatureStore], name: str, owner: str) ->
 
 
 @dataclass
-class Dataset:
+class Dataset(PygNames):
     """A mounted data set folder; made by :func:`graphzero.open`.
+
+    Besides the names below it answers to those of PyG's ``Data``, ``HeteroData`` and data sets: ``data.x``,
+    ``data.y``, ``data.train_mask``, ``data.edge_index``, ``data["paper"].x``, ``data.x_dict``, ``dataset[0]`` and so
+    on are tensors, views of the files where that is possible. What is assigned or deleted changes this object and
+    the batches of its loaders, and no file.
 
     >>> ds = open_dataset(tiny_dataset)
     >>> ds.graph.num_edges, ds.features("x").shape, ds.split("train")
@@ -93,16 +103,21 @@ class Dataset:
     path: str
     nodes: Mapping[str, NodeType]
     edges: Mapping[EdgeTriple, EdgeType]
-    metadata: Mapping[str, Any]
+    metadata: Metadata
     _splits: Mapping[tuple[str, TypeName], FeatureStore] = field(repr=False)
     _fingerprint: int = field(repr=False)
+    _hetero: bool = field(default=False, repr=False)  # batches name their types even if there is one of each
     other: Mapping[str, Any] = field(default_factory=dict)  # of the whole data set: no row per node or edge
     device: Any = None  # where tensors and batches go; None: they stay in this machine's memory
+    _changed: bool = field(default=False, init=False, repr=False)  # whether it is what the files say no longer
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_changed", False)
 
     @property
     def is_hetero(self) -> bool:
-        """Whether there is more than one kind of node or edge."""
-        return len(self.nodes) > 1 or len(self.edges) > 1
+        """Whether there is more than one kind of node or edge, or it was made of PyG's ``HeteroData``."""
+        return self._hetero or len(self.nodes) > 1 or len(self.edges) > 1
 
     @property
     def node_types(self) -> list[str]:
@@ -167,17 +182,28 @@ class Dataset:
         """The names of the splits, such as ``train``."""
         return list(dict.fromkeys(name for name, _ in self._splits))
 
-    def split(self, name: str, of: TypeName | None = None) -> NDArray[np.int64]:
-        """Return the ids of a split, as a view of its file."""
+    def split(self, name: str, of: TypeName | None = None, *, writable: bool = True) -> NDArray[np.int64]:
+        """Return the ids of a split, as a view of its file.
+
+        ``val``, ``validation`` and ``dev`` also find ``valid``, and the other way round. Writes are private to this
+        process; ``writable=False`` gives a view that refuses them.
+        """
         kind = self._kind(of)
-        if (name, kind) not in self._splits:
+        found = self._split_name(name, kind)
+        if found is None:
             there = ", ".join(f"{split} of {type_text(of_kind)}" for split, of_kind in self._splits) or "none"
             raise KeyError(f"{self.path}: no split {name} of {type_text(kind)}; there are {there}")
-        return self._splits[name, kind].get_tensor(writable=False)
+        return self._splits[found, kind].get_tensor(writable=writable)
 
     def has_split(self, name: str, of: TypeName | None = None) -> bool:
         """Return whether there is such a split of a node type, or of an edge type given as a triple."""
-        return (name, self._kind(of)) in self._splits
+        return self._split_name(name, self._kind(of)) is not None
+
+    def _split_name(self, name: str, kind: TypeName) -> str | None:
+        if (name, kind) in self._splits:
+            return name
+        usual = usual_split_name(name)
+        return next((split for split, of in self._splits if of == kind and usual_split_name(split) == usual), None)
 
     def _kind(self, of: TypeName | None) -> TypeName:
         """Return ``of`` if the data set has it, or the only node type there is."""
@@ -200,6 +226,13 @@ class Dataset:
             yield edge.graph
             yield from edge.attributes.values()
         yield from self._splits.values()
+        for other in (
+            self.other,
+            *(node.other for node in self.nodes.values()),
+            *(edge.other for edge in self.edges.values()),
+        ):
+            if isinstance(other, StoredValues):
+                yield from other.stores()
 
     @property
     def nbytes(self) -> int:
@@ -223,8 +256,52 @@ class Dataset:
     ) -> None:
         self.close()
 
+    def __copy__(self) -> Self:
+        """Return a data set on the same files whose attributes are assigned and deleted by themselves."""
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (os.path.abspath(self.path), self._fingerprint)
+        return _reopen, (os.path.abspath(self.path), self._fingerprint, self._changes() if self._changed else None)
+
+    def _changes(self) -> tuple[Any, ...]:
+        """Return what assignments made of the files, as far as the files do not tell."""
+        nodes = {name: (list(node.attributes), node.in_memory, _given(node.other)) for name, node in self.nodes.items()}
+        edges = {
+            triple: (
+                list(edge.attributes),
+                edge.in_memory,
+                _given(edge.other),
+                (edge.weight, edge.time),
+                None if edge.files is None else edge.graph,
+            )
+            for triple, edge in self.edges.items()
+        }
+        return nodes, edges, _given(self.other), self.device
+
+    def _apply(self, nodes: Any, edges: Any, other: Any, device: Any) -> None:
+        for name, (names, in_memory, values) in nodes.items():
+            node = self.nodes[name]
+            kept = {attribute: node.attributes[attribute] for attribute in names}
+            changed = replace(node, attributes=kept, in_memory=in_memory, other=_or_stored(values, node.other))
+            self.nodes = {**self.nodes, name: changed}
+        for triple in [triple for triple in self.edges if triple not in edges]:
+            self.edges = {kept: edge for kept, edge in self.edges.items() if kept != triple}
+        for triple, (names, in_memory, values, (weight, time), graph) in edges.items():
+            edge = self.edges[triple]
+            changed_edge = replace(
+                edge,
+                attributes={attribute: edge.attributes[attribute] for attribute in names},
+                in_memory=in_memory,
+                other=_or_stored(values, edge.other),
+                weight=weight,
+                time=time,
+                graph=edge.graph if graph is None else graph,
+            )
+            self.edges = {**self.edges, triple: changed_edge}
+        self.other = _or_stored(other, self.other)
+        self.device = device
 
     def __repr__(self) -> str:
         if all(store.closed for store in self.stores()):
@@ -237,6 +314,20 @@ class Dataset:
         for (name, kind), ids in self._splits.items():
             lines.append(f"  split {name} of {type_text(kind)}: {len(ids):,} ids")
         return "\n".join(lines)
+
+
+def _given(other: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return values that were assigned; those of the files need not travel."""
+    return None if isinstance(other, StoredValues) else other
+
+
+def _or_stored(given: Mapping[str, Any] | None, stored: Mapping[str, Any]) -> Mapping[str, Any]:
+    return stored if given is None else given
+
+
+def usual_split_name(name: str) -> str:
+    """Return the name that we have for a split that others call differently."""
+    return {"val": "valid", "validation": "valid", "dev": "valid"}.get(name, name)
 
 
 def type_text(kind: TypeName) -> str:
@@ -265,11 +356,13 @@ def open_dataset(path: str | os.PathLike[str]) -> Dataset:
         raise
 
 
-def _reopen(path: str, fingerprint: int) -> Dataset:
+def _reopen(path: str, fingerprint: int, changes: tuple[Any, ...] | None) -> Dataset:
     dataset = open_dataset(path)
     if dataset._fingerprint != fingerprint:
         dataset.close()
         raise FormatError(f"{path}: the data set changed since it was pickled; open it anew with graphzero.open(path)")
+    if changes is not None:
+        dataset._apply(*changes)
     return dataset
 
 
@@ -280,6 +373,14 @@ def _mount(folder: str, manifest: Manifest, fingerprint: int, opened: list[Mount
         if num_rows is not None and store.num_rows != num_rows:
             raise FormatError(f"{store.path}: {what}: expected {num_rows} rows, found {store.num_rows}")
         return store
+
+    def others(records: OtherRecords) -> StoredValues:
+        return StoredValues(
+            {
+                name: features(record, None, "other") if isinstance(record, FileRecord) else record
+                for name, record in records.items()
+            }
+        )
 
     nodes = {}
     for name, node in manifest.nodes.items():
@@ -295,7 +396,9 @@ def _mount(folder: str, manifest: Manifest, fingerprint: int, opened: list[Mount
                 raise FormatError(
                     f"{ids.path}: ids of node type {name!r}: expected {node.num_nodes} labels, found {len(ids)}"
                 )
-        nodes[name] = NodeType(name, node.num_nodes, attributes, node.label, node.num_classes, ids)
+        nodes[name] = NodeType(
+            name, node.num_nodes, attributes, node.label, node.num_classes, ids, other=others(node.other)
+        )
     edges = {}
     for triple, edge in manifest.edges.items():
         graph = Graph(os.path.join(folder, edge.graph.file))
@@ -313,11 +416,19 @@ def _mount(folder: str, manifest: Manifest, fingerprint: int, opened: list[Mount
             attribute: features(record, graph.num_input_edges, f"attribute {attribute!r} of edge type {triple}")
             for attribute, record in edge.attributes.items()
         }
-        edges[triple] = EdgeType(triple, graph, attributes)
+        for column, named, has in (("weight", edge.weight, graph.has_weights), ("time", edge.time, graph.has_times)):
+            if named is not None and not has:
+                raise FormatError(
+                    f"{graph.path}: {column} of {triple}: expected the graph to have it, as {named!r}, found none"
+                )
+        edges[triple] = EdgeType(triple, graph, attributes, edge.weight, edge.time, other=others(edge.other))
     splits: dict[tuple[str, TypeName], FeatureStore] = {}
     for split in manifest.splits:
         rows = features(split.ids, None, "split")
         if rows.dtype != "int64" or len(rows.shape) != 1:
             raise FormatError(f"{rows.path}: split {split.name!r}: expected int64 ids, found {rows.dtype} {rows.shape}")
         splits[split.name, split.of] = rows
-    return Dataset(folder, nodes, edges, manifest.metadata, splits, fingerprint)
+    metadata = Metadata(manifest.metadata, list(nodes), list(edges))
+    return Dataset(
+        folder, nodes, edges, metadata, splits, fingerprint, _hetero=manifest.hetero, other=others(manifest.other)
+    )

@@ -6,13 +6,14 @@ import json
 import os
 import shutil
 import time
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
-from graphzero.dataset import EdgeTriple, type_text
+from graphzero.dataset import Dataset, EdgeTriple, TypeName, type_text
 from graphzero.dataset_writer import DatasetWriter
 from graphzero.edge_conversion import BadLine, ConversionReport, convert_edges
 from graphzero.feature_conversion import convert_features
@@ -29,8 +30,10 @@ _CHOICES: dict[str, set[str]] = {
     "ogb-csv": {"split", "add_inverse_edge"},
     "processed": {"num_nodes", "label"},
     "neo4j": set(),
-    "pyg": {"num_nodes", "split"},
+    "pyg": {"num_nodes", "split", "weight", "time"},
 }
+# Of these, what other layouts leave to convert_edges.
+_OF_EDGES = {"weight", "time"}
 
 
 @dataclass(frozen=True)
@@ -67,15 +70,18 @@ def convert_dataset(
     """Convert a data set folder of others, or a PyG object, to a graphzero data set.
 
     Knows OGB (csv and binary), MAG240M and IGB (``processed``), GraphBolt (``metadata.yaml``, raw
-    form), Neo4j exports, and ``Data`` and ``HeteroData`` of PyG. Features become ``x``, labels ``y``
-    (whole numbers as int64, -1 where there is none), splits ``train``, ``valid`` and ``test``.
+    form), Neo4j exports, and ``Data`` and ``HeteroData`` of PyG, as objects, ``.pt`` files and folders of its data
+    sets. Features become ``x``, labels ``y`` (whole numbers as int64, -1 where there is none), splits ``train``,
+    ``valid`` and ``test``. What a PyG object holds keeps its name, shape and type, and comes with the batches of a
+    loader as it does with PyG's; a warning names what cannot be kept.
 
     ``num_nodes``, ``split``, ``label``, ``task`` and ``add_inverse_edge`` say what a layout leaves
     open. All other ``options`` go to :func:`convert_edges`. ``feature_dtype`` stores floating-point
-    features in another type. Edges are converted within ``memory``. The folder appears whole or not
-    at all. With ``resume=True`` the files that are finished when a run is killed or fails wait in a
-    hidden folder beside the target, and the next run with the same source and options goes on from
-    there.
+    features in another type. Of PyG objects ``weight`` and ``time`` name the attributes of edges that neighbours are
+    drawn by, ``edge_weight`` and ``edge_time`` if they are there; ``False`` is for none. Edges are converted within
+    ``memory``. The folder appears whole or not at all. With ``resume=True`` the files that are finished when a run
+    is killed or fails wait in a hidden folder beside the target, and the next run with the same source and options
+    goes on from there.
 
     >>> os.makedirs("mag/processed/paper___cites___paper")
     >>> np.save("mag/processed/paper___cites___paper/edge_index.npy", [[0, 1], [1, 2]])
@@ -86,15 +92,17 @@ def convert_dataset(
     layout = _layout_of(source, format)
     given = _choices(layout, options)
     target = os.fsdecode(folder)
-    if layout != "pyg":
+    on_disk = isinstance(source, (str, os.PathLike))
+    if on_disk:
         _refuse_overlap(os.fsdecode(source), target)
-    if resume and layout == "pyg":
+    if resume and not (on_disk and os.path.isdir(source)):
         raise ValueError("resume: expected a folder as the source, found an object, which ends with the process")
     waiting = _waiting_folder(os.fsdecode(source), target, [layout, given, feature_dtype, options]) if resume else None
     reports = {}
     with DatasetWriter(target, overwrite=overwrite) as writer, _staging(writer.folder, waiting) as stage:
         asked = LayoutOptions(**given, memory=memory, workspace=stage.workspace)
-        plan: Plan = _reader(layout).read(source if layout == "pyg" else os.fsdecode(source), asked)
+        plan: Plan = _reader(layout).read(os.fsdecode(source) if on_disk else source, asked)
+        writer.hetero = plan.hetero
 
         def features(kind: str, attributes: Mapping[str, Any], node: NodePlan | None = None) -> dict[str, str]:
             written = {}
@@ -128,13 +136,26 @@ def convert_dataset(
                 )
                 stage.keep_report(graph, report)
             reports[triple] = report
-            writer.add_edges(type=triple, graph=graph, attributes=features(" ".join(triple), edge.attributes))
+            attributes = features(" ".join(triple), edge.attributes)
+            writer.add_edges(type=triple, graph=graph, attributes=attributes, weight=edge.weight, time=edge.time)
             stage.clear()
+        for of, other in _others(plan):
+            for name, value in other.items():
+                writer.add_other(name, value, of=of)
         for split, of, ids in plan.splits:
             writer.add_split(split, ids, of=of)
         writer.set_metadata(**plan.metadata)
     counts = {kind: node.num_nodes for kind, node in plan.nodes.items()}
+    if plan.ignored and layout == "pyg":  # its loaders would have it in every batch
+        warnings.warn(f"{target}: not converted: {'; '.join(plan.ignored)}", stacklevel=2)
     return DatasetReport(target, layout, counts, reports, tuple(plan.ignored), time.perf_counter() - begin)
+
+
+def _others(plan: Plan) -> Iterator[tuple[TypeName | None, dict[str, Any]]]:
+    """Walk over what has no rows, with the type it belongs to."""
+    yield None, plan.other
+    yield from ((kind, node.other) for kind, node in plan.nodes.items())
+    yield from ((triple, edge.other) for triple, edge in plan.edges.items())
 
 
 def _reader(layout: str) -> Any:
@@ -147,15 +168,19 @@ def _layout_of(source: Any, format: str) -> str:
     if not isinstance(source, (str, os.PathLike)):
         if not _reader("pyg").recognises(source):
             raise TypeError(f"source: expected a folder, or a PyG Data or HeteroData, found {type(source).__name__}")
+        if isinstance(source, Dataset):
+            raise ValueError(f"{source.path}: expected a data set to convert, found one of graphzero")
         return "pyg"
     path = os.fsdecode(source)
-    if not os.path.isdir(path) or format == "pyg":
-        raise NotADirectoryError(f"{path}: expected the folder of a data set")
+    if os.path.isfile(path) and _reader("pyg").recognises(path):
+        return "pyg"
+    if not os.path.isdir(path):
+        raise NotADirectoryError(f"{path}: expected the folder of a data set, or a .pt file of a PyG object")
     if format != "auto":
         return format
     if os.path.exists(os.path.join(path, MANIFEST)):
         raise ValueError(f"{path}: expected a data set to convert, found one of graphzero, which opens as it is")
-    for name in _LAYOUTS:
+    for name in (*_LAYOUTS, "pyg"):
         if _reader(name).recognises(path):
             return name
     there = ", ".join(sorted(os.listdir(path))[:8]) or "nothing"
@@ -167,7 +192,7 @@ def _layout_of(source: Any, format: str) -> str:
 
 def _choices(layout: str, options: dict[str, Any]) -> dict[str, Any]:
     """Take what is for the layout out of ``options``; refuse what it would not heed."""
-    names = set().union(*_CHOICES.values()) & options.keys()
+    names = (set().union(*_CHOICES.values()) - (_OF_EDGES - _CHOICES[layout])) & options.keys()
     given = {name: value for name in sorted(names) if (value := options.pop(name)) is not None}
     for name in given:
         if name not in _CHOICES[layout]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections.abc import Mapping
 from types import TracebackType
@@ -12,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from graphzero.arrays import int64_vector
 from graphzero.dataset import EDGE, NODE, EdgeTriple, TypeName
+from graphzero.dtypes import as_data_type, name_of
 from graphzero.features import FeatureStore, write_features
 from graphzero.folder import NewFolder, link_or_copy
 from graphzero.graph import Graph, write_graph
@@ -24,6 +27,7 @@ from graphzero.manifest import (
     Manifest,
     NodeRecord,
     SplitRecord,
+    ValueRecord,
     file_name,
     write_manifest,
 )
@@ -39,7 +43,8 @@ class DatasetWriter:
     """Writes a data set folder; it appears whole when the ``with`` block ends, or not at all.
 
     Attributes are arrays, or paths of ``.gd`` files and mounted stores, which are linked or copied.
-    Types are left out for a homogeneous data set.
+    Types are left out for a homogeneous data set. With ``hetero=True`` batches name their types even if there is
+    one of each, as those of PyG's ``HeteroData`` do.
 
     >>> with DatasetWriter("movies", overwrite=True) as w:
     ...     w.add_nodes({"x": np.eye(3)}, type="user")
@@ -51,9 +56,10 @@ class DatasetWriter:
     array([5, 3, 4])
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False, hetero: bool = False) -> None:
         self._folder = NewFolder(os.fsdecode(path), overwrite=overwrite)
         self._manifest = Manifest()
+        self.hetero = hetero
 
     @property
     def folder(self) -> str:
@@ -110,11 +116,15 @@ class DatasetWriter:
         type: EdgeTriple = EDGE,
         graph: str | os.PathLike[str] | Graph | None = None,
         attributes: Mapping[str, Any] | None = None,
+        weight: ArrayLike | str | None = None,
+        time: ArrayLike | str | None = None,
         **options: Any,
     ) -> None:
         """Add a kind of edge, from arrays with the options of :func:`write_graph`, or from a ``.gl``.
 
-        The node types at both ends must have been added before.
+        The node types at both ends must have been added before. ``weight`` and ``time``, by which neighbours are
+        drawn, are arrays, or each the name of one of the ``attributes``: then the values also come with batches,
+        under that name. A ``.gl`` has them already, and only the name may be given.
         """
         triple = _triple(type)
         if triple in self._manifest.edges:
@@ -126,14 +136,29 @@ class DatasetWriter:
             raise TypeError("expected src and dst, or graph=")
         place = f"edges/{'__'.join(file_name(part) for part in triple)}"
         target = self._folder.file(f"{place}/graph.gl")
+        given = {"weight": weight, "time": time}
+        names = {column: _name(values, column, attributes or {}) for column, values in given.items()}
         if graph is not None:
+            for column, values in given.items():
+                if values is not None and names[column] is None:
+                    raise TypeError(f"{column}: expected the name of an attribute beside graph=, found an array")
             link_or_copy(graph.path if isinstance(graph, Graph) else os.fsdecode(graph), target)
         else:
             counts = self._manifest.nodes[triple[0]].num_nodes, self._manifest.nodes[triple[2]].num_nodes
             num_nodes = counts if triple[0] != triple[2] else counts[0]
-            write_graph(target, src, dst, num_nodes=num_nodes, **options)  # type: ignore[arg-type]
+            columns = {
+                column: values if names[column] is None else _values((attributes or {})[str(values)])
+                for column, values in given.items()
+            }
+            write_graph(target, src, dst, num_nodes=num_nodes, **columns, **options)  # type: ignore[arg-type]
         with Graph(target) as written:
-            record = EdgeRecord(FileRecord(f"{place}/graph.gl", written.fingerprint), {})
+            for column, has in (("weight", written.has_weights), ("time", written.has_times)):
+                if names[column] is not None and not has:
+                    raise ValueError(
+                        f"{column}: {names[column]!r}: the graph of {triple!r} has none; write it with {column}="
+                    )
+            file = FileRecord(f"{place}/graph.gl", written.fingerprint)
+            record = EdgeRecord(file, {}, names["weight"], names["time"])
             num_edges = written.num_input_edges
         for name, values in (attributes or {}).items():
             record.attributes[name] = self._features(
@@ -161,6 +186,37 @@ class DatasetWriter:
         part = file_name(kind) if isinstance(kind, str) else "__".join(file_name(part) for part in kind)
         record = self._features(f"splits/{file_name(name)}/{part}.gd", vector, None, f"split {name!r}")
         self._manifest.splits.append(SplitRecord(name, kind, record))
+
+    def add_other(self, name: str, value: Any, *, of: TypeName | None = None) -> None:
+        """Add a tensor or a JSON value that has no row per node or edge, of a type or of the whole data set.
+
+        It comes with every batch as it is.
+        """
+        kind = of if of is None or isinstance(of, str) else _triple(of)
+        if kind is not None:
+            self._count(kind)  # refuses a type that is not there
+        parts = [kind] if isinstance(kind, str) else list(kind or ())
+        place = "/".join(filter(None, ["other", "__".join(file_name(part) for part in parts), file_name(name)]))
+        if isinstance(kind, str):
+            other = self._manifest.nodes[kind].other
+        else:
+            other = self._manifest.other if kind is None else self._manifest.edges[kind].other
+        if name in other:
+            raise ValueError(f"{name!r} was added before")
+        other[name] = self._other(f"{place}.gd", value, name)
+
+    def _other(self, file: str, value: Any, name: str) -> FileRecord | ValueRecord:
+        if hasattr(value, "shape"):
+            if len(value.shape) > 0:
+                return self._features(file, value, None, name)
+            item = value.item()
+            if isinstance(item, (bool, int, float)) and math.isfinite(item):
+                return ValueRecord(item, name_of(as_data_type(value.dtype)))
+        try:
+            json.dumps(value, allow_nan=False)
+        except (TypeError, ValueError):
+            raise TypeError(f"{name}: expected a tensor or a JSON value, found {type(value).__name__}") from None
+        return ValueRecord(value)
 
     def set_metadata(self, **values: Any) -> None:
         """Keep JSON values, such as a name or a licence, in the manifest."""
@@ -203,6 +259,7 @@ class DatasetWriter:
     def close(self) -> None:
         """Write the manifest and put the folder in place. May be repeated."""
         if self._folder.is_open:
+            self._manifest.hetero = self.hetero
             write_manifest(self._folder.file(MANIFEST), self._manifest)
             self._folder.commit()
 
@@ -220,6 +277,24 @@ class DatasetWriter:
             self.close()
         else:
             self.abort()
+
+
+def _name(given: Any, column: str, attributes: Mapping[str, Any]) -> str | None:
+    """Return the attribute that ``given`` names; an array names none."""
+    if not isinstance(given, str):
+        return None
+    if given not in attributes:
+        raise ValueError(f"{column}: expected an array, or one of the attributes {list(attributes)}, found {given!r}")
+    return given
+
+
+def _values(attribute: Any) -> Any:
+    """Return the numbers, one per edge, of an attribute that may be a file."""
+    if isinstance(attribute, (str, os.PathLike)):
+        attribute = FeatureStore(attribute)
+    if isinstance(attribute, FeatureStore):
+        attribute = attribute.gather(np.arange(attribute.num_rows))
+    return attribute.reshape(-1) if getattr(attribute, "shape", ())[1:] == (1,) else attribute
 
 
 def _triple(value: Any) -> EdgeTriple:

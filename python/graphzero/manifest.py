@@ -6,15 +6,17 @@ import errno
 import json
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from graphzero._core import FormatError
+from graphzero._core import DataType, FormatError
 
 MANIFEST = "graphzero.json"
 FORMAT = "graphzero dataset"
 VERSION = 1
 
+_ELEMENT_TYPES = sorted(data_type.name.lower() for data_type in DataType)
 _LARGEST_MANIFEST = 16 << 20  # bytes: a hostile folder must not make us read without end
 
 
@@ -27,6 +29,18 @@ class FileRecord:
 
 
 @dataclass
+class ValueRecord:
+    """A JSON value, or with a ``dtype`` a tensor without dimensions."""
+
+    value: Any
+    dtype: str | None = None
+
+
+# What has no row per node or edge, by name.
+OtherRecords: TypeAlias = "dict[str, FileRecord | ValueRecord]"
+
+
+@dataclass
 class NodeRecord:
     """One kind of node."""
 
@@ -35,14 +49,18 @@ class NodeRecord:
     label: str | None = None
     num_classes: int | None = None
     ids: FileRecord | None = None
+    other: OtherRecords = field(default_factory=dict)
 
 
 @dataclass
 class EdgeRecord:
-    """One kind of edge."""
+    """One kind of edge. ``weight`` and ``time`` name the attributes that those of the graph were made of."""
 
     graph: FileRecord
     attributes: dict[str, FileRecord]
+    weight: str | None = None
+    time: str | None = None
+    other: OtherRecords = field(default_factory=dict)
 
 
 @dataclass
@@ -56,12 +74,33 @@ class SplitRecord:
 
 @dataclass
 class Manifest:
-    """The whole of a manifest."""
+    """The whole of a manifest. ``hetero``: batches name their types even if there is one of each."""
 
     nodes: dict[str, NodeRecord] = field(default_factory=dict)
     edges: dict[tuple[str, str, str], EdgeRecord] = field(default_factory=dict)
     splits: list[SplitRecord] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
+    hetero: bool = False
+    other: OtherRecords = field(default_factory=dict)
+
+    def files(self) -> Iterator[FileRecord]:
+        """Walk over every file of the folder."""
+        for node in self.nodes.values():
+            yield from node.attributes.values()
+            if node.ids is not None:
+                yield node.ids
+            yield from _files_of(node.other)
+        for edge in self.edges.values():
+            yield edge.graph
+            yield from edge.attributes.values()
+            yield from _files_of(edge.other)
+        for split in self.splits:
+            yield split.ids
+        yield from _files_of(self.other)
+
+
+def _files_of(other: OtherRecords) -> Iterator[FileRecord]:
+    return (record for record in other.values() if isinstance(record, FileRecord))
 
 
 def file_name(name: str) -> str:
@@ -86,21 +125,37 @@ def write_manifest(path: str, manifest: Manifest) -> None:
     def records(attributes: dict[str, FileRecord]) -> dict[str, Any]:
         return {name: record(file) for name, file in attributes.items()}
 
+    def others(other: OtherRecords) -> dict[str, Any]:
+        documents = {
+            name: record(entry)
+            if isinstance(entry, FileRecord)
+            else {"value": entry.value, **_unless_none(dtype=entry.dtype)}
+            for name, entry in other.items()
+        }
+        return {"other": documents} if documents else {}
+
     document = {
         "format": FORMAT,
         "version": VERSION,
+        **({"hetero": True} if manifest.hetero else {}),
         "nodes": {
             name: {
                 "num_nodes": node.num_nodes,
                 "attributes": records(node.attributes),
-                **({"label": node.label} if node.label is not None else {}),
-                **({"num_classes": node.num_classes} if node.num_classes is not None else {}),
+                **_unless_none(label=node.label, num_classes=node.num_classes),
                 **({"ids": record(node.ids)} if node.ids is not None else {}),
+                **others(node.other),
             }
             for name, node in manifest.nodes.items()
         },
         "edges": [
-            {"type": list(triple), "graph": record(edge.graph), "attributes": records(edge.attributes)}
+            {
+                "type": list(triple),
+                "graph": record(edge.graph),
+                "attributes": records(edge.attributes),
+                **_unless_none(weight=edge.weight, time=edge.time),
+                **others(edge.other),
+            }
             for triple, edge in manifest.edges.items()
         ],
         "splits": [
@@ -112,12 +167,17 @@ def write_manifest(path: str, manifest: Manifest) -> None:
             for split in manifest.splits
         ],
         "metadata": manifest.metadata,
+        **others(manifest.other),
     }
     with open(path, "w", encoding="utf-8") as file:
         json.dump(document, file, indent=2, ensure_ascii=False, allow_nan=False)
         file.write("\n")
         file.flush()
         os.fsync(file.fileno())
+
+
+def _unless_none(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def read_manifest(folder: str) -> tuple[Manifest, int]:
@@ -189,14 +249,52 @@ class _Reader:
                     raise self._refuse(f"{place}.type", f"node types from {list(manifest.nodes)}", list(triple))
             if triple in manifest.edges:
                 raise self._refuse(f"{place}.type", "each edge type once", list(triple))
-            manifest.edges[triple] = EdgeRecord(self._file(edge, "graph", place), self._attributes(edge, place))
+            manifest.edges[triple] = self._edge(edge, place)
         for i, split in enumerate(self._get(document, "splits", list, "", "a list of splits")):
             record = self._split(split, f"splits[{i}]", manifest)
             if any((other.name, other.of) == (record.name, record.of) for other in manifest.splits):
                 raise self._refuse(f"splits[{i}]", "each split of a type once", split)
             manifest.splits.append(record)
         manifest.metadata = self._get(document, "metadata", dict, "", "an object")
+        if document.get("hetero") is not None:
+            manifest.hetero = self._get(document, "hetero", bool, "", "true or false")
+        manifest.other = self._other(document, "")
         return manifest
+
+    def _edge(self, edge: Any, place: str) -> EdgeRecord:
+        record = EdgeRecord(self._file(edge, "graph", place), self._attributes(edge, place))
+        for column in ("weight", "time"):
+            if edge.get(column) is None:
+                continue
+            name = self._get(edge, column, str, place, "the name of an attribute")
+            if name not in record.attributes:
+                raise self._refuse(f"{place}.{column}", f"one of {list(record.attributes)}", name)
+            setattr(record, column, name)
+        record.other = self._other(edge, place)
+        return record
+
+    def _other(self, parent: Any, place: str) -> OtherRecords:
+        if parent.get("other") is None:
+            return {}
+        entries = self._get(parent, "other", dict, place, "an object")
+        place = f"{place}.other" if place else "other"
+        return {name: self._other_entry(entries, name, place) for name in entries}
+
+    def _other_entry(self, entries: Any, name: str, place: str) -> FileRecord | ValueRecord:
+        entry = self._get(entries, name, dict, place, "a file or a value")
+        if "file" in entry:
+            return self._file(entries, name, place)
+        if "value" not in entry:
+            raise self._refuse(f"{place}.{name}", "a file or a value", entry)
+        if entry.get("dtype") is None:
+            return ValueRecord(entry["value"])
+        place = f"{place}.{name}"
+        dtype = self._get(entry, "dtype", str, place, "the name of an element type")
+        if dtype not in _ELEMENT_TYPES:
+            raise self._refuse(f"{place}.dtype", f"one of {', '.join(_ELEMENT_TYPES)}", dtype)
+        if not isinstance(entry["value"], (int, float)):
+            raise self._refuse(f"{place}.value", f"a number, as it has the dtype {dtype}", entry["value"])
+        return ValueRecord(entry["value"], dtype)
 
     def _node(self, node: Any, place: str) -> NodeRecord:
         num_nodes = self._get(node, "num_nodes", int, place, "a number of nodes")
@@ -213,6 +311,7 @@ class _Reader:
                 raise self._refuse(f"{place}.num_classes", "a number of classes", record.num_classes)
         if node.get("ids") is not None:
             record.ids = self._file(node, "ids", place)
+        record.other = self._other(node, place)
         return record
 
     def _split(self, split: Any, place: str, manifest: Manifest) -> SplitRecord:

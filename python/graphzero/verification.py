@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -88,7 +87,7 @@ def _verify_file(path: str, shown: str, read: _core.VerifyProgress) -> list[Chec
 def _verify_dataset(folder: str, progress: bool) -> list[Check]:
     """Check every file the manifest names, and what they say about each other."""
     manifest, _ = read_manifest(folder)
-    records = list(_records(manifest))
+    records = list(manifest.files())
     total = sum(_bytes_to_read(os.path.join(folder, record.file)) for record in records)
     checks: list[Check] = []
     read, shown = _core.VerifyProgress(), folder
@@ -108,18 +107,6 @@ def _size(path: str) -> int:
 def _bytes_to_read(path: str) -> int:
     """Return about how much there is to read: lists are read once more behind their checksums."""
     return _size(path) * (1 if is_features(path) or is_ids(path) else 2)
-
-
-def _records(manifest: Manifest) -> Iterator[FileRecord]:
-    for node in manifest.nodes.values():
-        yield from node.attributes.values()
-        if node.ids is not None:
-            yield node.ids
-    for edge in manifest.edges.values():
-        yield edge.graph
-        yield from edge.attributes.values()
-    for split in manifest.splits:
-        yield split.ids
 
 
 def _verify_record(folder: str, record: FileRecord, read: _core.VerifyProgress) -> list[Check]:

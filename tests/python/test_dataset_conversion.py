@@ -247,15 +247,30 @@ def test_one_of_several_masks_is_chosen():
     data = data_sets.pyg_data()
     for name in ("train_mask", "val_mask", "test_mask"):
         data[name] = torch.stack((data[name], ~data[name]), dim=1)
-    with pytest.raises(ValueError, match=r"_mask: expected split= 0 to 1, one of its columns, found None"):
-        convert_dataset(data, "out")
-    assert converted(data, split=1)[0].split("train").tolist() == [1, 3, 4]
+    with pytest.raises(ValueError, match=r"_mask: expected split= 0 to 1, one of its columns, found 2"):
+        convert_dataset(data, "out", split=2)
+    with pytest.warns(UserWarning, match=r"the split of train_mask: it has 2 columns; give split= 0 to 1. The mask"):
+        ds, _ = converted(data)
+    assert ds.split_names == []
+    assert torch.equal(ds.train_mask, data.train_mask)
+    ds.close()
+    ds, _ = converted(data, split=1, overwrite=True)
+    assert ds.split("train").tolist() == [1, 3, 4]
+    assert torch.equal(ds.train_mask, data.train_mask)
 
 
-def test_what_cannot_be_kept_is_reported():
+def test_what_cannot_be_kept_is_reported_loudly():
     data = data_sets.pyg_data()
     data.note = "hello"
-    assert converted(data)[1].ignored == ("note: neither of nodes nor of edges",)
+    data.function = print
+    data.words = ["long"] * 20_000
+    with pytest.warns(
+        UserWarning, match=r"out: not converted: function of the data: a builtin_function_or_method, nei"
+    ):
+        ds, report = converted(data)
+    assert len(report.ignored) == 2
+    assert report.ignored[1] == "words of the data: as text it has 160,000 bytes, more than 65,536"
+    assert ds.note == "hello"
 
 
 def test_neo4j():

@@ -26,7 +26,10 @@ def folder(tmp_path):
             num_classes=2,
             ids=["a", "b", "c"],
         )
-        w.add_edges([0, 2], [1, 1], type=tuple(CITES), attributes={"year": [1999, 2001]})
+        w.add_edges([0, 2], [1, 1], type=tuple(CITES), attributes={"year": [1999, 2001]}, time="year")
+        w.add_other("pairs", [[0, 1]] @ np.eye(2), of="paper")
+        w.add_other("note", {"seen": [1, 2]}, of=tuple(CITES))
+        w.add_other("half", np.float32(0.5))
         w.add_split("train", [0, 2], of="paper")
         w.set_metadata(name="three papers")
     return path
@@ -202,6 +205,43 @@ BROKEN = [
     ),
     Case("DS14", "features for ids", change("nodes", "paper", "ids", "file", to=X), "is a feature file"),
     Case("DS6", "ids that are text", change("nodes", "paper", "ids", to="x"), 'ids: expected a file, found "x"'),
+    Case("DS6", "hetero that is a number", change("hetero", to=1), "hetero: expected true or false, found 1"),
+    Case("DS6", "other that is a list", change("other", to=[1]), r"other: expected an object, found \[1\]"),
+    Case(
+        "DS6", "a time that is a number", change("edges", 0, "time", to=3), r"edges\[0\].time: expected the name of an"
+    ),
+    Case(
+        "DS21", "an unknown time", change("edges", 0, "time", to="z"), r"time: expected one of \['year'\], found \"z\""
+    ),
+    Case("DS21", "an unknown weight", change("edges", 0, "weight", to="z"), r"weight: expected one of .*, found \"z\""),
+    Case(
+        "DS21",
+        "a weight of a graph without",
+        change("edges", 0, "weight", to="year"),
+        "graph.gl: weight of .*: expected the graph to have it, as 'year', found none",
+    ),
+    Case(
+        "DS22", "an entry that is text", change("other", "half", to="x"), "other.half: expected a file or a value, fou"
+    ),
+    Case("DS22", "an empty entry", change("other", "half", to={}), "other.half: expected a file or a value, found {}"),
+    Case(
+        "DS22",
+        "a type that is none",
+        change("other", "half", "dtype", to="complex64"),
+        'other.half.dtype: expected one of bfloat16, .*, found "complex64"',
+    ),
+    Case(
+        "DS22", "text with a type", change("other", "half", "value", to="x"), "other.half.value: expected a number, as"
+    ),
+    Case(
+        "DS12",
+        "other outside of the folder",
+        change("nodes", "paper", "other", "pairs", "file", to="../x.gd"),
+        "pairs.file: expected a path inside the folder",
+    ),
+    Case(
+        "DS14", "a graph as other", change("nodes", "paper", "other", "pairs", "file", to=GRAPH), "is a topology file"
+    ),
     Case("DS17", "a split of floats", replace(TRAIN, [0.5]), "split 'train': expected int64 ids, found float64"),
     Case("DS17", "a split of pairs", replace(TRAIN, [[0, 1]]), "split 'train': expected int64 ids, found int64"),
 ]
@@ -212,6 +252,12 @@ DAMAGED = [
         "features of another time",
         replace(X, np.zeros((3, 3), np.float32)),
         r"fingerprint is the manifest's: expected 0x[0-9a-f]{16}, found 0x[0-9a-f]{16}",
+    ),
+    Case(
+        "DS18",
+        "other values of another time",
+        replace("other/paper/pairs.gd", [[1.0, 1.0]]),
+        "fingerprint is the manifest's: expected 0x[0-9a-f]{16}, found",
     ),
     Case(
         "DS18",
@@ -274,6 +320,7 @@ def test_the_manifest_has_the_places_of_the_page(folder):
     assert list(written) == list(example)
     assert list(written["nodes"]["paper"]) == list(example["nodes"]["paper"])
     assert list(written["edges"][0]) == list(example["edges"][0])
+    assert list(written["other"]["half"]) == list(example["other"]["half"])
     assert list(written["splits"][0]) == list(example["splits"][0])
     assert written["nodes"]["paper"]["attributes"]["x"]["file"] == X
     assert written["edges"][0]["graph"]["file"] == GRAPH
@@ -290,3 +337,42 @@ def test_unknown_places_are_ignored(folder):
     change("nodes", "paper", "colour", to="blue")(folder)
     change("futurism", to=[1])(folder)
     assert gz.open(folder).num_nodes == 3
+
+
+def test_what_has_no_rows_is_read_back(folder):
+    ds = gz.open(folder)
+    assert ds["paper"].pairs.tolist() == [[0, 1]]
+    assert ds[tuple(CITES)].note == {"seen": [1, 2]}
+    assert (ds.half.item(), str(ds.half.dtype), ds.half.ndim) == (0.5, "torch.float32", 0)
+
+
+def test_other_values_that_cannot_be_kept_are_refused(tmp_path):
+    with gz.DatasetWriter(tmp_path / "d") as w:
+        w.add_nodes(num_nodes=2)
+        w.add_other("a", 1)
+        with pytest.raises(ValueError, match="'a' was added before"):
+            w.add_other("a", 2)
+        for value in (print, {1, 2}, float("nan"), np.float64("inf")):
+            with pytest.raises(TypeError, match="b: expected a tensor or a JSON value, found"):
+                w.add_other("b", value)
+        with pytest.raises(ValueError, match="add node type 'paper' first"):
+            w.add_other("b", 1, of="paper")
+
+
+def test_weights_and_times_are_named_or_given(tmp_path):
+    with gz.DatasetWriter(tmp_path / "d") as w:
+        w.add_nodes(num_nodes=3)
+        with pytest.raises(ValueError, match=r"weight: expected an array, or one of the attributes \['w'\], found 'v'"):
+            w.add_edges([0], [1], attributes={"w": [1.0]}, weight="v")
+        w.add_edges([0, 1], [1, 2], attributes={"w": np.array([[1.5], [2.5]])}, weight="w", time=[7, 8])
+    ds = gz.open(tmp_path / "d")
+    assert (ds.edges["node", "to", "node"].weight, ds.edges["node", "to", "node"].time) == ("w", None)
+    assert sorted(ds.graph.index("out").weights.tolist()) == [1.5, 2.5]
+    assert sorted(ds.graph.index("out").times.tolist()) == [7, 8]
+    gz.write_graph(tmp_path / "g.gl", [0], [1], num_nodes=3)
+    with gz.DatasetWriter(tmp_path / "e") as w:
+        w.add_nodes(num_nodes=3)
+        with pytest.raises(TypeError, match=r"time: expected the name of an attribute beside graph=, found an array"):
+            w.add_edges(graph=tmp_path / "g.gl", time=[1])
+        with pytest.raises(ValueError, match=r"weight: 'w': the graph of .* has none; write it with weight="):
+            w.add_edges(graph=tmp_path / "g.gl", attributes={"w": [1.0]}, weight="w")

@@ -258,7 +258,7 @@ def test_edges_have_many_forms(data, hetero):
 
 @pytest.mark.parametrize("block", [2, 1 << 22])
 def test_edges_of_an_undirected_graph_come_once_by_id(block, monkeypatch):
-    monkeypatch.setattr("graphzero.loaders.all_edges._BLOCK", block)
+    monkeypatch.setattr("graphzero.all_edges._BLOCK", block)
     src, dst = [3, 0, 2, 1], [1, 2, 2, 1]
     gz.write_graph("u.gl", src, dst, directed=False)
     (batch,) = LinkNeighborLoader(gz.Graph("u.gl"), [1], batch_size=4)
@@ -272,13 +272,28 @@ def test_all_edges_of_a_graph_that_follows_them_one_way_only():
     assert ends(batch) == ([0, 2, 1], [1, 1, 0])
 
 
+def test_edges_that_a_conversion_dropped_are_not_predicted():
+    gz.convert_edges(([0, 0, 1, 2, 2], [1, 1, 2, 2, 0]), "g.gl", dedup=True, self_loops="drop")
+    (batch,) = LinkNeighborLoader(gz.Graph("g.gl"), [1], batch_size=4)
+    assert batch.n_id[batch.edge_label_index].tolist() == [[0, 1, 2], [1, 2, 0]]
+    with gz.DatasetWriter("d") as w:
+        w.add_nodes(num_nodes=3)
+        w.add_edges(graph="g.gl")
+        w.add_split("good", [0, 4], of=("node", "to", "node"))
+        w.add_split("bad", [0, 1], of=("node", "to", "node"))
+    (batch,) = LinkNeighborLoader(gz.open("d"), [1], "good", batch_size=4)
+    assert batch.n_id[batch.edge_label_index].tolist() == [[0, 2], [1, 0]]
+    with pytest.raises(ValueError, match=r"edge_label_index: expected edges of .*graph.gl, found the id 1 of one that"):
+        LinkNeighborLoader(gz.open("d"), [1], "bad")
+
+
 def test_more_edges_than_memory_are_refused(data, monkeypatch):
-    monkeypatch.setattr("graphzero.loaders.all_edges.pipeline_budget", lambda: 31_999)
-    message = r"edge_label_index: expected edges to be given, as listing all 2,000 of .*graph.gl takes .*; give those"
+    monkeypatch.setattr("graphzero.all_edges.pipeline_budget", lambda: 31_999)
+    message = r"edge_label_index: listing all 2,000 edges of .*graph.gl takes 32.0 kB, more than half .*; give those"
     with pytest.raises(MemoryError, match=message):
         LinkNeighborLoader(data.dataset, [1])
     assert len(LinkNeighborLoader(data.dataset, [1], ([0], [1]))) == 1
-    monkeypatch.setattr("graphzero.loaders.all_edges.pipeline_budget", lambda: 32_000)
+    monkeypatch.setattr("graphzero.all_edges.pipeline_budget", lambda: 32_000)
     assert len(LinkNeighborLoader(data.dataset, [1])) == 2000
 
 

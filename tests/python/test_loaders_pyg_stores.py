@@ -270,7 +270,7 @@ def entries(case, options, direction):
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("block", [7, 1 << 22])
 def test_layouts_hold_the_edges_and_their_ids(options, block, monkeypatch):
-    monkeypatch.setattr("graphzero.loaders.all_edges._BLOCK", block)
+    monkeypatch.setattr("graphzero.all_edges._BLOCK", block)
     case = homogeneous()
     shuffled = np.random.default_rng(1).permutation(len(case.src))  # so that an edge's place is not its id
     case.src, case.dst = case.src[shuffled], case.dst[shuffled]

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from graphzero.dataset import EDGE as EDGE
 from graphzero.dataset import NODE as NODE
 from graphzero.dataset import EdgeTriple as EdgeTriple
+from graphzero.dataset import usual_split_name
 from graphzero.sources.array_file import ArrayFile, npy_file
-
-_SPLITS = {"val": "valid", "validation": "valid", "dev": "valid"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +41,7 @@ class NodePlan:
     label: str | None = None
     num_classes: int | None = None
     ids: str | None = None  # the path of a .gi file, if ids were labels
+    other: dict[str, Any] = field(default_factory=dict)  # tensors and values without a row per node
 
 
 @dataclass
@@ -51,6 +51,9 @@ class EdgePlan:
     source: Any
     options: dict[str, Any] = field(default_factory=dict)
     attributes: dict[str, Any] = field(default_factory=dict)
+    weight: str | None = None  # the attribute that the weights in ``source`` are
+    time: str | None = None
+    other: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -62,10 +65,12 @@ class Plan:
     splits: list[tuple[str, str | EdgeTriple, Any]] = field(default_factory=list)
     metadata: dict[str, Any] = field(default_factory=dict)
     ignored: list[str] = field(default_factory=list)  # what was found and is not converted, with the reason
+    hetero: bool = False  # batches name their types even if there is one of each
+    other: dict[str, Any] = field(default_factory=dict)
 
     def add_split(self, name: str, of: str | EdgeTriple, ids: Any) -> None:
         """Add a split under the name we have for it."""
-        self.splits.append((_SPLITS.get(name, name), of, ids))
+        self.splits.append((usual_split_name(name), of, ids))
 
     def add_label(self, of: str, name: str, labels: Labels, num_classes: int | None = None) -> None:
         """Add labels and name them as such."""
@@ -83,6 +88,8 @@ class LayoutOptions:
     label: str | None = None
     task: str | None = None
     add_inverse_edge: bool | None = None
+    weight: str | bool | None = None  # which attribute of edges draws go by
+    time: str | bool | None = None
     memory: int | str | None = None
     workspace: str | None = None  # a folder for files that are made on the way
 
@@ -96,13 +103,13 @@ class LayoutOptions:
 def write_labels(labels: Labels, path: str, *, block: int = 1 << 20) -> int | None:
     """Write labels to a ``.npy`` file and return the number of classes, if they are classes.
 
-    A column becomes a vector. Whole numbers become int64, and -1 where there was NaN; other numbers
-    stay as they are.
+    A column becomes a vector. Whole numbers become int64, and -1 where there was NaN; other numbers, and those
+    with several a node, stay as they are.
     """
     array = labels.source.mapped(f"{path}.inflated") if isinstance(labels.source, ArrayFile) else labels.source
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
-    whole = array.dtype.kind in "iub" or all(_is_whole(part) for part in _parts(array, block))
+    whole = array.ndim == 1 and (array.dtype.kind in "iub" or all(_is_whole(part) for part in _parts(array, block)))
     written = np.lib.format.open_memmap(path, "w+", np.dtype(np.int64) if whole else array.dtype, array.shape)
     largest = -1
     for start, part in zip(range(0, len(array), block), _parts(array, block), strict=True):
@@ -111,7 +118,21 @@ def write_labels(labels: Labels, path: str, *, block: int = 1 << 20) -> int | No
         written[start : start + len(part)] = part
         largest = max(largest, int(part.max(initial=-1))) if whole else largest
     del written
-    return largest + 1 if whole and array.ndim == 1 else None
+    return largest + 1 if whole else None
+
+
+def count_classes(array: NDArray[Any], *, block: int = 1 << 20) -> int | None:
+    """Return the number of classes that labels tell apart, if they are classes: one number each, or a column each."""
+    if array.ndim == 2 and array.shape[1] > 1:
+        return int(array.shape[1])
+    flat = array.reshape(-1)
+    if not (flat.dtype.kind in "iub" or all(_is_whole(part) for part in _parts(flat, block))):
+        return None
+    largest = -1.0
+    for part in _parts(flat, block):
+        known = part[~np.isnan(part)] if part.dtype.kind == "f" else part
+        largest = max(largest, float(known.max()) if known.size else -1.0)
+    return int(largest) + 1
 
 
 def _parts(array: NDArray[Any], block: int) -> Iterator[NDArray[Any]]:

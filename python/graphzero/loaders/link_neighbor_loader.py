@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from graphzero.all_edges import all_edges, some_edges
 from graphzero.arrays import int64_vector
 from graphzero.dataset import Dataset, EdgeTriple
-from graphzero.loaders.all_edges import all_edges
 from graphzero.loaders.batch_parts import Parts
 from graphzero.loaders.graph_data import GraphData, as_graph_data
 from graphzero.loaders.loader import Loader
@@ -172,9 +172,10 @@ def _links(data: GraphData, given: Any) -> tuple[EdgeTriple, NDArray[np.int64], 
     elif data.is_hetero:
         raise ValueError(f"edge_label_index: expected an edge type, or (edge type, (src, dst)), with one of {types}")
     if given is None or isinstance(given, str):
-        ids = slice(None) if given is None else _split(data, given, triple)
-        src, dst = all_edges(data.relations.graphs[triple], "edge_label_index")
-        return triple, src[ids], dst[ids]
+        graph = data.relations.graphs[triple]
+        if given is None:
+            return triple, *all_edges(graph, "edge_label_index")
+        return triple, *some_edges(graph, _split(data, given, triple), "edge_label_index")
     if not hasattr(given, "__len__") or len(given) != 2:
         raise TypeError(f"edge_label_index: expected (src, dst), found {type(given).__name__}")
     src, dst = int64_vector(given[0], "edge_label_index[0]"), int64_vector(given[1], "edge_label_index[1]")

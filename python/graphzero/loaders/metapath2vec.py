@@ -13,8 +13,8 @@ from graphzero.dataset import Dataset, EdgeTriple, EdgeType
 from graphzero.graph import Graph
 from graphzero.integers import integer_from
 from graphzero.loaders.skip_gram import SkipGram, as_context_size, as_ids, cut_windows
-from graphzero.loaders.temporary_graphs import TemporaryGraphs, ends_of
 from graphzero.relations import as_relations, as_triple
+from graphzero.temporary_graphs import TemporaryGraphs, ends_of
 from graphzero.walks import GraphsByType, as_metapath, random_walk
 
 

@@ -12,7 +12,7 @@ from graphzero.dataset import Dataset
 from graphzero.graph import Graph
 from graphzero.integers import integer_from
 from graphzero.loaders.skip_gram import SkipGram, as_context_size, as_ids, cut_windows
-from graphzero.loaders.temporary_graphs import TemporaryGraphs, ends_of
+from graphzero.temporary_graphs import TemporaryGraphs, ends_of
 from graphzero.walks import random_walk
 
 

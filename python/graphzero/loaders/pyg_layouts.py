@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch_geometric.data.graph_store import EdgeLayout
 
+from graphzero.all_edges import message_edges
 from graphzero.graph import Direction, Graph
-from graphzero.loaders.all_edges import edges_by_id, stored_edges
 from graphzero.loaders.tensors import mapped_tensor
 
 # Which index of a graph has a layout.
@@ -37,24 +37,18 @@ def in_layout(graph: Graph, layout: EdgeLayout) -> tuple[torch.Tensor, torch.Ten
         indptr, far = mapped_tensor(index.indptr), mapped_tensor(index.indices).long()
         ids = None if index.edge_ids is None else mapped_tensor(index.edge_ids).long()
     else:
-        src, dst, _ = _pairs(graph)  # in order of edge id: a graph without one of the indexes is directed
+        src, dst, edge_ids = _pairs(graph)  # in order of edge id: a graph without one of the indexes is directed
         near, other = (dst, src) if side == "in" else (src, dst)
-        ids = torch.argsort(near, stable=True)
+        order = torch.argsort(near, stable=True)
+        ids = order if edge_ids is None else edge_ids[order]
         count = graph.num_dst_nodes if side == "in" else graph.num_src_nodes
         indptr = torch.zeros(count + 1, dtype=torch.int64)
         torch.cumsum(torch.bincount(near, minlength=count), 0, out=indptr[1:])
-        far = other[ids]
+        far = other[order]
     return (far, indptr, ids) if side == "in" else (indptr, far, ids)
 
 
 def _pairs(graph: Graph) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
-    if graph.directed:
-        src, dst = torch.from_numpy(edges_by_id(graph))
-        return src, dst, None
-    # There are two edges of each id, so they stay as they are stored.
-    pairs = np.empty((2, graph.num_edges), dtype=np.int64)
-    for part, sources, destinations, _ in stored_edges(graph):
-        pairs[0, part], pairs[1, part] = sources, destinations
-    ids = graph.index(graph.indexes[0]).edge_ids
+    pairs, ids = message_edges(graph, "coo")
     src, dst = torch.from_numpy(pairs)
-    return src, dst, None if ids is None else mapped_tensor(ids).long()
+    return src, dst, None if ids is None else torch.from_numpy(ids)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,10 +13,11 @@ import numpy as np
 from graphzero._core import FormatError
 
 _DEFAULT_KEY = "edge_index"
+_one_at_a_time = threading.Lock()  # what torch allows is one list for the whole process
 
 
-def load_pt(path: str) -> Any:
-    """Load a ``.pt`` file that holds tensors, arrays and plain values, and nothing else."""
+def load_pt(path: str, classes: Sequence[Any] = ()) -> Any:
+    """Load a ``.pt`` file that holds tensors, arrays and plain values, objects of ``classes``, and nothing else."""
     try:
         torch = importlib.import_module("torch")
     except ImportError as error:
@@ -22,13 +25,27 @@ def load_pt(path: str) -> Any:
     import pickle
 
     try:
-        with torch.serialization.safe_globals(_array_globals()):
+        with _allowed_only(torch.serialization, [*_array_globals(), *classes]):
             return torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        reason = (
-            (str(error).strip() or "its end").splitlines()[0].split(". ")[0]
-        )  # after that torch advises how to run its code
+        # torch's first sentence says that it failed; then it advises how to run the code, and says why.
+        reason = next((line for line in str(error).splitlines() if "Unsupported" in line), str(error)).strip()
+        reason = (reason or "its end").splitlines()[0].removeprefix("WeightsUnpickler error: ").split(". ")[0]
         raise FormatError(f"{path}: expected tensors and plain values, which load safely, found: {reason}") from error
+
+
+@contextmanager
+def _allowed_only(serialization: Any, classes: list[Any]) -> Iterator[None]:
+    """Let torch load these classes, and not what other libraries have allowed, which may be more."""
+    with _one_at_a_time:
+        before = serialization.get_safe_globals()
+        serialization.clear_safe_globals()
+        serialization.add_safe_globals(classes)
+        try:
+            yield
+        finally:
+            serialization.clear_safe_globals()
+            serialization.add_safe_globals(before)
 
 
 def _array_globals() -> list[Any]:

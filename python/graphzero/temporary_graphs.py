@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from typing import Any
+from typing import Any, Literal
 
 from graphzero.arrays import as_numpy
 from graphzero.graph import Graph, write_graph
@@ -20,12 +20,14 @@ class TemporaryGraphs:
         self._written = 0
         weakref.finalize(self, _remove, self._folder, os.getpid())
 
-    def write(self, edge_index: Any, num_nodes: int | tuple[int, int]) -> Graph:
+    def write(
+        self, edge_index: Any, num_nodes: int | tuple[int, int], index: Literal["both", "out", "in"] = "out"
+    ) -> Graph:
         """Write what :func:`ends_of` accepts, and mount it."""
         src, dst = ends_of(edge_index, "edge_index")
         path = os.path.join(self._folder, f"{self._written}.gl")
         self._written += 1
-        write_graph(path, src, dst, num_nodes=num_nodes, index="out")
+        write_graph(path, src, dst, num_nodes=num_nodes, index=index)
         return Graph(path)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TemporaryGraphs:

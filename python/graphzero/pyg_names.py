@@ -1,0 +1,232 @@
+"""What a data set answers to code that was written for PyG's ``Data``, ``HeteroData`` and data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphzero.named_tensors import (
+    NamedTensors,
+    assign,
+    delete,
+    edge_names,
+    get_tensor,
+    missing,
+    node_names,
+    on_device,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from graphzero.dataset import EdgeTriple, EdgeType, NodeType, TypeName
+    from graphzero.features import FeatureStore
+
+
+class Metadata(dict[str, Any]):
+    """The metadata of a data set. Called, it is that of PyG's ``HeteroData``: the names of the types."""
+
+    def __init__(self, values: Mapping[str, Any], node_types: list[str], edge_types: list[EdgeTriple]) -> None:
+        super().__init__(values)
+        self._types = node_types, edge_types
+
+    def __call__(self) -> tuple[list[str], list[EdgeTriple]]:
+        """Return the node types and the edge types, as ``to_hetero`` takes them."""
+        return self._types
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Metadata, (dict(self), *self._types)
+
+
+# What a data set consists of; all other names are those of tensors and values.
+_FIELDS = frozenset(
+    {"path", "nodes", "edges", "metadata", "other", "device", "_splits", "_fingerprint", "_hetero", "_changed"}
+)
+
+
+class PygNames:
+    """The names that :class:`graphzero.dataset.Dataset` shares with PyG's classes; it has what is declared here."""
+
+    path: str
+    nodes: Mapping[str, NodeType]
+    edges: Mapping[EdgeTriple, EdgeType]
+    other: Mapping[str, Any]
+    device: Any
+    _splits: Mapping[tuple[str, TypeName], FeatureStore]
+
+    if TYPE_CHECKING:
+
+        @property
+        def is_hetero(self) -> bool: ...
+        @property
+        def num_nodes(self) -> int: ...
+        @property
+        def node_types(self) -> list[str]: ...
+        @property
+        def edge_types(self) -> list[EdgeTriple]: ...
+        @property
+        def split_names(self) -> list[str]: ...
+        def has_split(self, name: str, of: TypeName | None = None) -> bool: ...
+        def split(self, name: str, of: TypeName | None = None, *, writable: bool = True) -> NDArray[np.int64]: ...
+
+    def get_idx_split(self) -> dict[str, Any]:
+        """Return the ids of each split as tensors, as OGB's data sets do; of several types, dicts by node type."""
+        import torch
+
+        found: dict[str, Any] = {}
+        for name, kind in self._splits:
+            ids = torch.from_numpy(self.split(name, kind))
+            if not self.is_hetero:
+                found[name] = ids
+            elif isinstance(kind, str):
+                found.setdefault(name, {})[kind] = ids
+        return found
+
+    @property
+    def num_features(self) -> Any:
+        """The number of features of a node: the columns of ``x``; of several types a dict."""
+        counts = {kind: self[kind].num_features for kind in self.nodes}
+        return counts if self.is_hetero else counts[self._node]
+
+    num_node_features = num_features
+
+    @property
+    def num_edge_features(self) -> Any:
+        """The number of features of an edge: the columns of ``edge_attr``; of several types a dict."""
+        counts = {triple: self[triple].num_features for triple in self.edges}
+        return counts if self.is_hetero else sum(counts.values())
+
+    @property
+    def num_classes(self) -> int:
+        """The number of classes of the label, of the one node type that has one."""
+        labelled = [node for node in self.nodes.values() if node.label is not None]
+        if len(labelled) != 1:
+            raise AttributeError(
+                f"{self.path}: {len(labelled)} node types have labels; use nodes[type].num_classes with one of them"
+            )
+        if labelled[0].num_classes is None:
+            raise AttributeError(f"{self.path}: the label of {labelled[0].name!r} does not tell classes apart")
+        return labelled[0].num_classes
+
+    @property
+    def _node(self) -> str:
+        """The node type of a homogeneous data set."""
+        return next(iter(self.nodes))
+
+    def to(self, device: Any, *names: str, non_blocking: bool = False) -> Self:
+        """Have tensors made, and the batches of loaders put, on a device. Files stay where they are.
+
+        Returns this data set, changed, as PyG's do. ``names`` are not needed: a batch moves as a whole.
+        """
+        import torch
+
+        where = torch.device(device)
+        self.device = None if where.type == "cpu" else where
+        return self
+
+    def keys(self) -> list[str]:
+        """Return the names of what a homogeneous data set has, or of what several types have together."""
+        if self.is_hetero:
+            return list(self.other)
+        of_edges = [name for triple in self.edges for name in edge_names(self, triple)]
+        return list(dict.fromkeys([*node_names(self, self._node), *of_edges, *self.other]))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.keys()
+
+    def __getitem__(self, key: Any) -> Any:
+        """Return the tensors of a type, or of a homogeneous data set a tensor; ``data[0]`` is the data set itself."""
+        if isinstance(key, int):
+            if key not in (0, -1):
+                raise IndexError(f"{self.path}: holds one graph, data[0]; found {key}")
+            return self
+        if isinstance(key, str) and key not in self.nodes and not self.is_hetero:
+            return getattr(self, key)
+        return NamedTensors(self, self._named_type(key))
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self, name, value)
+
+    def __delitem__(self, key: Any) -> None:
+        if key in self.edges:  # leaves the files as they are
+            self.edges = {triple: edge for triple, edge in self.edges.items() if triple != key}
+        else:
+            delattr(self, key)
+
+    def _named_type(self, key: Any) -> TypeName:
+        if key in self.nodes or key in self.edges:
+            return key  # type: ignore[no-any-return]
+        if isinstance(key, tuple) and len(key) == 2:
+            exact = (key[0], "to", key[1])
+            close = [triple for triple in self.edges if (triple[0], triple[2]) == key]
+            if exact in self.edges or len(close) == 1:
+                return exact if exact in self.edges else close[0]
+        raise KeyError(f"{self.path}: no type {key!r}; there are {self.node_types} and {self.edge_types}")
+
+    def _owner_of(self, name: str) -> TypeName | None:
+        """Return the type of a homogeneous data set that has something under a name."""
+        if name in node_names(self, self._node):
+            return self._node
+        return next((triple for triple in self.edges if name in edge_names(self, triple)), None)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or "nodes" not in self.__dict__:  # not while it is being made
+            raise AttributeError(f"Dataset has no {name!r}")
+        if name in self.other:
+            return on_device(self.other[name], self.device)
+        if not self.is_hetero and (owner := self._owner_of(name)) is not None:
+            return get_tensor(self, owner, name)
+        if name.endswith("_dict") and (found := self._by_type(name.removesuffix("_dict"))):
+            return found
+        if self.is_hetero and any(name in self[kind] for kind in (*self.nodes, *self.edges)):
+            raise AttributeError(
+                f"{self.path}: has several types; use data[type].{name} or data.{name}_dict, with one of "
+                f"{self.node_types} or {self.edge_types}"
+            )
+        raise missing(self.path, name, self.keys())
+
+    def _by_type(self, name: str) -> dict[Any, Any]:
+        """Return what the types that have it have under a name."""
+        if name == "num_nodes":
+            return {kind: node.num_nodes for kind, node in self.nodes.items()}
+        groups = {kind: self[kind] for kind in (*self.nodes, *self.edges)}
+        return {kind: group[name] for kind, group in groups.items() if name in group}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _FIELDS:
+            object.__setattr__(self, name, value)
+            object.__setattr__(self, "_changed", True)
+        elif name.startswith("_") or (name != "num_nodes" and hasattr(type(self), name)):
+            raise AttributeError(f"Dataset: {name!r} is told by the files; it cannot be assigned")
+        elif self.is_hetero:
+            self.other = {**self.other, name: value}
+        else:
+            self._assign(name, value)
+
+    def _assign(self, name: str, value: Any) -> None:
+        """Let a homogeneous data set have a value: of nodes or edges if there is a row for each of them."""
+        rows = len(value) if getattr(value, "shape", ()) else None
+        of_edges = next(iter(self.edges), None)
+        num_edges = None if of_edges is None else self.edges[of_edges].graph.num_input_edges
+        is_edge = of_edges is not None and (
+            name == "edge_index" or (rows == num_edges and ("edge" in name or rows != self.num_nodes))
+        )
+        if is_edge or name == "num_nodes" or rows == self.num_nodes:
+            self.other = {key: kept for key, kept in self.other.items() if key != name}
+            assign(self, of_edges if is_edge else self._node, name, value)
+        else:
+            if (owner := self._owner_of(name)) is not None:
+                delete(self, owner, name)
+            self.other = {**self.other, name: value}
+
+    def __delattr__(self, name: str) -> None:
+        if name in self.other:
+            self.other = {key: value for key, value in self.other.items() if key != name}
+            return
+        owner = None if self.is_hetero else self._owner_of(name)
+        if owner is None:
+            raise missing(self.path, name, self.keys())
+        delete(self, owner, name)

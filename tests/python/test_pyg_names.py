@@ -1,0 +1,342 @@
+"""A data set answers what scripts ask of PyG's Data, HeteroData and data sets."""
+
+import copy
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import data_sets
+import graphzero as gz
+
+CITES = ("paper", "cites", "paper")
+WRITES = ("author", "writes", "paper")
+
+
+def homogeneous():
+    pyg = data_sets.pyg()
+    data = pyg.Data(
+        x=torch.arange(15.0).reshape(5, 3),
+        y=torch.tensor([[2.0], [0.5], [1.0], [0.0], [3.0]]),
+        edge_index=torch.tensor([[0, 0, 1, 3, 4, 2], [1, 2, 2, 0, 3, 2]]),
+        edge_attr=torch.arange(12.0).reshape(6, 2),
+        edge_weight=torch.tensor([0.5, -1.0, 2.0, 0.0, 1.0, 3.0]),
+    )
+    for name, ids in (("train", [0, 2]), ("val", [1]), ("test", [3, 4])):
+        data[f"{name}_mask"] = torch.zeros(5, dtype=torch.bool).index_fill(0, torch.tensor(ids), True)
+    data.note = "hello"
+    data.scale = torch.tensor(2.5)
+    data.edge_label_index = torch.tensor([[0, 1], [3, 4]])
+    return data
+
+
+def heterogeneous():
+    data = data_sets.pyg().HeteroData()
+    data["paper"].x = torch.arange(10.0).reshape(5, 2)
+    data["paper"].y = torch.tensor([0, 1, 2, 1, 0])
+    data["paper"].train_mask = torch.tensor([True, False, True, False, False])
+    data["author"].num_nodes = 3
+    data["author"].y = torch.tensor([1, 0])  # of some of them
+    data["author"].y_index = torch.tensor([2, 0])
+    data[CITES].edge_index = torch.tensor([[0, 1, 4], [1, 2, 0]])
+    data[CITES].edge_weight = torch.tensor([-1.0, 2.0, 3.0])
+    data[WRITES].edge_index = torch.tensor([[0, 1, 2, 2], [0, 4, 1, 3]])
+    data.source = "made"
+    return data
+
+
+def mounted(data, **options):
+    gz.convert_dataset(data, "data", overwrite=True, **options)
+    return gz.open("data")
+
+
+def same(found, expected):
+    if not isinstance(expected, torch.Tensor):
+        return found == expected
+    return found.dtype == expected.dtype and torch.equal(found, expected)
+
+
+def test_a_homogeneous_data_set_has_all_that_the_data_had():
+    data = homogeneous()
+    ds = mounted(data)
+    assert not ds.is_hetero
+    assert set(ds.keys()) == set(data.keys())
+    for name in list(data.keys()):
+        assert same(getattr(ds, name), data[name]), name
+        assert same(ds[name], data[name]), name
+        assert name in ds
+    assert (ds.num_nodes, ds.num_edges, ds.num_features, ds.num_node_features, ds.num_edge_features) == (5, 6, 3, 3, 2)
+
+
+def test_several_types_have_all_that_the_data_had():
+    data = heterogeneous()
+    ds = mounted(data)
+    assert ds.metadata() == data.metadata()
+    for kind in (*data.node_types, *data.edge_types):
+        assert set(ds[kind].keys()) == set(data[kind].keys()) - {"num_nodes"}
+        for name in ds[kind]:
+            assert same(ds[kind][name], data[kind][name]), name
+    assert set(ds.x_dict) == {"paper"}
+    assert set(ds.edge_index_dict) == set(data.edge_index_dict)
+    assert all(same(ds.edge_index_dict[kind], ends) for kind, ends in data.edge_index_dict.items())
+    assert ds.num_nodes_dict == data.num_nodes_dict
+    assert ds["paper", "paper"].num_edges == 3
+    assert ds["author"].num_nodes == 3
+    assert ds.num_features == {"paper": 2, "author": 0}
+    assert ds.source == "made"
+    assert ds.num_classes == 3
+
+
+def test_one_type_of_each_stays_heterogeneous():
+    data = data_sets.pyg().HeteroData()
+    data["v"].x = torch.ones(3, 1)
+    data["v", "v"].edge_index = torch.tensor([[0, 1], [1, 2]])
+    ds = mounted(data)
+    assert ds.is_hetero
+    assert ds["v", "v"].edge_index.tolist() == [[0, 1], [1, 2]]
+    with pytest.raises(
+        AttributeError, match=r"data: has several types; use data\[type\].x or data.x_dict, with one of"
+    ):
+        ds.x  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        (torch.tensor([0, 2, 1]), 3),
+        (torch.tensor([[0], [2], [1]]), 3),
+        (torch.tensor([0, 2, 1], dtype=torch.uint8), 3),
+        (torch.tensor([0, 2, 1], dtype=torch.int32), 3),
+        (torch.tensor([[0.0, 1.0], [1.0, 1.0], [0.0, 0.0]]), 2),
+        (torch.tensor([[0, 1, 0], [1, 1, 1], [0, 0, 0]], dtype=torch.bool), 3),
+        (torch.tensor([0.0, 2.0, float("nan")]), 3),
+        (torch.tensor([0.0, 2.0, 1.0], dtype=torch.bfloat16), 3),
+        (torch.tensor([0.5, 2.0, 1.0], dtype=torch.float64), None),
+        (torch.tensor([[0.5], [2.0], [1.0]], dtype=torch.float16), None),
+        (torch.tensor([-1, -1, -1]), 0),
+    ],
+    ids=str,
+)
+def test_labels_keep_shape_and_type(y, classes):
+    ds = mounted(data_sets.pyg().Data(x=torch.ones(3, 1), y=y, edge_index=torch.tensor([[0], [1]])))
+    assert ds.y.dtype == y.dtype
+    assert ds.y.shape == y.shape
+    assert ds.nodes["node"].num_classes == classes
+    assert torch.equal(torch.nan_to_num(ds.y.float()), torch.nan_to_num(y.float()))
+
+
+def test_weights_drive_draws_under_their_name():
+    data = homogeneous()
+    assert mounted(data).edges["node", "to", "node"].weight is None  # one is negative
+    data.edge_weight = data.edge_weight.abs()
+    data.when = torch.arange(6)
+    ds = mounted(data, time="when")
+    edge = ds.edges["node", "to", "node"]
+    assert (edge.weight, edge.time, edge.graph.has_weights, edge.graph.has_times) == ("edge_weight", "when", True, True)
+    assert torch.equal(ds.when, data.when)
+    assert not mounted(data, weight=False).graph.has_weights
+    data.other_weight = data.edge_weight * 2
+    ds = mounted(data, weight="other_weight")
+    assert sorted(ds.graph.index("out").weights.tolist()) == sorted(data.other_weight.tolist())
+    with pytest.raises(
+        ValueError, match=r"weight: expected an attribute of edges, one of \['edge_attr'.*found 'nothing'"
+    ):
+        mounted(data, weight="nothing")
+    with pytest.raises(ValueError, match=r"weight"):
+        mounted(homogeneous(), weight="edge_weight")  # asked for, and negative
+
+
+def test_weights_of_one_type_of_several():
+    data = heterogeneous()
+    data[CITES].edge_weight = data[CITES].edge_weight.abs()
+    ds = mounted(data)
+    assert (ds.edges[CITES].weight, ds.edges[WRITES].weight) == ("edge_weight", None)
+    assert not ds.edges[WRITES].graph.has_weights
+
+
+def test_masks_come_from_splits_where_there_are_no_masks(tiny_dataset):
+    ds = gz.open(tiny_dataset)
+    assert ds.train_mask.tolist() == [True, False, True, False]
+    assert "train_mask" in ds
+
+
+def test_splits_have_the_names_people_use():
+    ds = mounted(homogeneous())
+    for name in ("val", "valid", "validation", "dev"):
+        assert ds.split(name).tolist() == [1]
+        assert ds.has_split(name)
+    assert {name: ids.tolist() for name, ids in ds.get_idx_split().items()} == {
+        "train": [0, 2],
+        "valid": [1],
+        "test": [3, 4],
+    }
+    assert mounted(heterogeneous()).get_idx_split()["train"]["paper"].tolist() == [0, 2]
+    with gz.DatasetWriter("own") as w:
+        w.add_nodes(num_nodes=3)
+        w.add_split("val", [2])
+    assert gz.open("own").split("valid").tolist() == [2]
+    assert gz.open("own").val_mask.tolist() == [False, False, True]
+
+
+def test_ids_of_a_split_index_tensors_without_a_warning():
+    ds = mounted(homogeneous())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert torch.arange(5)[ds.split("test")].tolist() == [3, 4]
+        assert torch.arange(5)[torch.from_numpy(ds.split("test"))].tolist() == [3, 4]
+    ds.split("test")[0] = 0  # private to this process
+    assert gz.open("data").split("test").tolist() == [3, 4]
+    with pytest.raises(ValueError, match="read-only"):
+        ds.split("train", writable=False)[0] = 1
+
+
+def test_a_data_set_stands_for_its_only_graph():
+    ds = mounted(homogeneous())
+    assert ds[0] is ds
+    assert list(ds) == [ds]
+    with pytest.raises(IndexError, match=r"data: holds one graph, data\[0\]; found 1"):
+        ds[1]
+    assert ds.to("cpu", "x", "y") is ds
+    assert ds.device is None
+
+
+def test_an_undirected_graph_has_edges_both_ways_with_their_attributes():
+    gz.convert_dataset(homogeneous(), "data", directed=False)
+    ds = gz.open("data")
+    edges = list(zip(*ds.edge_index.tolist(), ds.edge_attr[:, 0].tolist(), strict=True))
+    src, dst = homogeneous().edge_index.tolist()
+    expected = [(u, v, 2.0 * i) for i, (u, v) in enumerate(zip(src, dst, strict=True))]
+    assert sorted(edges) == sorted([*expected, *((v, u, w) for u, v, w in expected)])
+
+
+def test_edges_that_a_conversion_dropped_have_no_attributes_either():
+    gz.convert_dataset(homogeneous(), "data", self_loops="drop")
+    ds = gz.open("data")
+    assert ds.edge_index.tolist() == [[0, 0, 1, 3, 4], [1, 2, 2, 0, 3]]
+    assert ds.edge_attr[:, 0].tolist() == [0, 2, 4, 6, 8]
+
+
+def test_rows_that_are_stored_otherwise_are_gathered_if_there_is_memory(monkeypatch):
+    x = torch.arange(15.0).reshape(5, 3)
+    gz.write_graph("g.gl", [0, 0, 1], [1, 2, 2], num_nodes=5)
+    gz.write_features("hot.gd", x, order="hot", graph=gz.Graph("g.gl"))
+    gz.convert_features(x.numpy(), "int8.gd", dtype="int8")
+    for file in ("hot.gd", "int8.gd"):
+        with gz.DatasetWriter("data", overwrite=True) as w:
+            w.add_nodes({"x": gz.FeatureStore(file)})
+            w.add_edges(graph="g.gl")
+        assert torch.allclose(gz.open("data").x, x, atol=0.1)
+        with (
+            monkeypatch.context() as patch,
+            pytest.raises(MemoryError, match=r"x: a tensor of .*x.gd takes 60 B, more than half .*; use a loader, or fe"),
+        ):
+            patch.setattr("graphzero.named_tensors.pipeline_budget", lambda: 59)
+            gz.open("data").x  # noqa: B018
+
+
+def test_edges_larger_than_memory_say_what_to_use(monkeypatch):
+    ds = mounted(homogeneous())
+    monkeypatch.setattr("graphzero.all_edges.pipeline_budget", lambda: 95)
+    with pytest.raises(
+        MemoryError, match=r"edge_index: listing all 6 edges of .* takes 96 B, .*; loaders read what they"
+    ):
+        ds.edge_index  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("adj_t", "use edge_index, or give a loader transform=T.ToSparseTensor"),
+        ("to_homogeneous", "do that with PyG before graphzero.convert_dataset"),
+        ("is_undirected", "do that with PyG before graphzero.convert_dataset"),
+        ("cuda", r"use .to\('cuda'\)"),
+        ("pos", "data has no 'pos', only x, y, "),
+    ],
+)
+def test_what_there_is_not_is_named_with_what_there_is(name, advice):
+    ds = mounted(homogeneous())
+    assert not hasattr(ds, name)
+    with pytest.raises(AttributeError, match=advice):
+        getattr(ds, name)
+
+
+def test_what_is_assigned_stays_in_memory():
+    ds = mounted(homogeneous())
+    ds.n_id = torch.arange(5)
+    ds.y = ds.y.squeeze(1)
+    ds["note"] = "other"
+    ds.edge_attr = np.zeros((6, 1), dtype=np.float32)
+    ds.num_nodes = 5
+    assert (ds.y.shape, ds.note, ds.num_edge_features) == ((5,), "other", 1)
+    assert list(ds.nodes["node"].in_memory) == ["n_id", "y"]
+    assert ds.nodes["node"].label == "y"
+    with pytest.raises(ValueError, match=r"num_nodes: expected 5, as many as 'node' has in the files, found 6"):
+        ds.num_nodes = 6
+    with pytest.raises(AttributeError, match=r"Dataset: 'num_edges' is told by the files; it cannot be assigned"):
+        ds.num_edges = 3
+    again = gz.open("data")
+    assert (again.y.shape, again.note, again.num_edge_features) == ((5, 1), "hello", 2)
+    assert not hasattr(again, "n_id")
+
+
+def test_weights_that_are_assigned_are_not_those_of_the_graph():
+    data = homogeneous()
+    data.edge_weight = data.edge_weight.abs()
+    ds = mounted(data)
+    ds.edge_weight = torch.ones(6)
+    assert ds.edges["node", "to", "node"].weight == "edge_weight of the file"
+
+
+def test_what_is_deleted_is_gone_from_this_object_alone():
+    ds = mounted(homogeneous())
+    other = copy.copy(ds)
+    del other.x, other.y, other["note"]
+    assert not {"x", "y", "note"} & set(other.keys())
+    assert {"x", "y", "note"} <= set(ds.keys())
+    assert other.nodes["node"].label is None
+    with pytest.raises(AttributeError, match=r"has no 'x', only train_mask"):
+        del other.x
+    hetero = mounted(heterogeneous())
+    del hetero["paper"].x, hetero[WRITES]
+    assert hetero.edge_types == [CITES]
+    assert "x" not in hetero["paper"]
+
+
+def test_edges_that_are_assigned_are_sampled():
+    ds = mounted(homogeneous())
+    with pytest.raises(
+        ValueError, match=r"edge_index: expected 6 edges, as edge_attr, edge_weight have so many rows, fou"
+    ):
+        ds.edge_index = torch.tensor([[0, 1], [1, 2]])
+    del ds.edge_attr, ds.edge_weight
+    ds.edge_index = torch.tensor([[0, 1], [1, 2]])
+    assert ds.edge_index.tolist() == [[0, 1], [1, 2]]
+    assert gz.sample_neighbors(ds, [2], [-1, -1]).node.tolist() == [2, 1, 0]
+    assert pickle.loads(pickle.dumps(ds)).edge_index.tolist() == [[0, 1], [1, 2]]
+
+
+def test_changes_travel_to_other_processes():
+    ds = mounted(homogeneous())
+    assert len(pickle.dumps(ds)) < 500
+    ds.n_id = torch.arange(5)
+    ds.note = "other"
+    del ds.x
+    again = pickle.loads(pickle.dumps(ds))
+    assert set(again.keys()) == set(ds.keys())
+    assert (again.n_id.tolist(), again.note) == ([0, 1, 2, 3, 4], "other")
+    hetero = mounted(heterogeneous())
+    hetero["author"].n_id = torch.arange(3)
+    del hetero[WRITES]
+    again = pickle.loads(pickle.dumps(hetero))
+    assert again.edge_types == [CITES]
+    assert again["author"].n_id.tolist() == [0, 1, 2]
+
+
+def test_opening_and_naming_loads_no_torch():
+    mounted(homogeneous()).close()
+    code = "import sys, graphzero as gz; ds = gz.open('data'); ds.keys(); ds.num_features; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
