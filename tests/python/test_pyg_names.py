@@ -224,7 +224,7 @@ def test_rows_that_are_stored_otherwise_are_gathered_if_there_is_memory(monkeypa
     x = torch.arange(15.0).reshape(5, 3)
     gz.write_graph("g.gl", [0, 0, 1], [1, 2, 2], num_nodes=5)
     gz.write_features("hot.gd", x, order="hot", graph=gz.Graph("g.gl"))
-    gz.convert_features(x.numpy(), "int8.gd", dtype="int8")
+    gz.convert_features(x.numpy(), "int8.gd", dtype="int8-quantised")
     for file in ("hot.gd", "int8.gd"):
         with gz.DatasetWriter("data", overwrite=True) as w:
             w.add_nodes({"x": gz.FeatureStore(file)})
