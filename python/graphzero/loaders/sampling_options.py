@@ -23,7 +23,7 @@ def fanouts_of(num_neighbors: Any, relations: Relations) -> dict[EdgeTriple, lis
     if hasattr(num_neighbors, "default") and hasattr(num_neighbors, "get_values"):
         values, default = num_neighbors.values, num_neighbors.default
     if not isinstance(values, Mapping):
-        values, default = {}, values
+        values, default = {}, _hops(values)
     elif not relations.is_hetero:
         raise TypeError("num_neighbors: expected a list for a homogeneous graph, found a dict")
     named = {edge_type_of(key, relations, "num_neighbors"): _hops(hops) for key, hops in values.items()}
