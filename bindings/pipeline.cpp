@@ -25,14 +25,15 @@ using OptionalArray = std::optional<Int64Array>;
 
 // Type, nodes (none: all), times.
 using NodesIn = std::tuple<std::size_t, OptionalArray, OptionalArray>;
-// Relation, sources, destinations, times, negatives, how many, their law, whether to exclude.
-using LinksIn = std::tuple<std::size_t, Int64Array, Int64Array, OptionalArray, Negatives, double,
-                           NegativeOptions, bool>;
+// Source type, destination type, relation, sources, destinations, times, negatives, how many, their
+// law, whether to exclude.
+using LinksIn = std::tuple<std::size_t, std::size_t, std::optional<std::size_t>, Int64Array,
+                           Int64Array, OptionalArray, Negatives, double, NegativeOptions, bool>;
 // Number of nodes, times of all of them.
 using TypeIn = std::tuple<NodeId, OptionalArray>;
-// Graph, source type, destination type, fanouts, reverse.
-using RelationIn = std::tuple<const Topology*, std::size_t, std::size_t, std::vector<EdgeId>,
-                              std::optional<std::size_t>>;
+// Graph, source type, destination type, fanouts, whether weighted, whether timed, reverse.
+using RelationIn = std::tuple<const Topology*, std::size_t, std::size_t, std::vector<EdgeId>, bool,
+                              bool, std::optional<std::size_t>>;
 // Features, whether of edges, node type or relation, dtype, bytes elsewhere.
 using AttributeIn =
     std::tuple<const Features*, bool, std::size_t, std::optional<Dtype>, std::uint64_t>;
@@ -62,17 +63,25 @@ class KeptPipeline {
       sampler.seeds =
           NodeSeeds{type, ids ? std::optional(as_span(*ids)) : std::nullopt, span_or_empty(times)};
     } else {
-      const auto& [relation, src, dst, times, negatives, amount, negative, exclude] = *links_;
-      sampler.seeds = LinkSeeds{
-          relation, as_span(src), as_span(dst), span_or_empty(times), {negatives, amount, negative},
-          exclude};
+      const auto& [src_type, dst_type, relation, src, dst, times, negatives, amount, negative,
+                   exclude] = *links_;
+      sampler.seeds = LinkSeeds{src_type,
+                                dst_type,
+                                relation,
+                                as_span(src),
+                                as_span(dst),
+                                span_or_empty(times),
+                                {negatives, amount, negative},
+                                exclude};
     }
     for (const auto& [num_nodes, times] : types_) {
       sampler.num_nodes.push_back(num_nodes);
       sampler.node_times.push_back(span_or_empty(times));
     }
-    for (const auto& [graph, src_type, dst_type, fanouts, reverse] : relations)
-      sampler.relations.push_back({graph, src_type, dst_type, fanouts, {}, reverse});
+    for (const auto& [graph, src_type, dst_type, fanouts, weighted, timed, reverse] : relations) {
+      sampler.relations.push_back(
+          {graph, src_type, dst_type, fanouts, weighted, timed, reverse, {}});
+    }
     for (const auto& [features, of_edges, of, wanted, elsewhere] : attributes)
       options.attributes.push_back({features, of_edges, of, wanted, elsewhere});
     attributes_ = options.attributes;

@@ -30,11 +30,11 @@ std::span<const std::int64_t> span_or_empty(const OptionalArray& array) {
 
 // Seeds, their times, times of all nodes, number of nodes.
 using SeedsIn = std::tuple<Int64Array, OptionalArray, OptionalArray, NodeId>;
-// Graph, source type, destination type, fanouts, excluded sources, destinations and edge ids,
-// reverse.
+// Graph, source type, destination type, fanouts, whether weighted, whether timed, reverse; excluded
+// sources, destinations and edge ids.
 using RelationIn =
-    std::tuple<const Topology*, std::size_t, std::size_t, std::vector<EdgeId>, OptionalArray,
-               OptionalArray, OptionalArray, std::optional<std::size_t>>;
+    std::tuple<const Topology*, std::size_t, std::size_t, std::vector<EdgeId>, bool, bool,
+               std::optional<std::size_t>, OptionalArray, OptionalArray, OptionalArray>;
 
 void bind_neighbors(nb::module_& m) {
   nb::enum_<Subgraph>(m, "Subgraph")
@@ -44,9 +44,9 @@ void bind_neighbors(nb::module_& m) {
 
   nb::class_<NeighborOptions>(m, "NeighborOptions")
       .def(nb::init<>())
+      .def_rw("num_hops", &NeighborOptions::num_hops)
       .def_rw("direction", &NeighborOptions::direction)
       .def_rw("replace", &NeighborOptions::replace)
-      .def_rw("weighted", &NeighborOptions::weighted)
       .def_rw("disjoint", &NeighborOptions::disjoint)
       .def_rw("temporal", &NeighborOptions::temporal)
       .def_rw("last", &NeighborOptions::last)
@@ -69,15 +69,17 @@ void bind_neighbors(nb::module_& m) {
               {as_span(nodes), span_or_empty(times), span_or_empty(node_times), num_nodes});
         }
         std::vector<Relation> relations;
-        for (const auto& [graph, src_type, dst_type, fanouts, src, dst, edges, reverse] :
-             relations_in) {
+        for (const auto& [graph, src_type, dst_type, fanouts, weighted, timed, reverse, src, dst,
+                          edges] : relations_in) {
           relations.push_back({graph,
                                src_type,
                                dst_type,
                                fanouts,
+                               weighted,
+                               timed,
+                               reverse,
                                {span_or_empty(src), span_or_empty(dst),
-                                edges ? std::optional(as_span(*edges)) : std::nullopt},
-                               reverse});
+                                edges ? std::optional(as_span(*edges)) : std::nullopt}});
         }
         return to_python(without_gil([&] { return sample_neighbors(seeds, relations, options); }),
                          options.disjoint);

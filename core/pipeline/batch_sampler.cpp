@@ -59,12 +59,16 @@ BatchSampler::BatchSampler(SamplerOptions options) : options_(std::move(options)
     throw std::invalid_argument(concat("links: expected as many destinations as sources, found ",
                                        seeds.dst.size(), " for ", seeds.src.size()));
   }
-  const Relation& relation = options_.relations[seeds.relation];
-  check_seeds(seeds.src, options_.num_nodes[relation.src_type], "links[0]");
-  check_seeds(seeds.dst, options_.num_nodes[relation.dst_type], "links[1]");
+  const NodeId num_src = options_.num_nodes[seeds.src_type];
+  const NodeId num_dst = options_.num_nodes[seeds.dst_type];
+  check_seeds(seeds.src, num_src, "links[0]");
+  check_seeds(seeds.dst, num_dst, "links[1]");
   check_times(options_.sampling, seeds.times.size(), seeds.src.size());
-  negatives_.emplace(*relation.graph, seeds.negatives, options_.node_times[relation.src_type],
-                     options_.node_times[relation.dst_type]);
+  const NegativeEnds ends = seeds.relation
+                                ? NegativeEnds(*options_.relations[*seeds.relation].graph)
+                                : NegativeEnds(num_src, num_dst);
+  negatives_.emplace(ends, seeds.negatives, options_.node_times[seeds.src_type],
+                     options_.node_times[seeds.dst_type]);
 }
 
 std::uint64_t BatchSampler::num_seeds() const {
@@ -140,7 +144,6 @@ void BatchSampler::plant(const NodeSeeds& seeds, SampledBatch& batch, Planted& p
 
 void BatchSampler::plant(const LinkSeeds& seeds, const NeighborOptions& sampling,
                          SampledBatch& batch, Planted& planted) const {
-  const Relation& relation = options_.relations[seeds.relation];
   std::vector<NodeId> src, dst;
   std::vector<std::int64_t> times;
   for (const std::int64_t id : batch.input_ids) {
@@ -165,7 +168,7 @@ void BatchSampler::plant(const LinkSeeds& seeds, const NeighborOptions& sampling
     dst_times.push_back(time);
   }
 
-  const bool one_type = relation.src_type == relation.dst_type;
+  const bool one_type = seeds.src_type == seeds.dst_type;
   std::vector<NodeId> both = src;
   if (one_type) both.insert(both.end(), dst.begin(), dst.end());
   if (options_.sampling.disjoint) {
@@ -176,19 +179,31 @@ void BatchSampler::plant(const LinkSeeds& seeds, const NeighborOptions& sampling
     for (std::size_t i = 0; i < src.size(); ++i) batch.src[i] = static_cast<std::int64_t>(i);
     for (std::size_t i = 0; i < dst.size(); ++i)
       batch.dst[i] = static_cast<std::int64_t>(first_dst + i);
-    planted.nodes[relation.src_type] = both;
-    planted.times[relation.src_type] = src_times;
-    auto& far_times = planted.times[relation.dst_type];
+    planted.nodes[seeds.src_type] = both;
+    planted.times[seeds.src_type] = src_times;
+    auto& far_times = planted.times[seeds.dst_type];
     far_times.insert(far_times.end(), dst_times.begin(), dst_times.end());
-    if (!one_type) planted.nodes[relation.dst_type] = dst;
+    if (!one_type) planted.nodes[seeds.dst_type] = dst;
     return;
   }
-  planted.nodes[relation.src_type] = unique_nodes(both, batch.src);
+  planted.nodes[seeds.src_type] = unique_nodes(both, batch.src);
   if (one_type) {
     batch.dst.assign(batch.src.begin() + static_cast<std::ptrdiff_t>(src.size()), batch.src.end());
     batch.src.resize(src.size());
   } else {
-    planted.nodes[relation.dst_type] = unique_nodes(dst, batch.dst);
+    planted.nodes[seeds.dst_type] = unique_nodes(dst, batch.dst);
+  }
+}
+
+void BatchSampler::exclude(const Planted& planted, std::vector<Relation>& relations, std::size_t of,
+                           NeighborOptions& sampling) {
+  Relation& relation = relations[of];
+  relation.excluded = {planted.excluded_src, planted.excluded_dst, std::nullopt};
+  // Reverses that another relation holds are its own edges.
+  if (sampling.exclude_reverse && relation.reverse && *relation.reverse != of) {
+    relations[*relation.reverse].excluded = {planted.excluded_dst, planted.excluded_src,
+                                             std::nullopt};
+    sampling.exclude_reverse = false;
   }
 }
 
@@ -216,14 +231,7 @@ SampledBatch BatchSampler::sample(const EpochOrder& order, std::uint64_t epoch,
   } else {
     const auto& links = std::get<LinkSeeds>(options_.seeds);
     plant(links, sampling, batch, planted);
-    Relation& relation = relations[links.relation];
-    relation.excluded = {planted.excluded_src, planted.excluded_dst, std::nullopt};
-    // Reverses that another relation holds are its own edges.
-    if (sampling.exclude_reverse && relation.reverse && *relation.reverse != links.relation) {
-      relations[*relation.reverse].excluded = {planted.excluded_dst, planted.excluded_src,
-                                               std::nullopt};
-      sampling.exclude_reverse = false;
-    }
+    if (links.relation) exclude(planted, relations, *links.relation, sampling);
   }
   std::vector<TypeSeeds> seeds;
   for (std::size_t type = 0; type < planted.nodes.size(); ++type) {

@@ -21,9 +21,13 @@ struct NodeSeeds {
   std::span<const std::int64_t> times;           // beside the nodes; empty: not temporal
 };
 
-// Edges of one relation to make batches of.
+// Pairs of nodes of two types to make batches of.
 struct LinkSeeds {
-  std::size_t relation = 0;
+  std::size_t src_type = 0;
+  std::size_t dst_type = 0;
+  // The relation whose edges they are. Empty: none samples them, so they cannot be excluded, and
+  // negatives are drawn without knowing which pairs are edges.
+  std::optional<std::size_t> relation;
   std::span<const NodeId> src;
   std::span<const NodeId> dst;
   std::span<const std::int64_t> times;  // beside the edges; empty: not temporal
@@ -34,7 +38,7 @@ struct LinkSeeds {
 struct SamplerOptions {
   std::variant<NodeSeeds, LinkSeeds> seeds;
   std::vector<NodeId> num_nodes;                          // by type
-  std::vector<std::span<const std::int64_t>> node_times;  // by type; empty: edges have the times
+  std::vector<std::span<const std::int64_t>> node_times;  // by type; empty: they have none
   std::vector<Relation> relations;                        // nothing is excluded in them
   NeighborOptions sampling;                               // epoch and batch in it are not used
   std::uint64_t batch_size = 1;
@@ -94,6 +98,9 @@ class BatchSampler {
   void plant(const NodeSeeds& seeds, SampledBatch& batch, Planted& planted) const;
   void plant(const LinkSeeds& seeds, const NeighborOptions& sampling, SampledBatch& batch,
              Planted& planted) const;
+  // Leaves the links of a batch out of the relation that has them.
+  static void exclude(const Planted& planted, std::vector<Relation>& relations, std::size_t of,
+                      NeighborOptions& sampling);
 
   SamplerOptions options_;
   std::optional<LinkNegatives> negatives_;           // of links

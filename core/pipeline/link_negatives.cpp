@@ -26,10 +26,10 @@ NodeId LinkNegatives::End::oldest() const {
   return found;
 }
 
-LinkNegatives::LinkNegatives(const Topology& graph, LinkNegativeOptions options,
+LinkNegatives::LinkNegatives(NegativeEnds ends, LinkNegativeOptions options,
                              std::span<const std::int64_t> src_times,
                              std::span<const std::int64_t> dst_times)
-    : graph_(&graph),
+    : ends_(ends),
       options_(std::move(options)),
       src_(src_times, options_.negative.src),
       dst_(dst_times, options_.negative.dst) {
@@ -42,8 +42,8 @@ LinkNegatives::LinkNegatives(const Topology& graph, LinkNegativeOptions options,
                                        amount));
   }
   if (options_.kind == Negatives::kBinary)
-    check_weights(graph, options_.negative.src, Direction::kOut);
-  check_weights(graph, options_.negative.dst, Direction::kIn);
+    check_weights(ends_, options_.negative.src, Direction::kOut);
+  check_weights(ends_, options_.negative.dst, Direction::kIn);
 }
 
 NodePairs LinkNegatives::draw(std::span<const NodeId> src, std::span<const std::int64_t> times,
@@ -65,7 +65,7 @@ std::vector<NodeId> LinkNegatives::draw_destinations(std::span<const NodeId> src
                                                      std::span<const std::int64_t> times,
                                                      Key key) const {
   const auto amount = static_cast<std::uint64_t>(options_.amount);
-  std::vector<NodeId> dst = sample_negatives(*graph_, src, amount, with_seed(key));
+  std::vector<NodeId> dst = sample_negatives(ends_, src, amount, with_seed(key));
   if (times.empty() || !dst_.is_timed()) return dst;
   const auto link = [&](std::size_t at) { return link_of(at, src.size()); };
   std::vector<std::size_t> newer;
@@ -75,7 +75,7 @@ std::vector<NodeId> LinkNegatives::draw_destinations(std::span<const NodeId> src
   for (std::uint64_t round = 1; round < kRounds && !newer.empty(); ++round) {
     std::vector<NodeId> sources;
     for (const std::size_t at : newer) sources.push_back(src[link(at)]);
-    const auto drawn = sample_negatives(*graph_, sources, 1, with_seed(key.with(round)));
+    const auto drawn = sample_negatives(ends_, sources, 1, with_seed(key.with(round)));
     std::size_t kept = 0;
     for (std::size_t i = 0; i < newer.size(); ++i) {
       const std::size_t at = newer[i];
@@ -90,7 +90,7 @@ std::vector<NodeId> LinkNegatives::draw_destinations(std::span<const NodeId> src
 
 NodePairs LinkNegatives::draw_pairs(std::span<const std::int64_t> times, std::uint64_t count,
                                     Key key) const {
-  NodePairs pairs = sample_negative_pairs(*graph_, count, with_seed(key));
+  NodePairs pairs = sample_negative_pairs(ends_, count, with_seed(key));
   if (!times.empty() && (src_.is_timed() || dst_.is_timed())) renew_pairs(pairs, times, key);
   return pairs;
 }
@@ -117,7 +117,7 @@ void LinkNegatives::renew_pairs(NodePairs& pairs, std::span<const std::int64_t> 
   for (std::uint64_t round = 1; round < kRounds && !pending.empty(); ++round) {
     NegativeOptions negative = with_seed(key.with(round));
     negative.exclude_edges = false;
-    const NodePairs drawn = sample_negative_pairs(*graph_, pending.size(), negative);
+    const NodePairs drawn = sample_negative_pairs(ends_, pending.size(), negative);
     std::vector<Pending> next;
     std::vector<std::size_t> old;
     for (std::size_t i = 0; i < pending.size(); ++i) {
@@ -134,9 +134,11 @@ void LinkNegatives::renew_pairs(NodePairs& pairs, std::span<const std::int64_t> 
       tested.src.push_back(pairs.src[at]);
       tested.dst.push_back(pairs.dst[at]);
     }
-    const auto is_edge = has_edges(*graph_, tested.src, tested.dst);
-    for (std::size_t i = 0; i < old.size(); ++i) {
-      if (is_edge[i] != 0) next.push_back({old[i], true});
+    if (!old.empty()) {
+      const auto is_edge = has_edges(*ends_.graph, tested.src, tested.dst);
+      for (std::size_t i = 0; i < old.size(); ++i) {
+        if (is_edge[i] != 0) next.push_back({old[i], true});
+      }
     }
     pending = std::move(next);
   }

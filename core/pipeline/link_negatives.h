@@ -10,7 +10,6 @@
 #include "core/base/random.h"
 #include "core/base/types.h"
 #include "core/sample/negative.h"
-#include "core/store/topology.h"
 
 namespace gz {
 
@@ -31,7 +30,7 @@ class LinkNegatives {
  public:
   // Times of all nodes that sources or destinations are; empty: they have none. Throws
   // std::invalid_argument.
-  LinkNegatives(const Topology& graph, LinkNegativeOptions options,
+  LinkNegatives(NegativeEnds ends, LinkNegativeOptions options,
                 std::span<const std::int64_t> src_times, std::span<const std::int64_t> dst_times);
 
   // For links from `src` at `times`, which are empty if links have none. Triplets have no sources
@@ -78,7 +77,7 @@ class LinkNegatives {
                                         std::span<const std::int64_t> times, Key key) const;
   void renew_pairs(NodePairs& pairs, std::span<const std::int64_t> times, Key key) const;
 
-  const Topology* graph_;
+  NegativeEnds ends_;
   LinkNegativeOptions options_;
   End src_;
   End dst_;

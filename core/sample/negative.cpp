@@ -173,23 +173,37 @@ void draw_all(std::size_t count, const Start& start, const MakeSettle& make_sett
   });
 }
 
+// What messages call the place that nodes are drawn from.
+std::string place_of(const NegativeEnds& ends) {
+  return ends.graph != nullptr ? ends.graph->path() : "links";
+}
+
+// Calls body<Id>(), under the guard of the graph if there is one.
+template <class Body>
+void with_graph(const NegativeEnds& ends, Body&& body) {
+  if (ends.graph == nullptr) return body.template operator()<std::int64_t>();
+  guarded(*ends.graph->mapping(),
+          [&] { with_id_type(ends.graph->layout().id_width, std::forward<Body>(body)); });
+}
+
 // Calls body(law) with the law for one end of a pair. Throws std::invalid_argument if it could
 // draw nothing.
 template <class Id, class Body>
-void with_law(const Topology& graph, const NegativeOptions& options, Direction side, Body&& body) {
+void with_law(const NegativeEnds& ends, const NegativeOptions& options, Direction side,
+              Body&& body) {
   const EndLaw& end = side == Direction::kOut ? options.src : options.dst;
-  check_weights(graph, end, side);
+  check_weights(ends, end, side);
   switch (end.by) {
     case NegativeLaw::kUniform:
-      if (graph.num_nodes(side) == 0)
-        throw std::invalid_argument(concat(graph.path(), ": has no nodes to draw from"));
-      return body(UniformLaw(graph, side));
+      if (ends.num_nodes(side) == 0)
+        throw std::invalid_argument(concat(place_of(ends), ": has no nodes to draw from"));
+      return body(UniformLaw(ends.num_nodes(side)));
     case NegativeLaw::kDegree:
-      if (graph.num_edges() == 0) {
+      if (ends.graph->num_edges() == 0) {
         throw std::invalid_argument(
-            concat(graph.path(), ": has no edges, and by=\"degree\" draws nodes that have some"));
+            concat(place_of(ends), ": has no edges, and by=\"degree\" draws nodes that have some"));
       }
-      return body(DegreeLaw<Id>(graph, side, options.power));
+      return body(DegreeLaw<Id>(*ends.graph, side, options.power));
     case NegativeLaw::kWeights:
       return body(WeightLaw(*end.weights));
   }
@@ -244,40 +258,41 @@ void fill_rows(std::vector<NodeId>& result, std::size_t amount, std::uint64_t se
 
 }  // namespace
 
-void check_weights(const Topology& graph, const EndLaw& law, Direction side) {
-  if (law.by != NegativeLaw::kWeights || law.weights->num_nodes() == graph.num_nodes(side)) return;
-  throw std::invalid_argument(concat(law.weights->name(), ": expected ", graph.num_nodes(side),
+void check_weights(const NegativeEnds& ends, const EndLaw& law, Direction side) {
+  if (law.by != NegativeLaw::kWeights || law.weights->num_nodes() == ends.num_nodes(side)) return;
+  throw std::invalid_argument(concat(law.weights->name(), ": expected ", ends.num_nodes(side),
                                      " weights, one for each ",
                                      side == Direction::kOut ? "source" : "destination", " of ",
-                                     graph.path(), ", found ", law.weights->num_nodes()));
+                                     place_of(ends), ", found ", law.weights->num_nodes()));
 }
 
-std::vector<NodeId> sample_negatives(const Topology& graph, std::span<const NodeId> sources,
+std::vector<NodeId> sample_negatives(const NegativeEnds& ends, std::span<const NodeId> sources,
                                      std::uint64_t amount, const NegativeOptions& options) {
   check_power(options.power);
-  check_nodes(graph, sources, graph.num_nodes(Direction::kOut), "sources");
+  if (ends.graph != nullptr) check_nodes(*ends.graph, sources, ends.num_src, "sources");
   std::vector<NodeId> result(count_nodes(sources.size(), amount, "sample_negatives"));
   if (result.empty()) return result;
-  guarded(*graph.mapping(), [&] {
-    with_id_type(graph.layout().id_width, [&]<class Id>() {
-      with_law<Id>(graph, options, Direction::kIn, [&](const auto& law) {
-        const auto fill = [&](const auto& refusal) {
-          fill_rows(
-              result, amount, options.seed, law, refusal,
-              [&](std::size_t row) { return sources[row]; },
-              [&](std::size_t row) { return destinations_of<Id>(graph, sources.subspan(row, 1)); },
-              [&](std::size_t row) {
-                throw std::invalid_argument(
-                    concat("sources[", row, "]: node ", sources[row], " of ", graph.path(),
-                           " has an edge to every ", law.kDestination,
-                           ": expected one to be left; leave the source out, or allow edges"));
-              });
-        };
-        if (options.exclude_edges)
-          fill(EdgeRefusal<Id>(graph));
-        else
-          fill(NoRefusal());
-      });
+  with_graph(ends, [&]<class Id>() {
+    with_law<Id>(ends, options, Direction::kIn, [&](const auto& law) {
+      // What refused_by and no_choice tell of the graph is asked for if edges are excluded.
+      const auto fill = [&](const auto& refusal) {
+        fill_rows(
+            result, amount, options.seed, law, refusal,
+            [&](std::size_t row) { return sources[row]; },
+            [&](std::size_t row) {
+              return destinations_of<Id>(*ends.graph, sources.subspan(row, 1));
+            },
+            [&](std::size_t row) {
+              throw std::invalid_argument(
+                  concat("sources[", row, "]: node ", sources[row], " of ", place_of(ends),
+                         " has an edge to every ", law.kDestination,
+                         ": expected one to be left; leave the source out, or allow edges"));
+            });
+      };
+      if (options.exclude_edges)
+        fill(EdgeRefusal<Id>(*ends.graph));
+      else
+        fill(NoRefusal());
     });
   });
   return result;
@@ -319,63 +334,60 @@ std::vector<NodeId> sample_shared_negatives(const Topology& graph, std::span<con
   return result;
 }
 
-NodePairs sample_negative_pairs(const Topology& graph, std::uint64_t count,
+NodePairs sample_negative_pairs(const NegativeEnds& ends, std::uint64_t count,
                                 const NegativeOptions& options) {
   check_power(options.power);
   count_nodes(count, 2, "sample_negative_pairs");
   NodePairs result = {std::vector<NodeId>(count), std::vector<NodeId>(count)};
   if (count == 0) return result;
   const Key key(options.seed, Purpose::kNegatives);
-  guarded(*graph.mapping(), [&] {
-    with_id_type(graph.layout().id_width, [&]<class Id>() {
-      with_law<Id>(graph, options, Direction::kOut, [&](const auto& src_law) {
-        with_law<Id>(graph, options, Direction::kIn, [&](const auto& dst_law) {
-          const std::uint64_t tries =
-              max_tries(checked_mul(static_cast<std::uint64_t>(src_law.num_nodes()),
-                                    static_cast<std::uint64_t>(dst_law.num_nodes()))
-                            .value_or(std::numeric_limits<std::uint64_t>::max()));
-          const auto propose = [&](std::span<Draw> draws) {
-            src_law.draw(draws, &Draw::src);
-            dst_law.draw(draws, &Draw::dst);
-          };
-          const auto exact = [&](Draw& draw) {
-            Race race(draw.rng);
-            bool any = false;
-            src_law.for_each_outside({}, [&](NodeId src, double src_weight) {
-              check_interrupt();
-              const std::vector<NodeId> refused = destinations_of<Id>(graph, {&src, 1});
-              dst_law.for_each_outside(refused, [&](NodeId dst, double dst_weight) {
-                if (!race.enter(src_weight + dst_weight)) return;
-                any = true;
-                draw.src = src;
-                draw.dst = dst;
-              });
+  with_graph(ends, [&]<class Id>() {
+    with_law<Id>(ends, options, Direction::kOut, [&](const auto& src_law) {
+      with_law<Id>(ends, options, Direction::kIn, [&](const auto& dst_law) {
+        const std::uint64_t tries =
+            max_tries(checked_mul(static_cast<std::uint64_t>(src_law.num_nodes()),
+                                  static_cast<std::uint64_t>(dst_law.num_nodes()))
+                          .value_or(std::numeric_limits<std::uint64_t>::max()));
+        const auto propose = [&](std::span<Draw> draws) {
+          src_law.draw(draws, &Draw::src);
+          dst_law.draw(draws, &Draw::dst);
+        };
+        const auto exact = [&](Draw& draw) {
+          Race race(draw.rng);
+          bool any = false;
+          src_law.for_each_outside({}, [&](NodeId src, double src_weight) {
+            check_interrupt();
+            const std::vector<NodeId> refused = destinations_of<Id>(*ends.graph, {&src, 1});
+            dst_law.for_each_outside(refused, [&](NodeId dst, double dst_weight) {
+              if (!race.enter(src_weight + dst_weight)) return;
+              any = true;
+              draw.src = src;
+              draw.dst = dst;
             });
-            if (!any) {
-              throw std::invalid_argument(
-                  concat(graph.path(), ": each ", src_law.kSource, " has an edge to every ",
-                         dst_law.kDestination,
-                         ": expected a pair without an edge to be left; allow edges"));
-            }
-          };
-          const auto deliver = [&](const Draw& draw) {
-            result.src[draw.slot] = draw.src;
-            result.dst[draw.slot] = draw.dst;
-          };
-          const auto fill = [&](const auto& refusal) {
-            draw_all(
-                count, [&](std::size_t i) { return Draw{Rng(key.with(i)), i}; },
-                [&] {
-                  return [&](std::vector<Draw>& pending) {
-                    settle(pending, tries, propose, refusal, exact, deliver);
-                  };
-                });
-          };
-          if (options.exclude_edges)
-            fill(EdgeRefusal<Id>(graph));
-          else
-            fill(NoRefusal());
-        });
+          });
+          if (!any) {
+            throw std::invalid_argument(concat(
+                place_of(ends), ": each ", src_law.kSource, " has an edge to every ",
+                dst_law.kDestination, ": expected a pair without an edge to be left; allow edges"));
+          }
+        };
+        const auto deliver = [&](const Draw& draw) {
+          result.src[draw.slot] = draw.src;
+          result.dst[draw.slot] = draw.dst;
+        };
+        const auto fill = [&](const auto& refusal) {
+          draw_all(
+              count, [&](std::size_t i) { return Draw{Rng(key.with(i)), i}; },
+              [&] {
+                return [&](std::vector<Draw>& pending) {
+                  settle(pending, tries, propose, refusal, exact, deliver);
+                };
+              });
+        };
+        if (options.exclude_edges)
+          fill(EdgeRefusal<Id>(*ends.graph));
+        else
+          fill(NoRefusal());
       });
     });
   });

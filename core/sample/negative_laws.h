@@ -79,8 +79,7 @@ class UniformLaw {
   static constexpr const char* kSource = "source";
   static constexpr const char* kDestination = "destination";
 
-  // `side` kOut: nodes that edges start from; kIn: nodes they lead to.
-  UniformLaw(const Topology& graph, Direction side) : num_nodes_(graph.num_nodes(side)) {}
+  explicit UniformLaw(NodeId num_nodes) : num_nodes_(num_nodes) {}
 
   NodeId num_nodes() const { return num_nodes_; }
 

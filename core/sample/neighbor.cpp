@@ -27,7 +27,6 @@ class Sampler {
       : seeds_(seeds),
         relations_(relations),
         options_(options),
-        num_hops_(relations.empty() ? 0 : relations[0].fanouts.size()),
         key_(Key(options.seed, Purpose::kNeighbors).with(options.epoch).with(options.batch)),
         edges_(relations.size()) {
     for (const Relation& relation : relations_) {
@@ -39,7 +38,7 @@ class Sampler {
 
   Neighborhood sample() {
     std::vector<std::int64_t> hop_begin(seeds_.size(), 0);
-    for (std::size_t hop = 0; hop < num_hops_; ++hop) {
+    for (std::size_t hop = 0; hop < options_.num_hops; ++hop) {
       std::vector<Frontier> frontiers(seeds_.size());
       for (std::size_t t = 0; t < seeds_.size(); ++t) frontiers[t] = frontier(t, hop_begin[t]);
       for (std::size_t r = 0; r < relations_.size(); ++r) {
@@ -72,6 +71,9 @@ class Sampler {
     return near_type(relation, options_.direction);
   }
   std::size_t far(const Relation& relation) const { return far_type(relation, options_.direction); }
+  bool is_limited_by_time(const Relation& relation) const {
+    return options_.temporal && (relation.timed || !seeds_[far(relation)].node_times.empty());
+  }
 
   void plant_seeds() {
     std::uint64_t num_seeds = 0;
@@ -99,7 +101,7 @@ class Sampler {
   Limits limits(std::size_t r) const {
     const Relation& relation = relations_[r];
     Limits limits;
-    if (options_.temporal) {
+    if (is_limited_by_time(relation)) {
       limits.time = {relation.graph->index(options_.direction).times,
                      seeds_[far(relation)].node_times, options_.time_window};
       limits.seed_times = seed_times_;
@@ -118,14 +120,14 @@ class Sampler {
       if (options_.labor) {
         const std::uint64_t layer = options_.layer_dependency ? kShared : hop;
         std::optional<WeightedDraw> weights;
-        if (options_.weighted) weights.emplace(graph, options_.direction);
+        if (relation.weighted) weights.emplace(graph, options_.direction);
         const LaborPick<Id> pick(reader, options_.direction, weights,
                                  key_.with(layer).with(kShared).with(far(relation)));
         run(r, hop, frontier, reader, pick, fanout);
-      } else if (options_.last) {
+      } else if (options_.last && is_limited_by_time(relation)) {
         run(r, hop, frontier, reader, LastPick<Id>(reader, seeds_[far(relation)].node_times),
             fanout);
-      } else if (options_.weighted) {
+      } else if (relation.weighted) {
         run(r, hop, frontier, reader, WeightedPick(graph, options_.direction, options_.replace),
             fanout);
       } else {
@@ -196,8 +198,8 @@ class Sampler {
       const Topology& graph = *relations_[r].graph;
       const Frontier all = frontier(near(relations_[r]), 0);
       with_id_type(graph.layout().id_width, [&]<class Id>() {
-        run(r, num_hops_, all, IndexReader<Id>(graph, options_.direction), UniformPick(false),
-            kAllNeighbors, /*only_known=*/true);
+        run(r, options_.num_hops, all, IndexReader<Id>(graph, options_.direction),
+            UniformPick(false), kAllNeighbors, /*only_known=*/true);
       });
     }
   }
@@ -245,7 +247,6 @@ class Sampler {
   std::span<const TypeSeeds> seeds_;
   std::span<const Relation> relations_;
   const NeighborOptions& options_;
-  std::size_t num_hops_;
   Key key_;
   std::vector<ExcludedEdges> excluded_;
   std::vector<std::int64_t> seed_times_;  // by tree

@@ -16,10 +16,9 @@ namespace gz {
 // The nodes of one type to start from.
 struct TypeSeeds {
   std::span<const NodeId> nodes;
-  std::span<const std::int64_t> times;  // beside the nodes; empty: not temporal
-  std::span<const std::int64_t>
-      node_times;        // of all nodes of the type; empty: edges have the times
-  NodeId num_nodes = 0;  // of the type
+  std::span<const std::int64_t> times;       // beside the nodes; empty: not temporal
+  std::span<const std::int64_t> node_times;  // of all nodes of the type; empty: they have none
+  NodeId num_nodes = 0;                      // of the type
 };
 
 // One graph of a heterogeneous set. A homogeneous sample has one type and one relation.
@@ -28,10 +27,12 @@ struct Relation {
   std::size_t src_type = 0;
   std::size_t dst_type = 0;
   std::vector<EdgeId> fanouts;  // one per hop; kAllNeighbors keeps the whole list
-  EdgePairs excluded;
+  bool weighted = false;        // entries are drawn by the weights of the edges
+  bool timed = false;           // temporal: edges have the times, unless the neighbours have some
   // Bidirectional samples: the relation that holds the reverses of these edges, which may be this
   // one. Empty: none does.
   std::optional<std::size_t> reverse;
+  EdgePairs excluded;
 };
 
 // The type of frontier nodes, and that of the neighbours drawn for them.
@@ -49,12 +50,12 @@ enum class Subgraph {
 };
 
 struct NeighborOptions {
+  std::size_t num_hops = 0;
   Direction direction = Direction::kIn;  // frontier nodes are the destinations
   bool replace = false;
-  bool weighted = false;
   bool disjoint = false;  // a tree of its own for every seed
-  bool temporal = false;  // needs disjoint
-  bool last = false;      // temporal: the newest instead of random ones
+  bool temporal = false;  // needs disjoint; what has no time is not limited by it
+  bool last = false;      // temporal: the newest instead of random ones, where there are times
   std::optional<std::int64_t> time_window;
   bool labor = false;
   bool layer_dependency = false;  // labor: one random number per neighbour for all hops

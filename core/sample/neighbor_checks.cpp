@@ -1,5 +1,6 @@
 #include "core/sample/neighbor_checks.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "core/base/error.h"
@@ -8,11 +9,11 @@
 namespace gz {
 namespace {
 
-void check_relation(const Relation& relation, std::size_t num_hops,
-                    std::span<const TypeSeeds> seeds, const NeighborOptions& options) {
+void check_relation(const Relation& relation, std::span<const TypeSeeds> seeds,
+                    const NeighborOptions& options) {
   const Index& index = relation.graph->index(options.direction);
-  if (relation.fanouts.size() != num_hops) {
-    throw std::invalid_argument(concat("fanouts: expected ", num_hops,
+  if (relation.fanouts.size() != options.num_hops) {
+    throw std::invalid_argument(concat("fanouts: expected ", options.num_hops,
                                        " hops for every edge type, found ",
                                        relation.fanouts.size()));
   }
@@ -35,8 +36,9 @@ void check_relation(const Relation& relation, std::size_t num_hops,
                ": no edge type holds the reverses of its edges: expected one from its destinations "
                "to its sources, or subgraph_type 'directional' or 'induced'"));
   }
-  if (options.weighted) relation.graph->weight_sums(options.direction);
-  if (options.temporal && seeds[far_type(relation, options.direction)].node_times.empty() &&
+  if (relation.weighted) relation.graph->weight_sums(options.direction);
+  if (options.temporal && relation.timed &&
+      seeds[far_type(relation, options.direction)].node_times.empty() &&
       index.times.data() == nullptr) {
     throw std::invalid_argument(concat(relation.graph->path(),
                                        ": has no times: expected a graph written with time=, or "
@@ -54,7 +56,9 @@ void check_arguments(std::span<const TypeSeeds> seeds, std::span<const Relation>
   refuse_if(options.temporal && !options.disjoint, "temporal sampling is disjoint");
   refuse_if(options.last && !options.temporal,
             "temporal_strategy 'last': expected seed_time, found none: without it nothing is new");
-  refuse_if(options.last && (options.replace || options.weighted || options.labor),
+  const bool weighted = std::any_of(relations.begin(), relations.end(),
+                                    [](const Relation& relation) { return relation.weighted; });
+  refuse_if(options.last && (options.replace || weighted || options.labor),
             "temporal_strategy 'last' takes the newest neighbours and draws nothing: it does not "
             "go with replace, weighted or labor");
   refuse_if(options.labor && options.replace,
@@ -63,8 +67,7 @@ void check_arguments(std::span<const TypeSeeds> seeds, std::span<const Relation>
             "time_window: expected seed_time, found none: a window ends at the time of a seed");
   refuse_if(options.time_window && *options.time_window < 0,
             "time_window: expected a length that is not negative");
-  for (const Relation& relation : relations)
-    check_relation(relation, relations[0].fanouts.size(), seeds, options);
+  for (const Relation& relation : relations) check_relation(relation, seeds, options);
   for (std::size_t t = 0; t < seeds.size(); ++t) {
     const TypeSeeds& type = seeds[t];
     if (options.temporal && type.times.size() != type.nodes.size()) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -34,6 +34,7 @@ from graphzero.relations import as_relations
 from graphzero.sampling import (
     Fanouts,
     IntArray,
+    core_relations,
     hops_by_type,
     named,
     neighbor_options,
@@ -127,7 +128,8 @@ class Pipeline:
     ``graph`` is what :func:`graphzero.sample_neighbors` takes, and so are ``fanouts`` and the options of
     the same name. Batches are made of ``seeds``, node ids (``None``: all nodes; of a heterogeneous graph
     ``("paper", ids)``; of a data set also the name of a split), or of ``links``, edges given as ``(src,
-    dst)`` or ``(edge_type, (src, dst))``.
+    dst)`` or ``(edge_type, (src, dst))``. Such an edge type need not be one of the graph: any between two of
+    its node types will do, and its edges are then not sampled.
 
     ``features`` and ``edge_features`` are a :class:`FeatureStore`, which is called ``"x"`` or
     ``"edge_attr"``, or stores by name; of a heterogeneous graph, dicts of these by type. Of a data set
@@ -193,10 +195,11 @@ class Pipeline:
         threads: int | None = None,
         direction: Direction = "in",
         replace: bool = False,
-        weighted: bool = False,
+        weighted: bool | Collection[EdgeTriple] = False,
         disjoint: bool = False,
         seed_time: Any = None,
         node_time: Any = None,
+        edge_time: Collection[EdgeTriple] | None = None,
         temporal_strategy: Literal["uniform", "last"] = "uniform",
         time_window: int | None = None,
         subgraph_type: Literal["directional", "bidirectional", "induced"] = "directional",
@@ -218,7 +221,6 @@ class Pipeline:
         self._sampling = neighbor_options(
             direction=direction,
             replace=replace,
-            weighted=weighted,
             disjoint=disjoint,
             temporal=seed_time is not None,
             temporal_strategy=temporal_strategy,
@@ -229,6 +231,7 @@ class Pipeline:
             layer_dependency=layer_dependency,
             seed=seed,
         )
+        self._sampling.num_hops, hops = hops_by_type(self._relations, fanouts)
         options.sampling = self._sampling
         self._schedule = Schedule(batch_size, order, batches, shuffle=shuffle, drop_last=drop_last)
         options.batch_size = self._schedule.batch_size
@@ -262,16 +265,19 @@ class Pipeline:
             law = negative_options(
                 negatives_by, 0.75, exclude_edges, 0, sources=negatives != "triplet", name="negatives_by"
             )
-            ends = link_seeds(self._relations, links, seed_time)
+            by = negatives_by if isinstance(negatives_by, tuple) else (negatives_by,)
+            needing = {
+                "exclude_edges": exclude_edges,
+                "exclude_seed_edges": exclude_seed_edges,
+                "negatives_by": any(isinstance(law, str) and law == "degree" for law in by),
+            }
+            ends = link_seeds(self._relations, links, seed_time, needing)
             edges = (*ends, _NEGATIVES[negatives], _number(num_negatives), law, bool(exclude_seed_edges))
-        hops = hops_by_type(self._relations, fanouts)
+        kinds = node_types(self._relations, node_time, seed_time)
+        timed = [name for name, (_, times) in zip(self._relations.node_types, kinds, strict=True) if times is not None]
+        graphs = core_relations(self._relations, hops, self._sampling.direction, weighted, edge_time, timed)
         types = {name: number for number, name in enumerate(self._relations.node_types)}
-        numbers = {triple: number for number, triple in enumerate(self._relations.graphs)}
-        relations = []
-        for triple, one in self._relations.graphs.items():
-            reverse = self._relations.reverse_of(triple)
-            ends_of = types[triple[0]], types[triple[2]]
-            relations.append((one._core, *ends_of, hops[triple], None if reverse is None else numbers[reverse]))
+        numbers = {triple: number for number, triple in enumerate(graphs)}
         if isinstance(dtype, Mapping):
             check_names(dtype, self._attributes, "dtype")
         wanted = []
@@ -280,9 +286,7 @@ class Pipeline:
             of_edges = isinstance(attribute.of, tuple)
             room = taker.room.get(attribute, 0)
             wanted.append((attribute.store._core, of_edges, of, wanted_dtype(attribute, dtype), room))
-        self._core: _core.Pipeline | None = _core.Pipeline(
-            nodes, edges, node_types(self._relations, node_time, seed_time), relations, wanted, options
-        )
+        self._core: _core.Pipeline | None = _core.Pipeline(nodes, edges, kinds, list(graphs.values()), wanted, options)
         self._schedule.begin(self._core)
         self._is_link = links is not None
         self._progress = bool(progress)

@@ -134,21 +134,36 @@ def node_seeds(
     return names.index(name), ids, times
 
 
-def link_seeds(relations: Relations, links: Any, seed_time: Any) -> tuple[int, IntArray, IntArray, IntArray | None]:
-    """Return relation, sources, destinations and times of the edges that batches are made of."""
-    triples = list(relations.graphs)
-    triple = triples[0]
+def link_seeds(
+    relations: Relations, links: Any, seed_time: Any, needing: Mapping[str, bool]
+) -> tuple[int, int, int | None, IntArray, IntArray, IntArray | None]:
+    """Return both node types, relation, sources, destinations and times of the links that batches are made of.
+
+    A type between two node types that is none of the graph's has no relation; ``needing`` are the options, by name,
+    that cannot do without one.
+    """
+    triples, kinds = list(relations.graphs), relations.node_types
+    triple = relations.edge_type
     if isinstance(links, tuple) and len(links) == 2 and _is_triple(links[0]):
         triple, links = as_triple(links[0]), links[1]
-    elif len(triples) > 1:
-        raise ValueError(f"links: expected (edge type, (src, dst)) with one of {triples}")
-    if triple not in triples:
-        raise ValueError(f"links: no edge type {triple}; there are {triples}")
+    elif len(triples) > 1 or (relations.is_hetero and not triples):
+        raise ValueError(f"links: expected (edge type, (src, dst)) with one of {triples}, or one between {kinds}")
+    if triple[0] not in kinds or triple[2] not in kinds:
+        raise ValueError(f"links: no edge type {triple}; there are {triples}, and the node types {kinds}")
+    refuse_without_edges(relations, triple, needing)
     if not hasattr(links, "__len__") or len(links) != 2:
         raise TypeError(f"links: expected (src, dst), found {type(links).__name__}")
     times = None if seed_time is None else time_vector(seed_time, "seed_time")
     src, dst = int64_vector(links[0], "links[0]"), int64_vector(links[1], "links[1]")
-    return triples.index(triple), src, dst, times
+    relation = triples.index(triple) if triple in triples else None
+    return kinds.index(triple[0]), kinds.index(triple[2]), relation, src, dst, times
+
+
+def refuse_without_edges(relations: Relations, triple: EdgeTriple, needing: Mapping[str, bool]) -> None:
+    """Refuse options, given by name, that need the edges of a type that there are none of."""
+    wanted = [name for name, value in needing.items() if value]
+    if wanted and triple not in relations.graphs:
+        raise ValueError(f"{wanted[0]}: no edges of {triple} to exclude or count; there are {list(relations.graphs)}")
 
 
 def node_types(relations: Relations, node_time: Any, seed_time: Any) -> list[Any]:

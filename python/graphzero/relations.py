@@ -12,11 +12,17 @@ from graphzero.graph import Graph
 
 @dataclass(frozen=True)
 class Relations:
-    """Graphs by edge type and the number of nodes of each type they join."""
+    """Graphs by edge type, of which there may be none, and the number of nodes of each type."""
 
     graphs: Mapping[EdgeTriple, Graph]
     num_nodes: Mapping[str, int]
     is_hetero: bool
+
+    @property
+    def edge_type(self) -> EdgeTriple:
+        """The edge type of a homogeneous set; what edges would be called where there are none."""
+        node_type = next(iter(self.num_nodes))
+        return next(iter(self.graphs), (node_type, EDGE[1], node_type))
 
     @property
     def node_types(self) -> list[str]:
@@ -46,6 +52,8 @@ def as_relations(graph: Any) -> Relations:
     if isinstance(graph, Dataset):
         graphs = {triple: kind.graph for triple, kind in graph.edges.items()}
         counts = {name: kind.num_nodes for name, kind in graph.nodes.items()}
+        if not counts:
+            raise ValueError(f"{graph.path}: expected at least one node type to sample from, found none")
         return Relations(graphs, counts, is_hetero=graph.is_hetero)
     if isinstance(graph, Mapping):
         return _named(graph)

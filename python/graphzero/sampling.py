@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, overload
 
@@ -82,10 +82,11 @@ def sample_neighbors(
     *,
     direction: Direction = ...,
     replace: bool = ...,
-    weighted: bool = ...,
+    weighted: bool | Collection[EdgeTriple] = ...,
     disjoint: bool = ...,
     seed_time: ArrayLike | None = ...,
     node_time: ArrayLike | None = ...,
+    edge_time: Collection[EdgeTriple] | None = ...,
     temporal_strategy: Literal["uniform", "last"] = ...,
     time_window: int | None = ...,
     subgraph_type: Literal["directional", "bidirectional", "induced"] = ...,
@@ -107,10 +108,11 @@ def sample_neighbors(
     *,
     direction: Direction = ...,
     replace: bool = ...,
-    weighted: bool = ...,
+    weighted: bool | Collection[EdgeTriple] = ...,
     disjoint: bool = ...,
     seed_time: Any = ...,
     node_time: Any = ...,
+    edge_time: Collection[EdgeTriple] | None = ...,
     temporal_strategy: Literal["uniform", "last"] = ...,
     time_window: int | None = ...,
     subgraph_type: Literal["directional", "bidirectional", "induced"] = ...,
@@ -131,10 +133,11 @@ def sample_neighbors(
     *,
     direction: Direction = "in",
     replace: bool = False,
-    weighted: bool = False,
+    weighted: bool | Collection[EdgeTriple] = False,
     disjoint: bool = False,
     seed_time: Any = None,
     node_time: Any = None,
+    edge_time: Collection[EdgeTriple] | None = None,
     temporal_strategy: Literal["uniform", "last"] = "uniform",
     time_window: int | None = None,
     subgraph_type: Literal["directional", "bidirectional", "induced"] = "directional",
@@ -157,12 +160,15 @@ def sample_neighbors(
     type, and the other arrays are dicts too.
 
     :param replace: Draw with replacement.
-    :param weighted: Draw in proportion to the stored edge weights; edges of weight 0 are never drawn.
+    :param weighted: Draw in proportion to the stored edge weights; edges of weight 0 are never drawn. Of several
+        graphs those without weights draw uniformly; one must have some. A list of edge types says which draw by
+        weight.
     :param disjoint: Give every seed a tree of its own; ``batch`` tells them apart.
     :param seed_time: One time per seed. Only edges up to that time are sampled, in the seed's whole tree;
-        makes the sample disjoint.
+        makes the sample disjoint. Of several graphs those without times are not limited; one must have some.
     :param node_time: Times of all nodes. Compared with the seed's in place of the edges' own times.
-    :param temporal_strategy: ``"last"`` takes the newest neighbours instead of random ones.
+    :param edge_time: The edge types whose edges' own times count. All that have times unless told.
+    :param temporal_strategy: ``"last"`` takes the newest neighbours instead of random ones, where there are times.
     :param time_window: Leave out what is older than ``seed_time - time_window``.
     :param subgraph_type: ``"bidirectional"`` adds the reverse of each sampled edge, ``"induced"`` returns
         every edge between sampled nodes. Reverses of ``(a, "r", b)`` belong to ``(b, "rev_r", a)``, else to
@@ -188,7 +194,6 @@ def sample_neighbors(
     options = neighbor_options(
         direction=direction,
         replace=replace,
-        weighted=weighted,
         disjoint=disjoint,
         temporal=seed_time is not None,
         temporal_strategy=temporal_strategy,
@@ -201,11 +206,13 @@ def sample_neighbors(
     )
     options.epoch = as_seed(integer(epoch, "epoch"), "epoch")
     options.batch = as_seed(integer(batch, "batch"), "batch")
-
+    options.num_hops, hops = hops_by_type(relations, fanouts)
+    types = _type_seeds(relations, seeds, seed_time, node_time)
+    node_timed = [name for name, (_, _, times, _) in zip(relations.node_types, types, strict=True) if times is not None]
+    graphs = core_relations(relations, hops, options.direction, weighted, edge_time, node_timed)
+    excluded = _excluded(relations, exclude)
     sampled_types, sampled_relations = _core.sample_neighbors(
-        _type_seeds(relations, seeds, seed_time, node_time),
-        _core_relations(relations, fanouts, exclude),
-        options,
+        types, [(*graph, *_pairs(excluded.get(triple))) for triple, graph in graphs.items()], options
     )
     return named(relations, sampled_types, sampled_relations, options)
 
@@ -214,7 +221,6 @@ def neighbor_options(
     *,
     direction: Direction,
     replace: bool,
-    weighted: bool,
     disjoint: bool,
     temporal: bool,
     temporal_strategy: str,
@@ -229,7 +235,6 @@ def neighbor_options(
     options = _core.NeighborOptions()
     options.direction = as_direction(direction)
     options.replace = bool(replace)
-    options.weighted = bool(weighted)
     options.temporal = temporal
     options.disjoint = bool(disjoint) or temporal
     if temporal_strategy not in ("uniform", "last"):
@@ -252,6 +257,9 @@ def named(
     relations: Relations, types: list[Any], edges: list[Any], options: _core.NeighborOptions
 ) -> Neighborhood | HeteroNeighborhood:
     """Put what the core sampled under its names."""
+    if not relations.is_hetero and not edges:  # what the core returns of a graph without edges
+        none = np.empty(0, np.int64)
+        edges = [(none, none, none, [0] * options.num_hops)]
     found = _Found(relations, types, edges, options.direction, options.subgraph == _core.Subgraph.DIRECTIONAL)
     return found.hetero() if relations.is_hetero else found.homogeneous()
 
@@ -298,42 +306,77 @@ def _type_seeds(relations: Relations, seeds: Any, seed_time: Any, node_time: Any
     return result
 
 
-def _core_relations(relations: Relations, fanouts: Any, exclude: Any) -> list[Any]:
-    per_type = hops_by_type(relations, fanouts)
-    if not relations.is_hetero and exclude is not None:
-        excluded = {next(iter(relations.graphs)): exclude}
-    elif exclude is not None and not isinstance(exclude, Mapping):
-        raise TypeError(f"exclude: expected a dict by edge type, found {type(exclude).__name__}")
-    else:
-        excluded = _by_edge_type(exclude or {}, relations, "exclude")
+def core_relations(
+    relations: Relations,
+    hops: Mapping[EdgeTriple, list[int]],
+    direction: _core.Direction,
+    weighted: bool | Collection[EdgeTriple],
+    edge_time: Collection[EdgeTriple] | None,
+    node_timed: Collection[str],
+) -> dict[EdgeTriple, tuple[Any, ...]]:
+    """Return what the core is told of each graph. ``node_timed`` are the node types that have times."""
     types = {name: i for i, name in enumerate(relations.node_types)}
     numbers = {triple: i for i, triple in enumerate(relations.graphs)}
-    result = []
+    by_weight = _weighted_types(relations, weighted)
+    by_time = _timed_types(relations, edge_time, node_timed, direction)
+    result: dict[EdgeTriple, tuple[Any, ...]] = {}
     for triple, graph in relations.graphs.items():
+        ends = types[triple[0]], types[triple[2]]
         reverse = relations.reverse_of(triple)
-        result.append(
-            (
-                graph._core,
-                types[triple[0]],
-                types[triple[2]],
-                per_type[triple],
-                *_pairs(excluded.get(triple)),
-                None if reverse is None else numbers[reverse],
-            )
-        )
+        number = None if reverse is None else numbers[reverse]
+        result[triple] = (graph._core, *ends, hops[triple], triple in by_weight, triple in by_time, number)
     return result
 
 
-def hops_by_type(relations: Relations, fanouts: Any) -> dict[EdgeTriple, list[int]]:
-    """Return the fanouts of every edge type."""
-    if isinstance(fanouts, Mapping):
-        per_type = {triple: _hops(hops) for triple, hops in _by_edge_type(fanouts, relations, "fanouts").items()}
-    else:
-        per_type = dict.fromkeys(relations.graphs, _hops(fanouts))
+def _weighted_types(relations: Relations, weighted: bool | Collection[EdgeTriple]) -> Collection[EdgeTriple]:
+    if isinstance(weighted, Collection):
+        return _known_types(weighted, relations, "weighted")
+    if not weighted:
+        return ()
+    having = [triple for triple, graph in relations.graphs.items() if graph.has_weights]
+    return having or list(relations.graphs)  # the core says what is missing
+
+
+def _timed_types(
+    relations: Relations,
+    edge_time: Collection[EdgeTriple] | None,
+    node_timed: Collection[str],
+    direction: _core.Direction,
+) -> Collection[EdgeTriple]:
+    if edge_time is not None:
+        return _known_types(edge_time, relations, "edge_time")
+    having = [triple for triple, graph in relations.graphs.items() if graph.has_times]
+    far = 0 if direction == _core.Direction.IN else 2
+    if having or any(triple[far] in node_timed for triple in relations.graphs):
+        return having
+    return list(relations.graphs)  # the core says what is missing
+
+
+def _known_types(given: Collection[Any], relations: Relations, name: str) -> list[EdgeTriple]:
+    return list(_by_edge_type(dict.fromkeys(given), relations, name))
+
+
+def _excluded(relations: Relations, exclude: Any) -> dict[EdgeTriple, Any]:
+    """Return what is not to be sampled of each edge type."""
+    if exclude is None:
+        return {}
+    if not relations.is_hetero:
+        return {relations.edge_type: exclude}
+    if not isinstance(exclude, Mapping):
+        raise TypeError(f"exclude: expected a dict by edge type, found {type(exclude).__name__}")
+    return _by_edge_type(exclude, relations, "exclude")
+
+
+def hops_by_type(relations: Relations, fanouts: Any) -> tuple[int, dict[EdgeTriple, list[int]]]:
+    """Return the number of hops, and the fanouts of every edge type."""
+    if not isinstance(fanouts, Mapping):
+        hops = _hops(fanouts)
+        return len(hops), dict.fromkeys(relations.graphs, hops)
+    per_type = {triple: _hops(hops) for triple, hops in _by_edge_type(fanouts, relations, "fanouts").items()}
     missing = [triple for triple in relations.graphs if triple not in per_type]
     if missing:
         raise ValueError(f"fanouts: expected a list for every edge type, found none for {missing[0]}")
-    return per_type
+    return len(per_type[relations.edge_type]) if per_type else 0, per_type
 
 
 def _hops(fanouts: Any) -> list[int]:

@@ -1,5 +1,7 @@
 """What a loader refuses: the error names the argument, what was found, and what to do."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -111,7 +113,12 @@ def test_edges_that_are_not_there(data, links, kind, message):
         (
             (PAPER, "likes", PAPER),
             ValueError,
-            r"edge_label_index: no edge type \('paper', 'likes', 'paper'\); there are",
+            r"edge_label_index: no edge type \('paper', 'likes', 'paper'\); there are .* expected pairs, \(\('paper', 'likes'",
+        ),
+        (
+            ((PAPER, "likes", PAPER), "held out"),
+            ValueError,
+            r"edge_label_index: no edge type \('paper', 'likes', 'paper'\)",
         ),
         ((("a", "b", "c"), ([0], [1])), ValueError, r"edge_label_index: no edge type \('a', 'b', 'c'\)"),
         (
@@ -309,10 +316,68 @@ def test_times_that_are_not_there(hetero):
         "input_time: expected a time for each seed, found none, and nodes of type 'author' have no attribute 'time'"
     )
     assert_refused(ValueError, message, NeighborLoader, hetero.dataset, [2], AUTHOR, time_attr="time")
+
+
+def test_links_of_data_without_edges_must_be_given(tmp_path):
+    with gz.DatasetWriter(tmp_path / "none") as writer:
+        writer.add_nodes(num_nodes=3)
+    message = r"edge_label_index: no edge type \('node', 'to', 'node'\); there are \[\]; expected pairs, \(src, dst\)"
+    assert_refused(ValueError, message, LinkNeighborLoader, gz.open(tmp_path / "none"), [2])
+    message = "time_attr: no node attribute 'time', and there are no edges; add some that have times, or give the nodes"
+    assert_refused(ValueError, message, NeighborLoader, gz.open(tmp_path / "none"), [2], time_attr="time")
+
+
+@pytest.mark.parametrize("option", ["exclude_positives", "exclude_seed_edges"])
+def test_edges_of_a_type_without_edges_cannot_be_excluded(hetero, option):
+    links = (AUTHOR, "likes", PAPER), ([0], [1])
     message = (
-        "time_window: expected every node type to have 'time', found none of 'author', whose nodes no window can hold"
+        rf"{option}: no edges of \('author', 'likes', 'paper'\) to exclude or count; there are \[\('author', 'writes'"
     )
-    assert_refused(ValueError, message, NeighborLoader, hetero.dataset, [2], PAPER, time_attr="time", time_window=5)
+    assert_refused(ValueError, message, LinkNeighborLoader, hetero.dataset, [2], links, **{option: True})
+
+
+def named_data_set(folder, **known):
+    """Edges of ``r`` with weights and times of known names and attributes ``w2`` and ``t2``; edges of ``s`` with none."""
+    r, s = ("a", "r", "a"), ("a", "s", "a")
+    with gz.DatasetWriter(folder) as writer:
+        writer.add_nodes(type="a", num_nodes=3)
+        attributes = {"w2": np.ones(2), "t2": np.arange(2)}
+        writer.add_edges([1, 2], [0, 0], type=r, weight=[1.0, 0.0], time=[5, 6], attributes=attributes)
+        writer.add_edges([1, 2], [0, 0], type=s)
+    opened = gz.open(folder)
+    opened.edges = {r: dataclasses.replace(opened.edges[r], **known), s: opened.edges[s]}
+    return opened
+
+
+def test_weights_of_another_name_are_not_drawn_by(tmp_path):
+    data = named_data_set(tmp_path / "data", weight="edge_weight")
+    message = (
+        r"weight_attr: edges of \('a', 'r', 'a'\) have an attribute 'w2', but of weights their graph stores those of "
+        r"'edge_weight' \(.*\); convert the data with weight='w2'"
+    )
+    assert_refused(ValueError, message, NeighborLoader, data, [2], "a", weight_attr="w2")
+    message = "weight_attr: 'w3' stands for the weights stored with the edges, and .* has those of 'edge_weight'; write"
+    assert_refused(ValueError, message, NeighborLoader, data, [2], "a", weight_attr="w3")
+
+
+def test_times_of_another_name_do_not_count(tmp_path):
+    data = named_data_set(tmp_path / "data", time="time")
+    seeds = {"edge_label_index": (("a", "r", "a"), ([1], [0])), "edge_label_time": [5]}
+    message = (
+        r"time_attr: edges of \('a', 'r', 'a'\) have an attribute 't2', but of times their graph stores those of 'time' "
+        r"\(.*\); convert the data with time='t2'"
+    )
+    assert_refused(ValueError, message, LinkNeighborLoader, data, [2], **seeds, time_attr="t2")
+    message = r"time_attr: no node attribute 't3', and the graph of \('a', 'r', 'a'\) has edge times of 'time' \("
+    assert_refused(ValueError, message, LinkNeighborLoader, data, [2], **seeds, time_attr="t3")
+
+
+def test_an_attribute_that_is_not_stored_as_weights_is_not_passed_over(tmp_path):
+    data = named_data_set(tmp_path / "data")
+    s = ("a", "s", "a")
+    data.edges = {**data.edges, s: dataclasses.replace(data.edges[s], in_memory={"w2": torch.ones(2)})}
+    message = r"weight_attr: edges of \('a', 's', 'a'\) have an attribute 'w2', but of weights their graph stores none"
+    assert_refused(ValueError, message, NeighborLoader, data, [2], "a", weight_attr="w2")
 
 
 def test_labels_that_are_not_there(tiny, tiny_gd):

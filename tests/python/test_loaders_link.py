@@ -38,9 +38,13 @@ def hetero(tmp_path_factory):
     return write_heterogeneous(tmp_path_factory.mktemp("heterogeneous"))
 
 
+READS, KNOWS = (AUTHOR, "reads", PAPER), (AUTHOR, "knows", AUTHOR)  # of which there are no edges
+
+
 def links_of(data, triple, ids):
-    """Edges by id, and the type as PyG wants it said."""
-    edges = data.edges if triple is None else data.edges[triple]
+    """Edges by id, and the type as PyG wants it said; of types without edges some pairs."""
+    some = {"src": np.arange(500) % 80, "dst": np.arange(500) * 7 % 80}
+    edges = data.edges if triple is None else data.edges.get(triple, some)
     pairs = torch.from_numpy(np.stack([edges["src"][ids], edges["dst"][ids]]))
     return pairs if triple is None else (triple, pairs)
 
@@ -87,7 +91,7 @@ CASES = [(kind, False) for kind in NEGATIVES] + [
 
 
 @pytest.mark.parametrize(("negatives", "disjoint"), CASES)
-@pytest.mark.parametrize("triple", [None, CITES, WRITES, REVERSE])
+@pytest.mark.parametrize("triple", [None, CITES, WRITES, REVERSE, READS, KNOWS])
 def test_batches_equal_those_of_pygs_own_loader(data, hetero, queue, triple, negatives, disjoint):
     from torch_geometric.loader import LinkLoader
     from torch_geometric.sampler import NegativeSampling
@@ -109,9 +113,50 @@ def test_batches_equal_those_of_pygs_own_loader(data, hetero, queue, triple, neg
     sampler = sampler_for_pyg(given, [-1, -1], disjoint=disjoint)
     theirs = LinkLoader(as_pyg_data(given), sampler, **options)
     for batch, expected in zip(ours, theirs, strict=True):
+        assert batch.input_type == expected.input_type if triple else not hasattr(batch, "input_type")
         expected = values(expected)
         assert_holds(batch, expected)
     assert queue == []
+
+
+def test_links_of_a_new_type_by_their_ends(hetero):
+    """A pair of node types is the one edge type between them, or else a new one called ``to``."""
+    for ends, triple in (((AUTHOR, PAPER), WRITES), ((AUTHOR, AUTHOR), (AUTHOR, "to", AUTHOR))):
+        (batch,) = LinkNeighborLoader(hetero.dataset, [2], (ends, ([3], [4])), form="torch")
+        assert batch.input_type == triple
+        assert list(batch.edge_label_index_dict) == [triple]
+        assert (triple in batch.edge_index_dict) == (triple == WRITES)
+
+
+def test_links_of_a_new_type_in_a_homogeneous_graph(data):
+    (batch,) = LinkNeighborLoader(data.dataset, [2], (("node", "likes", "node"), ([3], [4])), seed=1)
+    (expected,) = LinkNeighborLoader(data.dataset, [2], ([3], [4]), seed=1)
+    assert_holds(batch, values(expected))
+
+
+def test_a_transform_sees_samples_without_links_that_are_not_sampled(hetero):
+    seen = []
+
+    def look(output):
+        seen.append(list(output.row))
+        return output
+
+    options = {"edge_label_index": (READS, ([3, 5], [4, 4])), "batch_size": 2, "seed": 1}
+    (batch,) = LinkNeighborLoader(hetero.dataset, [2], transform_sampler_output=look, **options)
+    (expected,) = LinkNeighborLoader(hetero.dataset, [2], **options)
+    assert seen == [[WRITES, REVERSE, CITES]]
+    assert_holds(batch, values(expected))
+
+
+def test_links_of_data_without_edges(tmp_path):
+    with gz.DatasetWriter(tmp_path / "none") as writer:
+        writer.add_nodes({"x": np.arange(5.0)})
+    (batch,) = LinkNeighborLoader(
+        gz.open(tmp_path / "none"), [2, 1], ([3, 1], [1, 4]), neg_sampling="binary", batch_size=2
+    )
+    assert batch.n_id[batch.edge_label_index[:, :2]].tolist() == [[3, 1], [1, 4]]
+    assert batch.edge_label.tolist() == [1, 1, 0, 0]
+    assert (batch.edge_index.shape, batch.num_sampled_nodes) == ((2, 0), [len(batch.n_id), 0, 0])
 
 
 @pytest.mark.parametrize("triple", [None, WRITES, REVERSE])

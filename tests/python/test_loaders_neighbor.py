@@ -1,5 +1,7 @@
 """Batches of nodes hold what sampling and indexing by hand give, under PyG's names."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ import graphzero as gz
 import oracle
 from data_sets import pyg
 from graphzero.loaders import NeighborLoader, TorchBatch
+from laws import assert_law, assert_uniform
 from loader_cases import (
     AUTHOR,
     CITES,
@@ -107,7 +110,7 @@ def test_plain_batches_hold_the_same(data, hetero, is_hetero):
         for of, group in expected.items():
             for name, value in group.items():
                 by_name.setdefault(f"{name}_dict", {})[of] = value
-        expected = by_name
+        expected = {**by_name, "input_type": PAPER}
     assert_holds(batch, expected)
 
 
@@ -403,6 +406,102 @@ def test_edge_times_count_where_nodes_have_none(tmp_path):
     for window, expected in ((None, ([0, 1], [0])), (10, ([0], [0])), (9, ([0], []))):
         (batch,) = NeighborLoader(data, [-1], ("a", [0]), time_attr="time", time_window=window)
         assert (batch["a"].n_id.tolist(), batch["b"].n_id.tolist()) == expected
+
+
+@pytest.mark.parametrize("window", [None, 3])
+def test_what_has_no_times_is_not_limited_by_them(tmp_path, window):
+    """Only edges of r have times. Node 0 has edges from 1, of time 5, and 2, of time 9, in both."""
+    r, s = ("a", "r", "a"), ("a", "s", "a")
+    gz.write_graph(tmp_path / "r.gl", [1, 2], [0, 0], num_nodes=3, time=[5, 9])
+    gz.write_graph(tmp_path / "s.gl", [1, 2], [0, 0], num_nodes=3)
+    graphs = {r: gz.Graph(tmp_path / "r.gl"), s: gz.Graph(tmp_path / "s.gl")}
+    options = {"time_attr": "time", "time_window": window}
+    (batch,) = NeighborLoader(graphs, [-1], ("a", [0]), input_time=[7], **options)
+    assert (batch[r].e_id.tolist(), batch[s].e_id.tolist()) == ([0], [0, 1])
+    gz.write_features(tmp_path / "time.gd", np.array([0, 9, 6]))
+    data = graphs, {"a": {"time": gz.FeatureStore(tmp_path / "time.gd")}}
+    (batch,) = NeighborLoader(data, [-1], ("a", [0]), input_time=[7], **options)
+    assert (batch[r].e_id.tolist(), batch[s].e_id.tolist()) == ([1], [1])
+
+
+def draws_by_type(data, **options):
+    loader = NeighborLoader(data, [1], ("a", np.zeros(9000, int)), batch_size=9000, disjoint=True, seed=1, **options)
+    (batch,) = loader
+    return {triple: batch[triple].e_id.numpy() for triple in batch.edge_types}
+
+
+def weighed(folder):
+    r, s = ("a", "r", "a"), ("a", "s", "a")
+    with gz.DatasetWriter(folder) as writer:
+        writer.add_nodes(type="a", num_nodes=3)
+        writer.add_edges([1, 2], [0, 0], type=r, weight=[1.0, 3.0], time=[5, 9])
+        writer.add_edges([1, 2], [0, 0], type=s, weight=[3.0, 1.0], time=[9, 5])
+    return gz.open(folder), r, s
+
+
+def test_types_without_weights_are_drawn_from_uniformly(tmp_path):
+    data, r, s = weighed(tmp_path / "data")
+    gz.write_graph(tmp_path / "plain.gl", [1, 2], [0, 0], num_nodes=3)
+    graphs = {r: data.edges[r].graph, s: gz.Graph(tmp_path / "plain.gl")}
+    found = draws_by_type(graphs, weight_attr="any")
+    assert_law(found[r], {0: 0.25, 1: 0.75})
+    assert_uniform(found[s], range(2))
+
+
+def test_weights_and_times_of_types_that_lack_the_attribute_do_not_count(tmp_path):
+    """Known names of others mean that the type has none of this name, as PyG sees it."""
+    data, r, s = weighed(tmp_path / "data")
+    data.edges = {
+        r: dataclasses.replace(data.edges[r], weight="w", time="t"),
+        s: dataclasses.replace(data.edges[s], weight="v", time="u"),
+    }
+    found = draws_by_type(data, weight_attr="w")
+    assert_law(found[r], {0: 0.25, 1: 0.75})
+    assert_uniform(found[s], range(2))
+    for name, expected in (("t", ([0], [1, 0])), ("u", ([0, 1], [1]))):
+        (batch,) = NeighborLoader(data, [-1], ("a", [0]), input_time=[7], time_attr=name)
+        assert (batch[r].e_id.tolist(), batch[s].e_id.tolist()) == expected
+    data.edges = {triple: dataclasses.replace(kind, weight=None) for triple, kind in data.edges.items()}
+    found = draws_by_type(data, weight_attr="w")  # may be of that name
+    assert_law(found[s], {0: 0.75, 1: 0.25})
+
+
+@pytest.mark.parametrize("form", ["pyg", "torch"])
+def test_batches_of_several_types_name_that_of_their_seeds(hetero, form):
+    (batch,) = NeighborLoader(hetero.dataset, [2], (PAPER, [3]), form=form)
+    assert batch.input_type == PAPER
+
+
+@pytest.mark.parametrize("form", ["pyg", "torch"])
+@pytest.mark.parametrize("hops", [[], [4, 3]])
+def test_nodes_without_edges(tmp_path, form, hops):
+    with gz.DatasetWriter(tmp_path / "none") as writer:
+        writer.add_nodes({"x": np.arange(5.0)})
+    first, last = NeighborLoader(gz.open(tmp_path / "none"), hops, [3, 1, 4], batch_size=2, form=form)
+    assert (first.n_id.tolist(), last.n_id.tolist(), first.x.tolist()) == ([3, 1], [4], [3.0, 1.0])
+    assert (first.edge_index.shape, first.edge_index.dtype, first.e_id.shape) == ((2, 0), torch.int64, (0,))
+    assert (first.num_sampled_nodes, first.num_sampled_edges) == ([2] + [0] * len(hops), [0] * len(hops))
+
+
+@pytest.mark.parametrize("form", ["pyg", "torch"])
+def test_several_types_of_nodes_without_edges(tmp_path, form):
+    with gz.DatasetWriter(tmp_path / "none") as writer:
+        writer.add_nodes({"x": np.arange(5.0)}, type="a")
+        writer.add_nodes({"x": np.arange(4.0)}, type="b")
+    (batch,) = NeighborLoader(gz.open(tmp_path / "none"), [4, 3], ("b", [3, 1]), batch_size=2, form=form)
+    assert {kind: ids.tolist() for kind, ids in batch.n_id_dict.items()} == {"a": [], "b": [3, 1]}
+    assert batch.num_sampled_nodes_dict == {"a": [0, 0, 0], "b": [2, 0, 0]}
+    if form == "pyg":
+        assert batch.edge_types == []
+    else:
+        assert "edge_index_dict" not in batch
+
+
+def test_no_hops_are_the_seeds_alone(data, hetero):
+    (batch,) = NeighborLoader(data.dataset, [], [3, 9], batch_size=2)
+    assert (batch.n_id.tolist(), batch.num_sampled_nodes, batch.num_sampled_edges) == ([3, 9], [2], [])
+    (batch,) = NeighborLoader(hetero.dataset, [], (PAPER, [3, 9]), batch_size=2)
+    assert (batch[PAPER].n_id.tolist(), batch[CITES].edge_index.shape) == ([3, 9], (2, 0))
 
 
 def test_times_may_stay_behind(data):

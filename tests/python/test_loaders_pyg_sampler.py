@@ -429,6 +429,36 @@ def test_negatives_that_do_not_exist_are_an_error():
         several.sample_from_edges(unheard, NegativeSampling("binary"))
 
 
+@pytest.mark.parametrize("mode", [None, "binary", "triplet"])
+def test_links_of_a_type_without_edges(mode):
+    case, likes = hetero(), (A, "likes", B)
+    dataset, sampling = case.dataset(), None if mode is None else NegativeSampling(mode)
+    links = torch.tensor([[1, 4, 9], [2, 2, 7]])
+    for data in (case.in_memory(), (FeatureStore(dataset), GraphStore(dataset))):
+        sampler = NeighborSampler(dataset, [2], seed=1)
+        (batch,) = LinkLoader(data, sampler, (likes, links), neg_sampling=sampling, batch_size=3)
+        assert batch.input_type == likes
+        assert "edge_index" not in batch[likes]
+        if mode == "triplet":
+            ends = batch[A].n_id[batch[A].src_index], batch[B].n_id[batch[B].dst_pos_index]
+        else:
+            index = batch[likes].edge_label_index[:, :3]
+            ends = batch[A].n_id[index[0]], batch[B].n_id[index[1]]
+        assert torch.equal(torch.stack(ends), links)
+
+
+@pytest.mark.parametrize("hops", [[], [4, 3]])
+def test_nodes_without_edges(hops):
+    with gz.DatasetWriter("none") as writer:
+        writer.add_nodes({"x": np.arange(5.0)})
+    sampler = NeighborSampler(gz.open("none"), hops)
+    out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([3, 1])))
+    assert (out.node.tolist(), out.row.shape, out.edge.shape) == ([3, 1], (0,), (0,))
+    assert (out.num_sampled_nodes, out.num_sampled_edges) == ([2] + [0] * len(hops), [0] * len(hops))
+    out = sampler.sample_from_edges(EdgeSamplerInput(None, torch.tensor([3]), torch.tensor([1])))
+    assert out.node[out.metadata[1]].tolist() == [[3], [1]]
+
+
 @pytest.mark.parametrize("most", [1 << 24, 3])
 def test_negatives_follow_their_weights(tiny, most, monkeypatch):
     monkeypatch.setattr("graphzero.loaders.pyg_links._MOST_WEIGHTS", most)
@@ -521,10 +551,9 @@ def test_node_types_without_times_are_of_any_time():
     assert out.edge[CITES].tolist() == []
     with pytest.raises(ValueError, match="nodes of type 'author' have no attribute 'time' to take them from"):
         sampler.sample_from_nodes(NodeSamplerInput(None, torch.arange(5), None, A))
-    with pytest.raises(
-        ValueError, match="time_window: expected every node type to have 'time', found none of 'author'"
-    ):
-        NeighborSampler(dataset, [-1], time_attr="time", time_window=3)
+    in_window = NeighborSampler(dataset, [-1], time_attr="time", time_window=3)  # which is one of times
+    again = in_window.sample_from_nodes(NodeSamplerInput(None, torch.arange(5), torch.full((5,), time), B))
+    assert torch.equal(again.edge[WRITES], out.edge[WRITES])
 
 
 def test_weights_are_those_stored():
@@ -532,6 +561,21 @@ def test_weights_are_those_stored():
     sampler = NeighborSampler(gz.Graph("g.gl"), [1], weight_attr="any name", seed=1, disjoint=True, replace=True)
     out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.zeros(4000, dtype=torch.int64)))
     assert_law(out.edge, {0: 0, 1: 0.75, 2: 0.25})
+
+
+def test_types_without_weights_or_times_are_drawn_from_uniformly():
+    gz.write_graph("r.gl", [1, 2, 3], [0, 0, 0], weight=[0, 3, 1], time=[1, 2, 9])
+    gz.write_graph("s.gl", [1, 2, 3], [0, 0, 0])
+    r, s = ("a", "r", "a"), ("a", "s", "a")
+    graphs = {r: gz.Graph("r.gl"), s: gz.Graph("s.gl")}
+    inputs = NodeSamplerInput(None, torch.zeros(4000, dtype=torch.int64), None, "a")
+    out = NeighborSampler(graphs, [1], weight_attr="w", seed=1, disjoint=True).sample_from_nodes(inputs)
+    assert_law(out.edge[r], {0: 0, 1: 0.75, 2: 0.25})
+    assert_uniform(out.edge[s], range(3))
+    inputs.time = torch.full((4000,), 5)
+    out = NeighborSampler(graphs, [1], time_attr="t", seed=1).sample_from_nodes(inputs)
+    assert_uniform(out.edge[r], range(2))
+    assert_uniform(out.edge[s], range(3))
 
 
 @pytest.mark.parametrize(

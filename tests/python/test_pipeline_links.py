@@ -171,6 +171,104 @@ def test_links_between_two_types(papers, negatives):
         assert_same(batch.sample, gz.sample_neighbors(graphs, seeds, [2, 2], seed=4, batch=batch.number))
 
 
+READS = ("author", "reads", "paper")  # of which there are no edges
+
+
+@pytest.mark.parametrize("negatives", [None, "binary", "triplet"])
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_links_may_be_of_a_type_that_is_not_sampled(papers, negatives, disjoint):
+    """Their batches are those of the same links of a type that has edges, negatives included."""
+    graphs, (src, dst) = papers
+    options = {"negatives": negatives, "num_negatives": 2, "shuffle": True, "disjoint": disjoint}
+    for batch, expected in zip(
+        pipeline(graphs, (READS, (src[:300], dst[:300])), [2, 2], **options),
+        pipeline(graphs, (WRITES, (src[:300], dst[:300])), [2, 2], **options),
+        strict=True,
+    ):
+        assert_same(batch, expected)
+
+
+@pytest.mark.parametrize("negatives", ["binary", "triplet"])
+def test_negatives_of_such_links_are_drawn_by_weights(papers, negatives):
+    graphs, _ = papers
+    of_src, of_dst = np.arange(300) % 7, np.arange(700) % 3
+    law = (of_src, of_dst) if negatives == "binary" else of_dst
+    options = {"negatives": negatives, "num_negatives": 100, "negatives_by": law, "batch_size": 100}
+    (batch,) = pipeline(graphs, (READS, (np.arange(100), np.arange(100))), [], **options)
+    src, dst = ends(batch, "author", "paper")
+    assert_law(dst[100:] % 3, {0: 0, 1: 233 / 699, 2: 466 / 699})
+    if negatives == "binary":
+        assert_law(src[100:] % 7, {i: i * len(range(i, 300, 7)) / of_src.sum() for i in range(7)})
+
+
+def test_negatives_of_such_links_are_no_newer_than_these(papers):
+    graphs, _ = papers
+    node_time = {"author": np.arange(300), "paper": np.arange(700)}
+    links = READS, (np.arange(100), np.arange(100))
+    options = {"negatives": "binary", "num_negatives": 20, "seed_time": np.full(100, 60), "node_time": node_time}
+    (batch,) = pipeline(graphs, links, [1], batch_size=100, **options)
+    src, dst = ends(batch, "author", "paper")
+    assert_uniform(src[100:], range(61))
+    assert_uniform(dst[100:], range(61))
+
+
+def test_a_negative_that_every_node_is_too_new_for_is_the_oldest(papers):
+    """Of types without edges in the graph, too."""
+    graphs, _ = papers
+    node_time = {"author": 5 + np.arange(300), "paper": 5 + np.arange(700)}
+    links = READS, ([3], [4])
+    options = {"negatives": "binary", "num_negatives": 3, "seed_time": [1], "node_time": node_time}
+    (batch,) = pipeline(graphs, links, [1], **options)
+    src, dst = ends(batch, "author", "paper")
+    assert (src.tolist(), dst.tolist()) == ([3, 0, 0, 0], [4, 0, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("links", "options", "message"),
+    [
+        (
+            READS,
+            {"exclude_seed_edges": True},
+            r"exclude_seed_edges: no edges of \('author', 'reads', 'paper'\) to exclude",
+        ),
+        (READS, {"negatives": "binary", "exclude_edges": True}, "exclude_edges: no edges of .* there are .*'writes'"),
+        (READS, {"negatives": "binary", "negatives_by": "degree"}, "negatives_by: no edges of .* to exclude or count"),
+        (READS, {"negatives": "binary", "negatives_by": (None, "degree")}, "negatives_by: no edges of"),
+        (
+            READS,
+            {"negatives": "triplet", "negatives_by": [1.0]},
+            "negatives_by: expected 700 weights, one for each destination of links, found 1",
+        ),
+        (
+            ("author", "reads", "book"),
+            {},
+            r"links: no edge type .*'book'\); there are .* node types \['author', 'paper'\]",
+        ),
+    ],
+)
+def test_what_such_links_cannot_have(papers, links, options, message):
+    graphs, (src, dst) = papers
+    with pytest.raises(ValueError, match=message):
+        pipeline(graphs, (links, (src[:3], dst[:3])), [1], **options)
+
+
+def test_nodes_of_links_need_not_touch_an_edge(tmp_path):
+    with gz.DatasetWriter("shop") as writer:
+        for kind, count in {"tag": 3, "user": 5, "item": 4}.items():
+            writer.add_nodes({"x": np.arange(count)}, type=kind)
+        writer.add_edges([0, 1], [1, 2], type=("tag", "of", "tag"))
+    links = (("user", "likes", "item"), ([4, 0, 2], [1, 1, 3]))
+    (batch,) = gz.Pipeline(gz.open("shop"), None, [2, 2], links=links, negatives="binary", seed=1)
+    src, dst = ends(batch, "user", "item")
+    assert (src[:3].tolist(), dst[:3].tolist()) == ([4, 0, 2], [1, 1, 3])
+    assert batch.node_features["user"]["x"].tolist() == batch.sample.node["user"].tolist()
+    assert batch.sample.num_sampled_nodes == {
+        "tag": [0, 0, 0],
+        "user": [len(set(src.tolist())), 0, 0],
+        "item": [len(set(dst.tolist())), 0, 0],
+    }
+
+
 @pytest.mark.parametrize("exclude_reverse", [False, True])
 def test_reverses_of_another_type_are_left_out_too(papers, exclude_reverse):
     graphs, (src, dst) = papers
@@ -222,6 +320,34 @@ def test_negatives_have_the_times_of_their_links(world, links, negatives, amount
             batch=batch.number,
         )
         assert_same(batch.sample, hood)
+
+
+@pytest.mark.parametrize("num_hops", [0, 2])
+@pytest.mark.parametrize("disjoint", [False, True])
+def test_without_edges_batches_are_their_seeds(tmp_path, num_hops, disjoint):
+    with gz.DatasetWriter("none") as writer:
+        writer.add_nodes({"x": np.arange(9)})
+    options = {"disjoint": disjoint, "batch_size": 2}
+    (batch, last) = gz.Pipeline(gz.open("none"), [3, 8, 5], [2] * num_hops, **options)
+    assert (batch.sample.node.tolist(), last.sample.node.tolist()) == ([3, 8], [5])
+    assert batch.node_features["x"].tolist() == [3, 8]
+    assert batch.sample.num_sampled_nodes == [2] + [0] * num_hops
+    assert batch.sample.num_sampled_edges == [0] * num_hops
+    (batch,) = gz.Pipeline(
+        gz.open("none"), None, [2] * num_hops, links=([3, 8], [8, 1]), negatives="triplet", **options
+    )
+    src, dst = ends(batch)
+    assert (src.tolist(), dst[:2].tolist(), len(dst)) == ([3, 8], [8, 1], 4)
+
+
+def test_links_of_several_types_without_edges_need_a_type(tmp_path):
+    with gz.DatasetWriter("none") as writer:
+        writer.add_nodes(type="a", num_nodes=3)
+        writer.add_nodes(type="b", num_nodes=3)
+    with pytest.raises(ValueError, match=r"links: expected \(edge type, \(src, dst\)\) .* one between \['a', 'b'\]"):
+        gz.Pipeline(gz.open("none"), None, [2], links=([0], [1]))
+    (batch,) = gz.Pipeline(gz.open("none"), None, [2], links=(("a", "to", "b"), ([0], [1])))
+    assert batch.sample.num_sampled_nodes == {"a": [1, 0], "b": [1, 0]}
 
 
 def test_no_links_make_no_batches(world):

@@ -232,7 +232,9 @@ def test_rows_that_are_stored_otherwise_are_gathered_if_there_is_memory(monkeypa
         assert torch.allclose(gz.open("data").x, x, atol=0.1)
         with (
             monkeypatch.context() as patch,
-            pytest.raises(MemoryError, match=r"x: a tensor of .*x.gd takes 60 B, more than half .*; use a loader, or fe"),
+            pytest.raises(
+                MemoryError, match=r"x: a tensor of .*x.gd takes 60 B, more than half .*; use a loader, or fe"
+            ),
         ):
             patch.setattr("graphzero.named_tensors.pipeline_budget", lambda: 59)
             gz.open("data").x  # noqa: B018

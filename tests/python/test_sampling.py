@@ -301,6 +301,86 @@ def test_times_and_excluded_edges_of_a_heterogeneous_sample_are_dicts(tmp_path):
     assert repr(left) == "HeteroNeighborhood(user 2, item 2; 2 edges)"
 
 
+@given(
+    timed=st.lists(st.booleans(), min_size=4, max_size=4),
+    named=st.lists(st.booleans(), min_size=4, max_size=4),
+    node_timed=st.booleans(),
+    window=st.sampled_from([None, 1]),
+    direction=DIRECTIONS,
+    data=st.data(),
+)
+@EXAMPLES
+def test_graphs_without_times_are_not_limited_by_them(timed, named, node_timed, window, direction, data):
+    """Neighbours of type A may have times; then some graphs have, of which some may be told to count."""
+    relations, graphs, times = {}, {}, {}
+    for i, triple in enumerate(TRIPLES):
+        pairs = data.draw(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=8))
+        relations[triple] = [src for src, _ in pairs], [dst for _, dst in pairs]
+        drawn = data.draw(st.lists(st.integers(-2, 2), min_size=len(pairs), max_size=len(pairs)))
+        times[triple] = drawn if timed[i] else None
+        size = 3 if triple[0] == triple[2] else (3, 3)
+        gz.write_graph(f"{i}.gl", *relations[triple], num_nodes=size, time=times[triple])
+        graphs[triple] = gz.Graph(f"{i}.gl")
+    told = data.draw(st.booleans())
+    counting = [triple for i, triple in enumerate(TRIPLES) if timed[i] and (named[i] or not told)]
+    node_time = data.draw(st.lists(st.integers(-2, 2), min_size=3, max_size=3))
+    far = 0 if direction == "in" else 2
+    seeds = {A: [0, 2], B: [1]}
+    seed_time = {A: [0, 1], B: [-1]}
+    limits = [0, 1, -1]
+
+    def entries_of(triple, node, tree, _):
+        entries = oracle.list_of(node, *relations[triple], direction=direction, time=times[triple])
+        if triple[far] == A and node_timed:
+            return [entry for entry in entries if in_window(node_time[entry[0]], limits[tree], window)]
+        if triple in counting:
+            return [entry for entry in entries if in_window(times[triple][entry[1]], limits[tree], window)]
+        return entries
+
+    options = {"seed_time": seed_time, "time_window": window, "direction": direction}
+    options |= {"node_time": {A: node_time}} if node_timed else {}
+    options |= {"edge_time": counting} if told else {}
+    if not told and not node_timed and not counting:
+        with pytest.raises(
+            ValueError, match=r"0\.gl: has no times: expected a graph written with time=, or node_time="
+        ):
+            gz.sample_neighbors(graphs, seeds, [-1, -1], **options)
+        return
+    hood = gz.sample_neighbors(graphs, seeds, [-1, -1], **options)
+    expected = oracle.neighborhood(TRIPLES, seeds, 2, entries_of, direction=direction, disjoint=True)
+    assert shape(hood, direction) == expected
+
+
+@pytest.mark.parametrize("kinds", [{NODE: 5}, {"user": 5, "item": 3}])
+@pytest.mark.parametrize("subgraph_type", ["directional", "bidirectional", "induced"])
+@pytest.mark.parametrize("options", [{}, {"disjoint": True}, {"weighted": True}])
+def test_without_edges_a_sample_is_its_seeds(kinds, subgraph_type, options):
+    with gz.DatasetWriter("none") as writer:
+        for kind, count in kinds.items():
+            writer.add_nodes(type=kind, num_nodes=count)
+    dataset, seeds = gz.open("none"), {next(iter(kinds)): [3, 1, 3]}
+    given = seeds if len(kinds) > 1 else seeds[NODE]
+    hood = gz.sample_neighbors(dataset, given, [4, 2], subgraph_type=subgraph_type, **options)
+    found = shape(hood, "in") if len(kinds) > 1 else hood
+    if len(kinds) > 1:
+        assert (found.nodes, found.edges) == ({"user": [3, 1, 3], "item": []}, {})
+        assert found.num_sampled_nodes == {"user": [3, 0, 0], "item": [0, 0, 0]}
+        assert found.num_sampled_edges == ({} if subgraph_type == "directional" else None)
+    else:
+        assert (found.node.tolist(), found.edge_index.shape, found.edge.shape) == ([3, 1, 3], (2, 0), (0,))
+        assert found.edge_index.dtype == found.edge.dtype == np.int64
+        assert found.num_sampled_nodes == [3, 0, 0]
+        assert found.num_sampled_edges == ([0, 0] if subgraph_type == "directional" else None)
+    assert (hood.batch is None) == ("disjoint" not in options)
+
+
+def test_a_data_set_without_nodes_is_named():
+    with gz.DatasetWriter("nothing"):
+        pass
+    with pytest.raises(ValueError, match="nothing: expected at least one node type to sample from, found none"):
+        gz.sample_neighbors(gz.open("nothing"), [], [])
+
+
 @given(case=cases(weighted=True, timed=True), direction=DIRECTIONS, fanout=st.integers(0, 4), data=st.data())
 @settings(max_examples=80)
 def test_every_draw_is_legal(case, direction, fanout, data):

@@ -144,6 +144,23 @@ def test_what_the_graph_does_not_store_cannot_be_used(tiny):
         sample(gz.Graph("out.gl"))
 
 
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"weighted": True}, ValueError, r"tiny.gl: has no weights; write the graph with weight= to store them"),
+        ({"weighted": [("a", "r", "a")]}, ValueError, r"tiny.gl: has no weights; write the graph with weight="),
+        ({"weighted": [("a", "s", "a")]}, ValueError, r"weighted: no edge type \('a', 's', 'a'\); there are"),
+        ({"weighted": ("a", "r", "a")}, TypeError, r"edge type: expected \(source, relation, destination\), found 'a'"),
+        ({"edge_time": [("a", "r", "a")], "seed_time": {"a": [0]}}, ValueError, "tiny.gl: has no times: expected"),
+        ({"edge_time": [("a", "s", "a")], "seed_time": {"a": [0]}}, ValueError, "edge_time: no edge type"),
+        ({"seed_time": {"a": [0]}}, ValueError, "tiny.gl: has no times: expected a graph written with time="),
+    ],
+)
+def test_weights_and_times_of_types_that_have_none_are_refused(tiny, options, error, message):
+    with pytest.raises(error, match=message):
+        gz.sample_neighbors({("a", "r", "a"): tiny, ("a", "t", "a"): tiny}, {"a": [0]}, [1], **options)
+
+
 def test_a_closed_graph_is_refused(tiny):
     tiny.close()
     with pytest.raises(ValueError, match="this Graph is closed; open it again to use it"):

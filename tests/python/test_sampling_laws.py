@@ -208,6 +208,56 @@ def test_weighted_draws_by_the_time_of_nodes_follow_the_weights_left(tmp_path):
     assert_law(drawn(graph, 2, replace=True, **options).ravel(), shares(left))
 
 
+LIGHT, HEAVY = ("a", "light", "a"), ("a", "heavy", "a")
+
+
+def two_stars(**of_heavy):
+    """Node 0 points to 1 … 5 in both graphs; ``of_heavy`` belongs to the second."""
+    src, dst = np.zeros(5, np.int64), np.arange(1, 6)
+    gz.write_graph("light.gl", src, dst)
+    gz.write_graph("heavy.gl", src, dst, **of_heavy)
+    return {LIGHT: gz.Graph("light.gl"), HEAVY: gz.Graph("heavy.gl")}
+
+
+def drawn_by_type(graphs, fanout, **options):
+    seeds = {"a": np.zeros(TREES, np.int64)}
+    hood = gz.sample_neighbors(graphs, seeds, [fanout], direction="out", disjoint=True, seed=1, **options)
+    return {triple: edges.reshape(TREES, -1) for triple, edges in hood.edge.items()}
+
+
+@pytest.mark.parametrize("weighted", [True, [HEAVY]])
+def test_graphs_without_weights_draw_uniformly(tmp_path, weighted):
+    found = drawn_by_type(two_stars(weight=WEIGHTS), 2, weighted=weighted)
+    assert_uniform(masks(found[LIGHT]), subsets(range(5), 2))
+    assert_law(masks(found[HEAVY]), mask_law(oracle.successive_law(WEIGHTS, 2)))
+
+
+def test_graphs_without_weights_draw_uniformly_by_labor(tmp_path):
+    """All trees of a batch share its random numbers, so there are many batches."""
+    graphs = two_stars(weight=WEIGHTS)
+    options = {"direction": "out", "method": "labor", "weighted": True, "seed": 1}
+    found = [gz.sample_neighbors(graphs, {"a": [0]}, [2], batch=i, **options).edge for i in range(8000)]
+    assert_uniform(masks(np.array([edges[LIGHT] for edges in found])), subsets(range(5), 2))
+    law = mask_law(oracle.successive_law(WEIGHTS, 2))
+    assert_law(masks(np.array([edges[HEAVY] for edges in found])), law)
+
+
+@pytest.mark.parametrize("weighted", [False, []])
+def test_weights_that_are_not_asked_for_do_not_count(tmp_path, weighted):
+    found = drawn_by_type(two_stars(weight=WEIGHTS), 2, weighted=weighted)
+    assert_uniform(masks(found[HEAVY]), subsets(range(5), 2))
+
+
+def test_last_draws_uniformly_where_there_are_no_times(tmp_path):
+    seed_time = {"a": np.full(TREES, 3)}
+    graphs = two_stars(time=[4, 3, 1, 2, 0])
+    found = drawn_by_type(graphs, 2, seed_time=seed_time, temporal_strategy="last")
+    assert_uniform(masks(found[LIGHT]), subsets(range(5), 2))
+    assert set(masks(found[HEAVY])) == {(1 << 1) + (1 << 3)}
+    found = drawn_by_type(graphs, 2, seed_time=seed_time, temporal_strategy="last", edge_time=[])
+    assert_uniform(masks(found[HEAVY]), subsets(range(5), 2))
+
+
 def test_uniform_draws_leave_holes_out(tmp_path):
     exclude = ([0, 0, 0], [1, 5, 8])
     assert_uniform(masks(drawn(star(8), 2, exclude=exclude)), subsets([1, 2, 3, 5, 6], 2))

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class TorchBatch:
-    """Tensors under PyG's names: ``batch.x``, ``batch.edge_index`` …; of several types, ``batch.x_dict["paper"]`` ….
+    """Tensors under PyG's names: ``batch.x``, ``batch.edge_index`` …; of several types, ``batch.x_dict["paper"]`` …,
+    and ``batch.input_type``, that of the seeds.
 
     >>> batch = TorchBatch(batch_size=2, input_id=torch.tensor([4, 5]))
     >>> batch.input_id, "batch_size" in batch, batch
@@ -71,6 +72,8 @@ def as_torch_batch(parts: Parts) -> TorchBatch:
     values: dict[str, Any] = {}
     for by_type in (parts.nodes, parts.edges):
         for of, group in by_type.items():
+            if "input_id" in group:
+                values["input_type"] = of
             for name, value in group.items():
                 values.setdefault(f"{name}_dict", {})[of] = value
     return TorchBatch(**values)

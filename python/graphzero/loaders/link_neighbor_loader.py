@@ -18,10 +18,11 @@ from graphzero.loaders.loader import Loader
 from graphzero.loaders.loader_options import read_options
 from graphzero.loaders.node_times import as_node_times
 from graphzero.loaders.pyg_links import labels_beside, times_beside
-from graphzero.loaders.sampling_options import check_weights, edge_type_of, fanouts_of
+from graphzero.loaders.sampling_options import fanouts_of, link_type_of, weighted_types
 from graphzero.loaders.seed_inputs import check_nodes, input_ids, seed_times
 from graphzero.loaders.tensors import as_tensor
 from graphzero.pipeline import Batch
+from graphzero.pipeline_inputs import refuse_without_edges
 
 
 class LinkNeighborLoader(Loader):
@@ -30,8 +31,9 @@ class LinkNeighborLoader(Loader):
     Takes the arguments of ``torch_geometric.loader.LinkNeighborLoader`` and returns the same batches, from files
     of any size.
 
-    :param edge_label_index: Sources and destinations; of several types ``(edge_type, (src, dst))``. Without these
-        all edges, 16 bytes of memory each. Of a data set also the name of a split of its edges, or
+    :param edge_label_index: Sources and destinations; of several types ``(edge_type, (src, dst))``, where the edge
+        type may be any between two node types: one that the data does not have is not sampled. Without these all
+        edges, 16 bytes of memory each. Of a data set also the name of a split of its edges, or
         ``(edge_type, split)``.
     :param edge_label: A label for each edge. With binary negatives, which are labelled 0, labels that begin at 0 are
         raised by 1; without labels edges are 1.
@@ -80,6 +82,8 @@ class LinkNeighborLoader(Loader):
         if (edge_label_time is not None) != (time_attr is not None):
             raise ValueError("edge_label_time, time_attr: expected both or none of them, found one")
         self._type, src, dst = _links(graph_data, edge_label_index)
+        needing = {"exclude_positives": exclude_positives, "exclude_seed_edges": exclude_seed_edges}
+        refuse_without_edges(graph_data.relations, self._type, needing)
         self._negatives, self._amount, weights = _negatives(neg_sampling, neg_sampling_ratio)
         self._label = _labels(edge_label, self._negatives, len(src))
         times = as_node_times(graph_data, time_attr, read.time_window)
@@ -90,11 +94,12 @@ class LinkNeighborLoader(Loader):
             "fanouts": fanouts_of(num_neighbors, graph_data.relations),
             "seed_time": self._time,
             "node_time": None if times is None else times.node_time,
+            "edge_time": None if times is None else times.edge_types,
             "replace": replace,
             "subgraph_type": getattr(subgraph_type, "value", subgraph_type),
             "disjoint": disjoint,
             "temporal_strategy": temporal_strategy,
-            "weighted": check_weights(weight_attr, graph_data.relations),
+            "weighted": weighted_types(weight_attr, graph_data),
             "negatives": self._negatives,
             "num_negatives": self._amount,
             "negatives_by": weights,
@@ -109,7 +114,8 @@ class LinkNeighborLoader(Loader):
         assert batch.dst_index is not None
         places, num_links = batch.input_id, batch.num_seeds
         src, dst = as_tensor(batch.src_index), as_tensor(batch.dst_index)
-        of_src, of_dst, of_edge = parts.nodes[self._type[0]], parts.nodes[self._type[2]], parts.edges[self._type]
+        of_src, of_dst = parts.nodes[self._type[0]], parts.nodes[self._type[2]]
+        of_edge = parts.edges.setdefault(self._type if parts.is_hetero else self.data.relations.edge_type, {})
         of_edge["input_id"] = as_tensor(places if self._input_id is None else self._input_id[places])
         times = None if self._time is None else as_tensor(self._time[places])
         if self._negatives == "triplet":
@@ -157,12 +163,12 @@ class LinkNeighborLoader(Loader):
 def _links(data: GraphData, given: Any) -> tuple[EdgeTriple, NDArray[np.int64], NDArray[np.int64]]:
     """Return edge type, sources and destinations."""
     types = list(data.relations.graphs)
-    triple = types[0]
+    triple = data.relations.edge_type
     if isinstance(given, (tuple, list)) and len(given) in (2, 3):
         if all(isinstance(part, str) for part in given):
-            triple, given = edge_type_of(given, data.relations, "edge_label_index"), None
+            triple, given = link_type_of(given, data.relations, "edge_label_index"), None
         elif isinstance(given[0], (tuple, list)) and all(isinstance(part, str) for part in given[0]) and given[0]:
-            triple, given = edge_type_of(given[0], data.relations, "edge_label_index"), given[1]
+            triple, given = link_type_of(given[0], data.relations, "edge_label_index"), given[1]
         elif given[0] is None:  # how PyG's stores want it said
             given = given[1]
         elif data.is_hetero:
@@ -172,6 +178,9 @@ def _links(data: GraphData, given: Any) -> tuple[EdgeTriple, NDArray[np.int64], 
     elif data.is_hetero:
         raise ValueError(f"edge_label_index: expected an edge type, or (edge type, (src, dst)), with one of {types}")
     if given is None or isinstance(given, str):
+        if triple not in types:
+            pairs = f"({triple}, (src, dst))" if data.is_hetero else "(src, dst)"
+            raise ValueError(f"edge_label_index: no edge type {triple}; there are {types}; expected pairs, {pairs}")
         graph = data.relations.graphs[triple]
         if given is None:
             return triple, *all_edges(graph, "edge_label_index")

@@ -207,8 +207,7 @@ class Loader(IterableDataset[Any]):
 
     def _parts(self, batch: Batch) -> Parts:
         relations = self.data.relations
-        node_type, edge_type = relations.node_types[0], next(iter(relations.graphs))
-        parts = sampled_parts(batch.sample, node_type, edge_type)
+        parts = sampled_parts(batch.sample, relations.node_types[0], relations.edge_type)
         self._describe_seeds(batch, parts)
         if self.transform_sampler_output is not None:
             from graphzero.loaders.sampler_outputs import from_sampler_output, to_sampler_output

@@ -15,7 +15,7 @@ from graphzero.loaders.graph_data import GraphData, as_graph_data
 from graphzero.loaders.loader import Loader
 from graphzero.loaders.loader_options import read_options
 from graphzero.loaders.node_times import as_node_times
-from graphzero.loaders.sampling_options import check_weights, fanouts_of
+from graphzero.loaders.sampling_options import fanouts_of, weighted_types
 from graphzero.loaders.seed_inputs import check_nodes, input_ids, seed_times
 from graphzero.loaders.tensors import as_tensor
 from graphzero.pipeline import Batch
@@ -34,9 +34,10 @@ class NeighborLoader(Loader):
         type, ``(node_type, ids)``, or a split that one node type has.
     :param input_time: A time for each seed, later than which nothing is sampled. Unless told, the seeds' own.
     :param time_attr: Makes the sample temporal. Names the attribute that holds the times of nodes, which need not be
-        among the features; without such an attribute the times stored with the edges count. Nodes without it are
-        of any time, unless their edges have times. See ``time_window`` of the options, too.
-    :param weight_attr: Any name: draw by the weights stored with the edges.
+        among the features; where neighbours have none, the times stored with the edges count, if these are known to
+        be, or may be, of that name. What has no times at all is not limited. See ``time_window`` of the options, too.
+    :param weight_attr: Draw by the weights stored with the edges, whose name this is; any name where it is not known.
+        Edge types without weights draw uniformly.
     :param transform: Called with each batch; what it returns is what you get.
     :param transform_sampler_output: Called with PyG's ``SamplerOutput`` before features are read.
     :param options: See :class:`graphzero.loaders.LoaderOptions`; arguments of a ``DataLoader`` that mean nothing
@@ -88,11 +89,12 @@ class NeighborLoader(Loader):
             "fanouts": fanouts_of(num_neighbors, graph_data.relations),
             "seed_time": seed_time,
             "node_time": None if times is None else times.node_time,
+            "edge_time": None if times is None else times.edge_types,
             "replace": replace,
             "subgraph_type": getattr(subgraph_type, "value", subgraph_type),
             "disjoint": disjoint,
             "temporal_strategy": temporal_strategy,
-            "weighted": check_weights(weight_attr, graph_data.relations),
+            "weighted": weighted_types(weight_attr, graph_data),
         }
         super().__init__(graph_data, read, sampling, transform, transform_sampler_output)
 

@@ -11,27 +11,24 @@ from numpy.typing import NDArray
 from graphzero.arrays import time_vector
 from graphzero.features import FeatureStore
 from graphzero.loaders.graph_data import GraphData
+from graphzero.loaders.sampling_options import stored_name, types_that_store
 
 
 class NodeTimes:
-    """The times of nodes that an attribute has, if there is one of that name; else edges have the times."""
+    """The times of nodes that an attribute of that name has, and the edge types whose edges have times.
 
-    def __init__(self, data: GraphData, time_attr: str, time_window: int | None) -> None:
+    Where neighbours have times, these count; else those of the edges; else nothing is limited by time.
+    """
+
+    def __init__(self, data: GraphData, time_attr: str) -> None:
         self._data = data
         self._name = time_attr
         for store in self.stores.values():
             _check_times(store)
-        for triple, graph in () if self.stores else data.relations.graphs.items():
-            if not graph.has_times:
-                of = f" of {triple}" if data.is_hetero else ""
-                raise ValueError(
-                    f"time_attr: no node attribute {time_attr!r}, and the graph{of} has no edge times ({graph.path}); "
-                    "write it with time=, or give the nodes such an attribute"
-                )
-        if time_window is not None and self.stores and self._timeless:
+        self.edge_types = types_that_store(data, "time", time_attr)
+        if not (self.edge_types or self.stores):
             raise ValueError(
-                f"time_window: expected every node type to have {time_attr!r}, found none of {self._timeless[0]!r}, "
-                "whose nodes no window can hold"
+                f"time_attr: no node attribute {time_attr!r}, and {_instead(data)}, or give the nodes such an attribute"
             )
 
     @property
@@ -40,26 +37,10 @@ class NodeTimes:
         named = {kind: self._data.stores_of(kind) for kind in self._data.relations.node_types}
         return {kind: stores[self._name] for kind, stores in named.items() if self._name in stores}
 
-    @property
-    def _timeless(self) -> list[str]:
-        """The node types whose nodes have no times, and whose edges have none."""
-        relations = self._data.relations
-        timed = {end for triple, graph in relations.graphs.items() if graph.has_times for end in triple[::2]}
-        return [kind for kind in relations.node_types if kind not in self.stores and kind not in timed]
-
     @cached_property
     def vectors(self) -> dict[str, NDArray[np.int64]]:
-        """The times of all nodes, by node type; none of a type whose edges have the times.
-
-        Views of files where these are int64 in order of id. Nodes that have no times and no edges with times are
-        older than any time, which takes 8 bytes a node.
-        """
-        stores = self.stores
-        if not stores:
-            return {}
-        always = np.iinfo(np.int64).min
-        timeless = {kind: np.full(self._data.relations.num_nodes[kind], always) for kind in self._timeless}
-        return {**{kind: _times(store) for kind, store in stores.items()}, **timeless}
+        """The times of all nodes, by node type: views of files where these are int64 in order of id."""
+        return {kind: _times(store) for kind, store in self.stores.items()}
 
     @property
     def node_time(self) -> Any:
@@ -85,10 +66,19 @@ class NodeTimes:
 def as_node_times(data: GraphData, time_attr: str | None, time_window: int | None) -> NodeTimes | None:
     """Read ``time_attr``; without one nothing is compared with times."""
     if time_attr is not None:
-        return NodeTimes(data, time_attr, time_window)
+        return NodeTimes(data, time_attr)
     if time_window is not None:
         raise ValueError("time_window: expected time_attr with it: a window is one of times")
     return None
+
+
+def _instead(data: GraphData) -> str:
+    """Say what is there in place of times of edges."""
+    for triple, graph in data.relations.graphs.items():
+        of, made_of = f" of {triple}" if data.is_hetero else "", stored_name(data, triple, "time")
+        found = "no edge times" if made_of is None else f"edge times of {made_of!r}"
+        return f"the graph{of} has {found} ({graph.path}); write it with time="
+    return "there are no edges; add some that have times"
 
 
 def _check_times(store: FeatureStore) -> None:

@@ -27,8 +27,10 @@ from graphzero.loaders.node_times import as_node_times
 from graphzero.loaders.pyg_links import Negatives, Side, ends_of, link_metadata, links_of
 from graphzero.loaders.pyg_stores import FeatureStore, GraphStore
 from graphzero.loaders.sampler_outputs import sampler_output
-from graphzero.loaders.sampling_options import check_weights, fanouts_of
+from graphzero.loaders.sampling_options import fanouts_of, weighted_types
 from graphzero.loaders.tensors import as_tensor
+from graphzero.pipeline_inputs import refuse_without_edges
+from graphzero.relations import as_triple
 from graphzero.sampling import HeteroNeighborhood, Neighborhood, neighbor_options, sample_neighbors
 from graphzero.seeds import as_seed
 
@@ -46,10 +48,7 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
 
     :param num_neighbors: Numbers per hop, ``-1`` for all; a list, a dict by edge type, or PyG's
         ``NumNeighbors``.
-    :param time_attr: Makes the sample temporal. A node attribute of this name has the times of nodes;
-        without one, the times stored with the edges count. Nodes without the attribute are of any time, unless
-        their edges have times.
-    :param weight_attr: Any name: draw by the weights stored with the edges.
+    :param time_attr: As in :class:`NeighborLoader`; so is ``weight_attr``.
     :param time_window: Leave out what is older than the seed's time by more than this.
     :param exclude_positives: Negatives of link loaders are never edges of the graph.
     :param seed: Without one, keys are drawn from torch's generator, so ``torch.manual_seed`` repeats a
@@ -104,7 +103,7 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         self._times = as_node_times(self.data, time_attr, time_window)
         self.num_neighbors = num_neighbors
         self._check_indexes()
-        check_weights(weight_attr, self.data.relations)
+        self._weighted = weighted_types(weight_attr, self.data)
         # Refuses bad options now, and not in a worker.
         kind = subgraph_type.value if isinstance(subgraph_type, SubgraphType) else subgraph_type
         neighbor_options(
@@ -218,6 +217,8 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
             self._fanouts,
             seed_time=shaped(times),
             node_time=None if self._times is None else self._times.node_time,
+            edge_time=None if self._times is None else self._times.edge_types,
+            weighted=self._weighted,
             seed=key,
             **self._options(subgraph_type),
         )
@@ -227,7 +228,6 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         return {
             "direction": _DIRECTIONS[self.sample_direction],
             "replace": self.replace,
-            "weighted": self.weight_attr is not None,
             "disjoint": self.disjoint,
             "temporal_strategy": self.temporal_strategy,
             "time_window": self.time_window,
@@ -252,11 +252,8 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         relations = self.data.relations
         without = None
         if self.exclude_positives:
-            triple = tuple(inputs.input_type) if self.is_hetero else next(iter(relations.graphs))
-            if triple not in relations.graphs:
-                raise ValueError(
-                    f"exclude_positives: no edges of {triple} to exclude; there are {list(relations.graphs)}"
-                )
+            triple = as_triple(inputs.input_type) if self.is_hetero else relations.edge_type
+            refuse_without_edges(relations, triple, {"exclude_positives": True})
             without = relations.graphs[triple]
 
         def side(kind: str, weight: Tensor | None) -> Side:

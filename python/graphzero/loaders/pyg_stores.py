@@ -231,7 +231,7 @@ class GraphStore(torch_geometric.data.GraphStore):  # type: ignore[misc]
             )
         found = {triple: in_layout(graphs[triple], layout) for triple in asked}
         if not self.data.is_hetero:
-            return found[next(iter(graphs))]
+            return found[self._triple(None)]
         return tuple({triple: parts[i] for triple, parts in found.items()} for i in range(3))
 
     def _get_edge_index(self, edge_attr: EdgeAttr) -> tuple[torch.Tensor, torch.Tensor]:
@@ -261,8 +261,8 @@ class GraphStore(torch_geometric.data.GraphStore):  # type: ignore[misc]
 
     def _triple(self, edge_type: Any) -> EdgeTriple:
         graphs = self.data.relations.graphs
-        if edge_type is None and not self.data.is_hetero:
-            return next(iter(graphs))
+        if edge_type is None and graphs and not self.data.is_hetero:
+            return self.data.relations.edge_type
         if edge_type is None or tuple(edge_type) not in graphs:
             raise KeyError(f"no edge type {edge_type}; there are {list(graphs)}")
         return tuple(edge_type)

@@ -43,10 +43,11 @@ def to_sampler_output(parts: Parts) -> Any:
         found = {of: values[name] for of, values in groups.items() if name in values}
         return found or None
 
+    ends = by_type(parts.edges, "edge_index") or {}
     return HeteroSamplerOutput(
         node=by_type(parts.nodes, "n_id") or {},
-        row={of: values["edge_index"][0] for of, values in parts.edges.items()},
-        col={of: values["edge_index"][1] for of, values in parts.edges.items()},
+        row={of: index[0] for of, index in ends.items()},
+        col={of: index[1] for of, index in ends.items()},
         edge=by_type(parts.edges, "e_id") or {},
         batch=by_type(parts.nodes, "batch"),
         num_sampled_nodes=by_type(parts.nodes, "num_sampled_nodes"),
@@ -65,6 +66,10 @@ def from_sampler_output(output: Any, before: Parts) -> Parts:
     def of_type(value: Any, of: Any) -> Any:
         return value if value is None or not before.is_hetero else value.get(of)
 
+    def ends_of_type(of: Any) -> Any:
+        ends = of_type(output.row, of), of_type(output.col, of)
+        return None if ends[0] is None else torch.stack(ends)  # of links that are not sampled there are none
+
     def rest_of(values: Values, **sampled: Any) -> Values:
         rest = {name: value for name, value in values.items() if name not in _OF_SAMPLE}
         return {**rest, **{name: value for name, value in sampled.items() if value is not None}}
@@ -81,7 +86,7 @@ def from_sampler_output(output: Any, before: Parts) -> Parts:
     edges = {
         of: rest_of(
             values,
-            edge_index=torch.stack([of_type(output.row, of), of_type(output.col, of)]),
+            edge_index=ends_of_type(of),
             e_id=of_type(output.edge, of),
             num_sampled_edges=of_type(output.num_sampled_edges, of),
         )
