@@ -128,7 +128,7 @@ def node_seeds(
     if isinstance(seeds, str):
         if not isinstance(graph, Dataset):
             raise TypeError(f"seeds: expected node ids, found {seeds!r}; splits have names in data sets only")
-        seeds = graph.split(seeds, name)
+        seeds = graph.split(seeds, name, writable=False)
     ids = None if seeds is None else _ids_or_mask(seeds, relations.num_nodes[name], "seeds")
     times = None if seed_time is None else time_vector(seed_time, "seed_time")
     return names.index(name), ids, times

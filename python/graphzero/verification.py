@@ -140,7 +140,7 @@ def _joint_checks(folder: str, manifest: Manifest) -> list[Check]:
 def _split_check(ds: Dataset, split: SplitRecord) -> Check:
     limit = ds.nodes[split.of].num_nodes if isinstance(split.of, str) else ds.edges[split.of].graph.num_input_edges
     name = f"split {split.name}: ids of {type_text(split.of)} exist"
-    ids = ds.split(split.name, of=split.of)
+    ids = ds.split(split.name, of=split.of, writable=False)
     for start in range(0, len(ids), _BLOCK):
         block = ids[start : start + _BLOCK]
         wrong = np.flatnonzero((block < 0) | (block >= limit))

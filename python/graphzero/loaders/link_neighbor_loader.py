@@ -198,7 +198,7 @@ def _links(data: GraphData, given: Any) -> tuple[EdgeTriple, NDArray[np.int64], 
 def _split(data: GraphData, name: str, triple: EdgeTriple) -> NDArray[np.int64]:
     if not isinstance(data.graph, Dataset):
         raise TypeError(f"edge_label_index: expected (src, dst), found {name!r}; splits have names in data sets only")
-    return data.graph.split(name, triple)
+    return data.graph.split(name, triple, writable=False)
 
 
 def _type_of_split(data: GraphData, split: str) -> EdgeTriple:

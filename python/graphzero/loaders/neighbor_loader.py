@@ -131,7 +131,7 @@ def _input_nodes(data: GraphData, given: Any) -> tuple[str, NDArray[np.int64] | 
     if isinstance(given, str):
         if not isinstance(data.graph, Dataset):
             raise TypeError(f"input_nodes: expected node ids, found {given!r}; splits have names in data sets only")
-        return node_type, data.graph.split(given, node_type), False
+        return node_type, data.graph.split(given, node_type, writable=False), False
     if str(getattr(given, "dtype", "")) in ("bool", "torch.bool"):
         mask = np.asarray(given)
         count = data.relations.num_nodes[node_type]

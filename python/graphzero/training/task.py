@@ -106,7 +106,7 @@ def _num_classes(data: Dataset, kind: NodeType, labels: FeatureStore) -> int:
     bound = _MOST_CLASSES if kind.num_classes is None else kind.num_classes
     highest = -1
     for split in _splits(data, kind.name):
-        ids = data.split(split, kind.name)
+        ids = data.split(split, kind.name, writable=False)
         for first in range(0, len(ids), _READ_AT_ONCE):
             part = ids[first : first + _READ_AT_ONCE]
             values = np.asarray(labels.gather(part), dtype=np.float64).reshape(-1)
