@@ -169,23 +169,30 @@ void BatchSampler::plant(const LinkSeeds& seeds, const NeighborOptions& sampling
   }
 
   const bool one_type = seeds.src_type == seeds.dst_type;
-  std::vector<NodeId> both = src;
-  if (one_type) both.insert(both.end(), dst.begin(), dst.end());
   if (options_.sampling.disjoint) {
-    // A tree for each end of each edge.
-    batch.src.resize(src.size());
-    batch.dst.resize(dst.size());
-    const std::size_t first_dst = one_type ? src.size() : 0;
-    for (std::size_t i = 0; i < src.size(); ++i) batch.src[i] = static_cast<std::int64_t>(i);
-    for (std::size_t i = 0; i < dst.size(); ++i)
-      batch.dst[i] = static_cast<std::int64_t>(first_dst + i);
-    planted.nodes[seeds.src_type] = both;
+    // A tree for each end of each edge. Trees of negatives go through all links again and again,
+    // as PyG's do.
+    planted.nodes[seeds.src_type] = src;
     planted.times[seeds.src_type] = src_times;
+    auto& far = planted.nodes[seeds.dst_type];
     auto& far_times = planted.times[seeds.dst_type];
-    far_times.insert(far_times.end(), dst_times.begin(), dst_times.end());
-    if (!one_type) planted.nodes[seeds.dst_type] = dst;
+    const std::size_t first_dst = far.size();
+    for (std::size_t i = 0; i < src.size(); ++i) batch.src.push_back(static_cast<std::int64_t>(i));
+    batch.dst.resize(dst.size());
+    const std::size_t rounds = count == 0 ? 0 : (dst.size() + count - 1) / count;
+    const bool by_link = seeds.negatives.kind == Negatives::kTriplet;
+    for (std::size_t at = 0; at < dst.size(); ++at) {
+      const std::size_t drawn_at = at - count;  // of negatives
+      const std::size_t from =
+          at < count || !by_link ? at : count + drawn_at % count * (rounds - 1) + drawn_at / count;
+      batch.dst[from] = static_cast<std::int64_t>(first_dst + at);
+      far.push_back(dst[from]);
+      if (!dst_times.empty()) far_times.push_back(dst_times[from]);
+    }
     return;
   }
+  std::vector<NodeId> both = src;
+  if (one_type) both.insert(both.end(), dst.begin(), dst.end());
   planted.nodes[seeds.src_type] = unique_nodes(both, batch.src);
   if (one_type) {
     batch.dst.assign(batch.src.begin() + static_cast<std::ptrdiff_t>(src.size()), batch.src.end());

@@ -281,16 +281,25 @@ def test_reverses_of_another_type_are_left_out_too(papers, exclude_reverse):
         assert bool(reverses) == (not exclude_reverse)
 
 
+def trees_of(batch):
+    """Which end of a link, sources first, each tree of a disjoint batch begins at."""
+    return np.argsort(np.concatenate([batch.src_index, batch.dst_index]))
+
+
 @pytest.mark.parametrize("negatives", [None, "binary", "triplet"])
 def test_disjoint_links_have_a_tree_for_each_end(world, links, negatives):
     for batch in pipeline(world.graph, links, disjoint=True, negatives=negatives, num_negatives=2):
-        count = len(batch.src_index)
+        count, num_links = len(batch.src_index), batch.num_seeds
         assert batch.src_index.tolist() == list(range(count))
-        assert batch.dst_index.tolist() == list(range(count, count + len(batch.dst_index)))
+        assert batch.dst_index[:num_links].tolist() == list(range(count, count + num_links))
+        rest = np.arange(count + num_links, count + len(batch.dst_index))
+        if negatives == "triplet":  # trees go through all links twice; the index has both of a link side by side
+            rest = rest.reshape(2, num_links).T.reshape(-1)
+        assert batch.dst_index[num_links:].tolist() == rest.tolist()
         src, dst = ends(batch)
         assert src[: batch.num_seeds].tolist() == links[0][batch.input_id].tolist()
         assert dst[: batch.num_seeds].tolist() == links[1][batch.input_id].tolist()
-        seeds = np.concatenate([src, dst])
+        seeds = np.concatenate([src, dst])[trees_of(batch)]
         options = {"seed": 4, "batch": batch.number, "disjoint": True}
         assert_same(batch.sample, gz.sample_neighbors(world.graph, seeds, [3, 2], **options))
 
@@ -311,11 +320,12 @@ def test_negatives_have_the_times_of_their_links(world, links, negatives, amount
                 if negatives is None
                 else np.concatenate([own, np.resize(own, len(src) - len(own))])
             )
+        trees = trees_of(batch)
         hood = gz.sample_neighbors(
             graph,
-            np.concatenate([src, dst]),
+            np.concatenate([src, dst])[trees],
             [3, 2],
-            seed_time=np.concatenate([of_src, of_dst]),
+            seed_time=np.concatenate([of_src, of_dst])[trees],
             seed=4,
             batch=batch.number,
         )

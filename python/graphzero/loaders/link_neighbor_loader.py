@@ -147,14 +147,8 @@ class LinkNeighborLoader(Loader):
 
     def _link_of_tree(self, num_links: int, num_src: int, num_dst: int) -> torch.Tensor:
         """Return which link each tree of a disjoint sample belongs to: every end of every pair has its own tree."""
-
-        def ends(count: int) -> torch.Tensor:
-            negatives = torch.arange(count - num_links)
-            drawn_for = negatives // int(self._amount) if self._negatives == "triplet" else negatives % num_links
-            return torch.cat([torch.arange(num_links), drawn_for])
-
         types = self.data.relations.node_types
-        halves = [ends(num_src), ends(num_dst)]
+        halves = [torch.arange(count) % num_links for count in (num_src, num_dst)]
         if types.index(self._type[0]) > types.index(self._type[2]):
             halves.reverse()
         return torch.cat(halves)
