@@ -338,8 +338,8 @@ def text_columns(name: str, form: _core.TextFormat, options: TextOptions) -> _co
         )
     if form.header_in_doubt and not _HEADER_NAMES.intersection(word.lower() for word in form.header):
         raise ValueError(
-            f"{name}: cannot tell whether the first line, {', '.join(form.header or form.first_line)}, is a header: give "
-            "header=True or header=False"
+            f"{name}: cannot tell whether the first line, {', '.join(form.header or form.first_line)}, is a header: "
+            "give header=True or header=False"
         )
     if form.num_columns == 0:
         return columns

@@ -72,8 +72,8 @@ def _position(column: str | int, names: Sequence[str], count: int, name: str) ->
     if isinstance(column, str) and column in names:
         if names.count(column) > 1:
             raise ValueError(
-                f"{name}: columns: expected one column {column!r}, found {names.count(column)}; give positions, or names "
-                "that differ"
+                f"{name}: columns: expected one column {column!r}, found {names.count(column)}; give positions, or "
+                "names that differ"
             )
         return names.index(column)
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < count:
