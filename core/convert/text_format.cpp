@@ -48,14 +48,21 @@ std::vector<std::string> split_line(std::string_view line, char delimiter) {
     while (at < line.size() && is_blank(line[at]) && line[at] != delimiter) ++at;
     std::string field;
     if (at < line.size() && line[at] == '"') {
-      for (++at; at < line.size(); ++at) {
-        if (line[at] == '"') {
-          if (at + 1 >= line.size() || line[at + 1] != '"') break;
-          ++at;
+      const std::size_t begin = at;
+      bool closed = false;
+      for (++at; at < line.size() && !closed; ++at) {
+        if (line[at] == '"' && (at + 1 >= line.size() || line[at + 1] != '"')) {
+          closed = true;
+          continue;
         }
+        if (line[at] == '"') ++at;
         field += line[at];
       }
+      const std::size_t end = at;
       while (at < line.size() && !at_delimiter()) ++at;
+      // With something behind the quotes, or no end to them, it is no quoted field.
+      if (!closed || !trimmed(line.substr(end, at - end)).empty())
+        field = trimmed(line.substr(begin, at - begin));
     } else {
       const std::size_t begin = at;
       while (at < line.size() && !at_delimiter()) ++at;

@@ -43,8 +43,8 @@ inline constexpr const char* kInnerReturn =
     "expected lines that end with a line feed, found a carriage return alone; replace them first: "
     "tr '\\r' '\\n' < old > new";
 
-// The fields of one line, without its line end; quotes around a field are taken off, and a doubled
-// quote inside them is one. For headers and errors: data is parsed by faster code.
+// The fields of one line, without its line end; quotes around a whole field are taken off, and a
+// doubled quote inside them is one. For headers and errors: data is parsed by faster code.
 std::vector<std::string> split_line(std::string_view line, char delimiter);
 
 }  // namespace gz

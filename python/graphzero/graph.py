@@ -273,8 +273,8 @@ class Graph(Mounted[_core.Topology]):
             raise ValueError(f"pad: expected an integer or 'self', found {pad!r}")
         if isinstance(pad, str) and self.bipartite:
             raise ValueError(
-                f"pad: expected an integer, found 'self': {self._path} is bipartite, so a node is not of the kind of its "
-                "neighbours"
+                f"pad: expected an integer, found 'self': {self._path} is bipartite, so a node is not of the kind of "
+                "its neighbours"
             )
         padding = -1 if isinstance(pad, str) else integer(pad, "pad")
         if not -(2**63) <= padding < 2**63:

@@ -172,6 +172,12 @@ def test_quotes_hold_delimiters_and_byte_order_marks_do_no_harm():
     assert edges_of(write("e.csv", '\ufeff"src","dst","a;b\tc"\n"0","1","x;y"\n0,2,z\n1,2,z\n3,0,z\n')) == EDGES
 
 
+def test_what_stands_behind_quotes_is_not_lost():
+    edges_refused(write("e.csv", '0,1\n"2"5,3\n'), "e.csv: line 2: expected a node id, found '\"2\"5'")
+    gz.convert_edges(write("f.csv", '"a"x,b\n"a" ,"c"\n"d""e",f\n'), "g.gl", header=False)
+    assert IdDictionary("g.gi").labels(range(6)).tolist() == ['"a"x', "a", "b", "c", 'd"e', "f"]
+
+
 def test_equal_column_names_need_positions():
     write("e.csv", "node,node\n0,1\n0,2\n1,2\n3,0\n")
     assert edges_of("e.csv") == EDGES  # the first two
