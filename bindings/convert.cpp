@@ -68,12 +68,13 @@ void bind_text(nb::module_& m) {
       "path"_a, "delimiter"_a = nb::none(), "header"_a = nb::none(), "comment"_a = nb::none());
   m.def(
       "sniff_block",
-      [hints](const nb::bytes& text, std::optional<std::string> delimiter,
+      [hints](const std::string& name, const nb::bytes& text, std::optional<std::string> delimiter,
               std::optional<bool> header, std::optional<std::string> comment) {
-        return sniff_text(MemoryText("", {text.c_str(), text.size()}),
+        return sniff_text(MemoryText(name, {text.c_str(), text.size()}),
                           hints(delimiter, header, comment));
       },
-      "text"_a, "delimiter"_a = nb::none(), "header"_a = nb::none(), "comment"_a = nb::none());
+      "name"_a, "text"_a, "delimiter"_a = nb::none(), "header"_a = nb::none(),
+      "comment"_a = nb::none());
 
   nb::class_<EdgeColumns>(m, "EdgeColumns")
       .def(nb::init<>())

@@ -210,7 +210,7 @@ def try_one(path, original, data, forged):
     with store_type(path) as store:
         exercise(store, expected)
     intact = proofs.holds(data)
-    assert all(check.holds for check in gz.verify(path)) == intact, "the slow proof disagrees"
+    assert all(check.state != "fails" for check in gz.verify(path)) == intact, "the slow proof disagrees"
     assert refused(store_type, path, verify="full") != intact
     has_checksums = original[:6] == b"GRAPHZ"
     if intact and has_checksums and not forged:

@@ -12,6 +12,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/convert/text_edges.h"
 
 namespace gz {
 namespace {
@@ -232,14 +233,17 @@ class RowParser {
         }
       }
     }
-    while (p < end && !(options_.delimiter == ' ' ? is_blank(*p) : *p == options_.delimiter)) ++p;
+    const auto at_end = [&] {
+      return *p == '\r' || (options_.delimiter == ' ' ? is_blank(*p) : *p == options_.delimiter);
+    };
+    while (p < end && !at_end()) ++p;
     return p;
   }
 
   bool parse_line(std::string_view line, Item* row, std::int64_t& id) const {
     const char* p = line.data();
     const char* end = p + line.size();
-    if (p < end && end[-1] == '\r') --end;
+    while (p < end && end[-1] == '\r') --end;
     const bool by_blanks = options_.delimiter == ' ';
     if (by_blanks) {
       while (p < end && is_blank(end[-1])) --end;
@@ -274,6 +278,7 @@ class RowParser {
   }
 
   bool is_no_data(std::string_view line) const {
+    if (has_inner_return(line)) return false;
     std::size_t i = 0;
     while (i < line.size() && (is_blank(line[i]) || line[i] == '\r')) ++i;
     return i == line.size() || options_.comment.find(line[i]) != std::string::npos;
@@ -281,7 +286,8 @@ class RowParser {
 
   // The slow way through a line that is no row: what is wrong with it?
   std::string reason(std::string_view line) const {
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (has_inner_return(line)) return kInnerReturn;
+    while (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     const auto fields = split_line(line, options_.delimiter);
     if (fields.size() != targets_.size()) {
       return concat("expected ", targets_.size(), " fields, found ", fields.size());
@@ -313,7 +319,7 @@ class RowParser {
                         field);
         }
       }
-      return concat(where, kWanted<Item>, ", found ", shown(field));
+      return concat(where, kWanted<Item>, ", found ", shown(field), decimal_comma_hint(field));
     }
     return "expected fields with nothing behind their quotes, found something";
   }

@@ -178,7 +178,8 @@ class LineParser {
 
   void slow_line(std::string_view line) {
     std::string_view content = line;
-    if (!content.empty() && content.back() == '\r') content.remove_suffix(1);
+    while (!content.empty() && content.back() == '\r') content.remove_suffix(1);
+    if (has_inner_return(content)) return refuse(content, kInnerReturn);
     std::size_t blanks = 0;
     while (blanks < content.size() && is_blank(content[blanks])) ++blanks;
     if (blanks == content.size()) return;  // blank
@@ -234,6 +235,17 @@ void make_room(std::vector<Item>& column, std::size_t count) {
 
 }  // namespace
 
+std::string decimal_comma_hint(const std::string& field) {
+  const std::size_t comma = field.find(',');
+  if (comma == std::string::npos) return "";
+  std::string with_point = field;
+  with_point[comma] = '.';
+  double ignored = 0;
+  std::errc error{};
+  if (!parse_whole(with_point, ignored, error)) return "";
+  return concat(": a decimal comma; write ", with_point);
+}
+
 float parse_weight(const std::string& field, std::string& reason) {
   float value = 0;
   std::errc error{};
@@ -245,7 +257,8 @@ float parse_weight(const std::string& field, std::string& reason) {
     if (parse_whole(field, larger, ignored) && larger >= 0 && larger < 1) return 0;
   }
   if (reason.empty() && !(whole && std::isfinite(value) && value >= 0)) {
-    reason = concat("expected a weight that is finite and not negative, found '", field, "'");
+    reason = concat("expected a weight that is finite and not negative, found '", field, "'",
+                    decimal_comma_hint(field));
   }
   return value;
 }

@@ -36,6 +36,10 @@ inline constexpr std::size_t kMaxBadLines = 100;  // that are kept; the others a
 float parse_weight(const std::string& field, std::string& reason);
 std::int64_t parse_time(const std::string& field, std::string& reason);
 
+// What to say behind a field that would be a number if its comma were a point; empty if it would
+// not.
+std::string decimal_comma_hint(const std::string& field);
+
 // With its text cut so that it can be shown.
 BadLine make_bad_line(std::uint64_t line, std::string_view text, std::string reason);
 // The error of a bad line: file, line number, reason, text.

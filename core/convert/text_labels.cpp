@@ -35,13 +35,14 @@ class LabelParser {
       std::string_view line = text.substr(0, newline);
       text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
       ++out_.lines;
-      if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+      while (!line.empty() && line.back() == '\r') line.remove_suffix(1);
       parse(line);
     }
   }
 
  private:
   void parse(std::string_view line) {
+    if (has_inner_return(line)) return refuse(line, kInnerReturn);
     const std::size_t start = line.find_first_not_of(" \t");
     if (start == std::string_view::npos) return;
     if (format_.comment.find(line[start]) != std::string::npos) return;

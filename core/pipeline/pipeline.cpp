@@ -53,10 +53,15 @@ void check_rows(const Attribute& attribute, const SamplerOptions& options) {
       attribute.of_edges ? static_cast<std::int64_t>(
                                options.relations[attribute.of].graph->layout().num_input_edges)
                          : options.num_nodes[attribute.of];
-  if (rows >= wanted) return;
+  if (rows == wanted) return;
+  // Without num_nodes= a graph ends with the last node that has an edge.
+  const std::string hint =
+      attribute.of_edges || rows < wanted
+          ? ""
+          : concat("; if so many nodes are meant, write the graph with num_nodes=", rows);
   throw std::invalid_argument(concat(attribute.features->path(), ": expected a row for each of ",
                                      wanted, attribute.of_edges ? " edges" : " nodes", ", found ",
-                                     rows, " rows"));
+                                     rows, " rows", hint));
 }
 
 }  // namespace

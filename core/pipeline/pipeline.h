@@ -58,7 +58,7 @@ struct PipelineStats {
 class Pipeline {
  public:
   // Throws std::out_of_range, std::invalid_argument for seeds and options that make no sense, or an
-  // attribute that has fewer rows than there are nodes or edges.
+  // attribute that has another number of rows than there are nodes or edges.
   explicit Pipeline(PipelineOptions options);
   ~Pipeline();
 

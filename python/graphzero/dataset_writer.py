@@ -10,12 +10,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from graphzero.arrays import int64_vector
 from graphzero.dataset import EDGE, NODE, EdgeTriple, TypeName
 from graphzero.dtypes import as_data_type, name_of
-from graphzero.features import FeatureStore, write_features
+from graphzero.features import FeatureStore, write_features, write_permuted
 from graphzero.folder import NewFolder, link_or_copy
 from graphzero.graph import Graph, write_graph
 from graphzero.ids import IdDictionary, write_ids
@@ -60,6 +60,8 @@ class DatasetWriter:
         self._folder = NewFolder(os.fsdecode(path), overwrite=overwrite)
         self._manifest = Manifest()
         self.hetero = hetero
+        # Types whose integer labels, given in memory, are other numbers than their node ids.
+        self._renumbered: set[str] = set()
 
     @property
     def folder(self) -> str:
@@ -78,8 +80,19 @@ class DatasetWriter:
     ) -> None:
         """Add a kind of node. ``num_nodes`` may be left out where an attribute or ``ids`` tells it.
 
-        ``ids`` are the labels of the nodes: a ``.gi`` file, a mounted :class:`IdDictionary`, or labels
-        in any order. Node ``i`` is the one whose label is the ``i``-th in sorted order.
+        ``ids`` are the labels of the nodes, text or integers. Node ``i`` is the one whose label is the
+        ``i``-th in sorted order. Labels in memory come in any order, each once, and row ``k`` of every
+        attribute, of files too, belongs to the ``k``-th label: rows are written in the order of the nodes.
+        With a ``.gi`` file or a mounted :class:`IdDictionary`, row ``i`` belongs to node ``i``.
+
+        >>> with DatasetWriter("people", overwrite=True) as w:
+        ...     w.add_nodes({"age": [31, 44, 27]}, ids=["zoe", "adam", "mia"])
+        ...     w.add_edges(["zoe", "mia"], ["adam", "adam"])
+        ...     w.add_split("train", ["zoe"])
+        >>> from graphzero.dataset import open_dataset
+        >>> people = open_dataset("people")
+        >>> people.features("age").get_data(people.nodes["node"].ids.index("zoe"))
+        array([31])
         """
         if type in self._manifest.nodes:
             raise ValueError(f"node type {type!r} was added before")
@@ -88,9 +101,9 @@ class DatasetWriter:
             for name, values in (attributes or {}).items()
             if hasattr(values, "__len__") and not isinstance(values, str)
         }
-        record_of_ids = None
+        record_of_ids = rows = None
         if ids is not None:
-            record_of_ids, counts["ids="] = self._id_dictionary(f"nodes/{file_name(type)}/ids.gi", ids)
+            record_of_ids, counts["ids="], rows = self._id_dictionary(type, ids)
         if num_nodes is None:
             if not counts:
                 raise ValueError(f"node type {type!r}: expected num_nodes, or an attribute with a row per node")
@@ -105,7 +118,8 @@ class DatasetWriter:
         record = NodeRecord(num_nodes, {}, label, num_classes, record_of_ids)
         for name, values in (attributes or {}).items():
             file = f"nodes/{file_name(type)}/{file_name(name)}.gd"
-            record.attributes[name] = self._features(file, values, num_nodes, f"attribute {name!r} of {type!r}")
+            what = f"attribute {name!r} of {type!r}"
+            record.attributes[name] = self._features(file, values, num_nodes, what, rows)
         self._manifest.nodes[type] = record
 
     def add_edges(
@@ -118,11 +132,14 @@ class DatasetWriter:
         attributes: Mapping[str, Any] | None = None,
         weight: ArrayLike | str | None = None,
         time: ArrayLike | str | None = None,
+        labels: bool | None = None,
         **options: Any,
     ) -> None:
         """Add a kind of edge, from arrays with the options of :func:`write_graph`, or from a ``.gl``.
 
-        The node types at both ends must have been added before. ``weight`` and ``time``, by which neighbours are
+        The node types at both ends must have been added before. ``src`` and ``dst`` are node ids, or
+        labels, which are looked up in the ``ids`` of their node types: text always is, integers with
+        ``labels=True``. A ``.gl`` holds node ids. ``weight`` and ``time``, by which neighbours are
         drawn, are arrays, or each the name of one of the ``attributes``: then the values also come with batches,
         under that name. A ``.gl`` has them already, and only the name may be given.
         """
@@ -146,11 +163,12 @@ class DatasetWriter:
         else:
             counts = self._manifest.nodes[triple[0]].num_nodes, self._manifest.nodes[triple[2]].num_nodes
             num_nodes = counts if triple[0] != triple[2] else counts[0]
-            columns = {
+            columns: dict[str, Any] = {
                 column: values if names[column] is None else _values((attributes or {})[str(values)])
                 for column, values in given.items()
             }
-            write_graph(target, src, dst, num_nodes=num_nodes, **columns, **options)  # type: ignore[arg-type]
+            src, dst = self._node_ids(triple[0], src, labels, "src"), self._node_ids(triple[2], dst, labels, "dst")
+            write_graph(target, src, dst, num_nodes=num_nodes, **columns, **options)
         with Graph(target) as written:
             for column, has in (("weight", written.has_weights), ("time", written.has_times)):
                 if names[column] is not None and not has:
@@ -166,8 +184,11 @@ class DatasetWriter:
             )
         self._manifest.edges[triple] = record
 
-    def add_split(self, name: str, ids: ArrayLike, *, of: TypeName | None = None) -> None:
-        """Add the node ids, or with an edge type the edge ids, that belong to split ``name``."""
+    def add_split(self, name: str, ids: ArrayLike, *, of: TypeName | None = None, labels: bool | None = None) -> None:
+        """Add the node ids, or with an edge type the edge ids, that belong to split ``name``.
+
+        Nodes may be named by their labels, as the ends of edges are in :meth:`add_edges`.
+        """
         if of is None:
             if len(self._manifest.nodes) != 1:
                 raise ValueError(f"split {name!r}: say of= one of {list(self._manifest.nodes)}")
@@ -175,8 +196,12 @@ class DatasetWriter:
         kind: TypeName = of if isinstance(of, str) else _triple(of)
         if any((split.name, split.of) == (name, kind) for split in self._manifest.splits):
             raise ValueError(f"split {name!r} of {kind!r} was added before")
-        vector = int64_vector(ids, f"split {name!r}")
         limit = self._count(kind)
+        if isinstance(kind, str):
+            ids = self._node_ids(kind, ids, labels, f"split {name!r}")
+        elif labels or _is_text(ids):
+            raise TypeError(f"split {name!r}: expected ids of edges, found labels, which only nodes have")
+        vector = int64_vector(ids, f"split {name!r}")
         for start in range(0, len(vector), _IDS_AT_ONCE):
             block = vector[start : start + _IDS_AT_ONCE]
             wrong = np.flatnonzero((block < 0) | (block >= limit))
@@ -232,28 +257,66 @@ class DatasetWriter:
         with Graph(self._folder.file(self._manifest.edges[kind].graph.file)) as graph:
             return graph.num_input_edges
 
-    def _id_dictionary(self, file: str, ids: Any) -> tuple[FileRecord, int]:
+    def _id_dictionary(self, kind: str, ids: Any) -> tuple[FileRecord, int, NDArray[np.int64] | None]:
+        """Write the dictionary. Return the given row of each node too, where rows are not by node id already."""
+        file = f"nodes/{file_name(kind)}/ids.gi"
         target = self._folder.file(file)
+        in_memory = False
         if isinstance(ids, (str, os.PathLike)):
             link_or_copy(os.fsdecode(ids), target)
         elif isinstance(ids, IdDictionary):
             link_or_copy(ids.path, target)
         else:
             write_ids(target, ids)
+            in_memory = True
         with IdDictionary(target) as written:
-            return FileRecord(file, written.fingerprint), len(written)
+            rows = _rows_of_nodes(written, ids, f"ids of {kind!r}") if in_memory else None
+            if in_memory and written.kind == "integer" and not _are_own_ids(written):
+                self._renumbered.add(kind)
+            return FileRecord(file, written.fingerprint), len(written), rows
 
-    def _features(self, file: str, values: Any, num_rows: int | None, what: str) -> FileRecord:
+    def _node_ids(self, kind: str, values: Any, labels: bool | None, what: str) -> Any:
+        """Return node ids of a type, for ids or labels."""
+        if labels is None:
+            labels = _is_text(values)
+            if not labels and kind in self._renumbered:
+                raise ValueError(
+                    f"{what}: the integers given as ids= of {kind!r} are not its node ids, which are 0 to "
+                    f"{self._count(kind) - 1} in the order of the labels: expected labels=True if these are labels, or "
+                    "labels=False if they are node ids"
+                )
+        if not labels:
+            return values
+        record = self._manifest.nodes[kind].ids
+        if record is None:
+            raise TypeError(
+                f"{what}: expected ids of {kind!r}, found labels; to use labels, give them to add_nodes with ids="
+            )
+        with IdDictionary(self._folder.file(record.file)) as dictionary:
+            try:
+                return dictionary.indices(values)
+            except KeyError as error:
+                raise KeyError(f"{what}: {error.args[0]}") from None
+
+    def _features(
+        self, file: str, values: Any, num_rows: int | None, what: str, rows: NDArray[np.int64] | None = None
+    ) -> FileRecord:
+        """Write rows as they are, or ``rows[i]`` as row ``i``."""
         target = self._folder.file(file)
-        if isinstance(values, (str, os.PathLike)):
+        if isinstance(values, (str, os.PathLike)) and rows is not None:
+            with FeatureStore(values) as given:
+                return self._features(file, given, num_rows, what, rows)
+        if rows is not None:
+            _check_count(len(values), num_rows, what)
+            write_permuted(target, values, rows)
+        elif isinstance(values, (str, os.PathLike)):
             link_or_copy(os.fsdecode(values), target)
         elif isinstance(values, FeatureStore):
             link_or_copy(values.path, target)
         else:
             write_features(target, values)
         with FeatureStore(target) as store:
-            if num_rows is not None and store.num_rows != num_rows:
-                raise ValueError(f"{what}: expected {num_rows} rows, found {store.num_rows}")
+            _check_count(store.num_rows, num_rows, what)
             return FileRecord(file, store.fingerprint)
 
     def close(self) -> None:
@@ -302,3 +365,37 @@ def _triple(value: Any) -> EdgeTriple:
     if len(parts) != 3 or not all(isinstance(part, str) for part in parts):
         raise ValueError(f"edge type: expected (source, relation, destination), found {value!r}")
     return parts
+
+
+def _check_count(found: int, expected: int | None, what: str) -> None:
+    if expected is not None and found != expected:
+        raise ValueError(f"{what}: expected {expected} rows, found {found}")
+
+
+def _rows_of_nodes(dictionary: IdDictionary, labels: Any, what: str) -> NDArray[np.int64] | None:
+    """Return the place of each node's label among the given ones; ``None`` if they are in order."""
+    nodes = dictionary.indices(labels)
+    if nodes.ndim != 1:
+        raise ValueError(f"{what}: expected one dimension, found shape {nodes.shape}")
+    rows = np.argsort(nodes, kind="stable")
+    if len(dictionary) != len(nodes):
+        again = np.ones(len(nodes), np.bool_)
+        again[np.unique(nodes, return_index=True)[1]] = False
+        second = int(np.argmax(again))
+        first = int(np.argmax(nodes == nodes[second]))
+        label = dictionary.label(int(nodes[second]))
+        raise ValueError(f"{what}: expected each label once, found {label!r} at {first} and at {second}")
+    return None if np.array_equal(rows, np.arange(len(rows))) else rows
+
+
+def _are_own_ids(dictionary: IdDictionary) -> bool:
+    """Whether integer labels, which are sorted and differ, are 0, 1, 2 …"""
+    count = len(dictionary)
+    return count == 0 or (dictionary.label(0) == 0 and dictionary.label(count - 1) == count - 1)
+
+
+def _is_text(values: Any) -> bool:
+    if hasattr(values, "detach") or not hasattr(values, "__iter__"):  # a tensor holds numbers
+        return False
+    first: Any = next(iter(values), None)
+    return isinstance(first.as_py() if hasattr(first, "as_py") else first, (str, bytes))

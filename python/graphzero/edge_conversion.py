@@ -267,7 +267,7 @@ def convert_csv_to_gl(
         raise TypeError("convert_csv_to_gl: expected csv_path (or input_csv) and out_path (or output_bin)")
     paths = text_paths(source) or []
     with open_text(paths[0]) as file:
-        columns = _core.sniff_block(file.read(1 << 16)).num_columns
+        columns = _core.sniff_block(paths[0], file.read(1 << 16)).num_columns
     convert_edges(source, target, directed=directed, weight=2 if columns > 2 else None)
 
 

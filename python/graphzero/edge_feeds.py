@@ -126,13 +126,18 @@ class TextOptions:
         """Whether a weight column was chosen."""
         return self.weight is not None and self.weight is not False
 
-    def sniff(self, block: bytes) -> _core.TextFormat:
+    def sniff(self, name: str, block: bytes) -> _core.TextFormat:
         """Look at the beginning of a text."""
-        return _core.sniff_block(block, self.delimiter, self.header, self.comment)
+        return _core.sniff_block(name, block, self.delimiter, self.header, self.comment)
 
 
 def edge_feed(source: Any, target: str, options: TextOptions, *, tmp_dir: str, block: int) -> Feed:
     """Return what suits the source. ``block`` bounds the text that is held at a time."""
+    if isinstance(source, (list, tuple)) and not source:
+        raise ValueError(
+            "source: expected edges, or paths of files, found an empty list; a graph without edges is made of "
+            "np.empty((2, 0), int)"
+        )
     if hasattr(source, "read"):
         return StreamFeed([(str(getattr(source, "name", "stream")), lambda: source)], options, block)
     batches = edge_source(
@@ -211,7 +216,7 @@ class StreamFeed:
                 for block in line_blocks(stream, name, self._block):
                     begin = 0
                     if form is None:
-                        form = self._options.sniff(block)
+                        form = self._options.sniff(name, block)
                         if form.num_columns == 0:  # comments alone
                             form = None
                             lines.append(block.count(b"\n"))
@@ -306,7 +311,7 @@ def has_labels(form: _core.TextFormat, columns: _core.EdgeColumns) -> bool:
     if form.num_columns == 0:
         return False
     fields = form.first_line[columns.src], form.first_line[columns.dst]
-    return any(not field.lstrip("+-").replace(".", "", 1).isdigit() for field in fields)
+    return any(not field.lstrip("+-").replace(",", ".").replace(".", "", 1).isdigit() for field in fields)
 
 
 def text_columns(name: str, form: _core.TextFormat, options: TextOptions) -> _core.EdgeColumns:
@@ -315,28 +320,39 @@ def text_columns(name: str, form: _core.TextFormat, options: TextOptions) -> _co
     def position(column: Column, role: str) -> int:
         there = f"{form.num_columns} columns" + (f": {', '.join(form.header)}" if form.header else ", without a header")
         if isinstance(column, str):
-            if column not in form.header:
-                raise ValueError(f"{name}: {role}: expected a column {column!r}, found {there}")
+            if form.header.count(column) != 1:
+                found = (
+                    there if column not in form.header else f"{form.header.count(column)} of them; give its position"
+                )
+                raise ValueError(f"{name}: {role}: expected a column {column!r}, found {found}")
             return form.header.index(column)
         if not 0 <= integer(column, role) < form.num_columns:
             raise ValueError(f"{name}: {role}: expected column {column}, found {there}")
         return column
 
     columns = _core.EdgeColumns()
+    if form.num_columns == 1:
+        raise ValueError(
+            f"{name}: expected at least two columns, found 1 in line {form.lines_before_data + 1} "
+            f"with delimiter {form.delimiter!r}; give delimiter= if it is another"
+        )
     if form.header_in_doubt and not _HEADER_NAMES.intersection(word.lower() for word in form.header):
         raise ValueError(
-            f"{name}: cannot tell whether the first line, {', '.join(form.header)}, is a header: give header=True or "
-            "header=False"
+            f"{name}: cannot tell whether the first line, {', '.join(form.header or form.first_line)}, is a header: "
+            "give header=True or header=False"
         )
     if form.num_columns == 0:
         return columns
-    if form.num_columns < 2:
+    if form.header and len(form.header) != form.num_columns:
         raise ValueError(
-            f"{name}: expected at least two columns, found {form.num_columns} in line {form.lines_before_data + 1} "
-            f"with delimiter {form.delimiter!r}; give delimiter= if it is another"
+            f"{name}: line {form.lines_before_data + 1}: expected {len(form.header)} fields as in the header, found "
+            f"{form.num_columns}"
         )
     columns.src = position(0 if options.src is None else options.src, "src")
     columns.dst = position(1 if options.dst is None else options.dst, "dst")
+    if columns.src == columns.dst:
+        chosen = f"src={options.src!r}, dst={options.dst!r}"
+        raise ValueError(f"{name}: expected two columns for the ends of an edge, found one for both: {chosen}")
     if options.weight is not None and options.weight is not False:
         columns.weight = position(2 if options.weight is True else options.weight, "weight")
     if options.time is not None:

@@ -168,6 +168,8 @@ def convert_features(
         raise ValueError(f"num_rows: expected at least 0, found {num_rows}")
     if threads is not None and integer(threads, "threads") < 1:
         raise ValueError(f"threads: expected at least 1, found {threads}")
+    if isinstance(source, (list, tuple)) and not source:
+        raise ValueError("source: expected rows, found an empty list; no rows of four numbers are np.empty((0, 4))")
     _refuse_same_file(source, target)
 
     raw_dtype = source_dtype if source_dtype is not None else None if quantised else dtype

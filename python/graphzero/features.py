@@ -15,7 +15,7 @@ from graphzero.dtypes import BFLOAT16_BITS, DataType, as_data_type, name_of, num
 from graphzero.integers import integer
 from graphzero.memory import MemoryReport, byte_text, memory_report
 from graphzero.mounted import Mounted, one_path, path_bytes, verify_if_asked
-from graphzero.row_order import check_order, row_places
+from graphzero.row_order import check_order, reorder, row_places
 
 if TYPE_CHECKING:
     import torch
@@ -307,25 +307,63 @@ def write_features(
     >>> FeatureStore("x.gd").get_data(1)
     array([0., 1., 0.], dtype=float32)
     """
+    source, stored = _with_stored_type(array, dtype)
+    check_order(order, graph)
+    places = None if order is None else row_places(order, graph, len(source), "array")
+    _write(path, source, stored, range(len(source)) if places is None else places.order(), places)
+
+
+def write_permuted(path: str | os.PathLike[str], values: Any, rows: NDArray[np.int64]) -> None:
+    """Write row ``rows[i]`` of an array, a tensor, a list or a mounted store as row ``i``, block by block.
+
+    ``rows`` names each row once. A store that has its rows hottest first has the same ones first in the new file.
+    """
+    if not isinstance(values, FeatureStore):
+        source, stored = _with_stored_type(values, None)
+        _write(path, source, stored, rows, None)
+        return
+    writer = _core.GdWriter(path_bytes(path), values.data_type, list(values.shape))
+    at_once = _rows_per_block(values.row_bytes)
+    for start in range(0, len(rows), at_once):
+        writer.append(values.gather(rows[start : start + at_once]).reshape(-1).view(np.uint8))
+    for start in range(0, len(rows) if values.quantised else 0, at_once):
+        writer.append_scales(values.scales_of(rows[start : start + at_once]))
+    writer.finish()
+    if values.row_map is not None:
+        stored_at = values.row_map[rows]
+        reorder(path, path, order=np.argsort(stored_at, kind="stable"))
+
+
+def _with_stored_type(array: Any, dtype: Any) -> tuple[NDArray[Any], DataType]:
     if str(getattr(array, "dtype", "")) == "torch.bfloat16":
         array = _bits_of_bfloat16(array)
         dtype = "bfloat16" if dtype is None else dtype
     source = as_numpy(array, "array")
     if source.ndim == 0:
         raise ValueError("array: expected at least one dimension, found a scalar")
-    stored = as_data_type(source.dtype if dtype is None else dtype)
-    check_order(order, graph)
-    places = None if order is None else row_places(order, graph, len(source), "array")
-    ids = range(len(source)) if places is None else places.order()
-    writer = _core.GdWriter(path_bytes(path), stored, list(source.shape))
-    rows_per_block = max(1, _BLOCK_BYTES // max(1, source.itemsize * int(np.prod(source.shape[1:], dtype=np.int64))))
-    for start in range(0, len(source), rows_per_block):
-        rows = ids[start : start + rows_per_block]
+    return source, as_data_type(source.dtype if dtype is None else dtype)
+
+
+def _write(
+    path: str | os.PathLike[str],
+    source: NDArray[Any],
+    stored: DataType,
+    ids: range | NDArray[np.int64],
+    places: _core.RowPlaces | None,
+) -> None:
+    writer = _core.GdWriter(path_bytes(path), stored, [len(ids), *source.shape[1:]])
+    at_once = _rows_per_block(source.itemsize * int(np.prod(source.shape[1:], dtype=np.int64)))
+    for start in range(0, len(ids), at_once):
+        rows = ids[start : start + at_once]
         block = source[rows.start : rows.stop] if isinstance(rows, range) else source[rows]
         writer.append(np.ascontiguousarray(_converted(block, stored, rows)).reshape(-1).view(np.uint8))
     if places is not None:
         writer.append_row_map(places)
     writer.finish()
+
+
+def _rows_per_block(row_bytes: int) -> int:
+    return max(1, _BLOCK_BYTES // max(1, row_bytes))
 
 
 _BLOCK_BYTES = 16 << 20

@@ -221,18 +221,30 @@ class Graph(Mounted[_core.Topology]):
         start_nodes: ArrayLike,
         K: int,
         *,
-        pad: int = ...,
+        pad: int | Literal["self"] = ...,
         return_counts: Literal[False] = ...,
         seed: int | None = ...,
     ) -> NDArray[np.int64]: ...
 
     @overload
     def batch_random_fanout(
-        self, start_nodes: ArrayLike, K: int, *, pad: int = ..., return_counts: Literal[True], seed: int | None = ...
+        self,
+        start_nodes: ArrayLike,
+        K: int,
+        *,
+        pad: int | Literal["self"] = ...,
+        return_counts: Literal[True],
+        seed: int | None = ...,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
 
     def batch_random_fanout(
-        self, start_nodes: ArrayLike, K: int, *, pad: int = -1, return_counts: bool = False, seed: int | None = None
+        self,
+        start_nodes: ArrayLike,
+        K: int,
+        *,
+        pad: int | Literal["self"] = -1,
+        return_counts: bool = False,
+        seed: int | None = None,
     ) -> Any:
         """Return ``K`` different out-neighbours of each node as an ``(n, K)`` array.
 
@@ -243,14 +255,34 @@ class Graph(Mounted[_core.Topology]):
         >>> Graph(tiny_gl).batch_random_fanout([0, 2], 3)   # 0→1  0→2  1→2  3→0
         array([[ 1,  2, -1],
                [-1, -1, -1]])
+
+        As an index, -1 is the last row of an array, without an error. ``pad="self"`` fills up with the node
+        itself, so that every entry is a node, and the counts tell which are neighbours:
+
+        >>> rows, counts = Graph(tiny_gl).batch_random_fanout([0, 2], 3, pad="self", return_counts=True)
+        >>> rows
+        array([[1, 2, 0],
+               [2, 2, 2]])
+        >>> np.arange(3) < counts[:, None]
+        array([[ True,  True, False],
+               [False, False, False]])
         """
         nodes = int64_vector(start_nodes, "start_nodes")
         fanout = _fanout(K)
-        padding = integer(pad, "pad")
+        if isinstance(pad, str) and pad != "self":
+            raise ValueError(f"pad: expected an integer or 'self', found {pad!r}")
+        if isinstance(pad, str) and self.bipartite:
+            raise ValueError(
+                f"pad: expected an integer, found 'self': {self._path} is bipartite, so a node is not of the kind of "
+                "its neighbours"
+            )
+        padding = -1 if isinstance(pad, str) else integer(pad, "pad")
         if not -(2**63) <= padding < 2**63:
             raise ValueError(f"pad: expected an integer of 64 bits, found {padding}")
         rows, counts = _core.sample_fanout(self._core, _core.Direction.OUT, nodes, fanout, padding, as_seed(seed))
         table = plain(rows).reshape(len(nodes), fanout)
+        if isinstance(pad, str):
+            np.copyto(table, nodes[:, None], where=table == padding)
         return (table, plain(counts)) if return_counts else table
 
     def batch_random_walk(

@@ -162,11 +162,14 @@ def _whole_lines(stream: IO[bytes], size: int, stopped: threading.Event) -> Iter
     while data := _read_when_ready(stream, size, stopped) if waits else stream.read(size):
         data = bytes(data)
         cut = data.rfind(b"\n") + 1
-        if cut == 0:
+        if cut == 0 and b"\r" in data[:-1]:  # lines of old Macs, which whoever parses them refuses
+            yield rest + data
+            rest = b""
+        elif cut == 0:
             rest += data
-            continue
-        yield rest + data[:cut]
-        rest = data[cut:]
+        else:
+            yield rest + data[:cut]
+            rest = data[cut:]
     if rest:
         yield rest
 

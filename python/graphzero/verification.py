@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,12 @@ from graphzero.progress import watching
 _BLOCK = 1 << 20
 
 
+# Listed only for files in which nothing tells what was written: those of GraphZero 0.2.
+_UNKNOWN = "content is what was written"
+
+
 class Check(NamedTuple):
-    """One thing that ought to hold of a file, and where it first does not."""
+    """One thing that ought to hold of a file, and where it first does not, or why nobody can tell."""
 
     file: str
     name: str
@@ -31,8 +35,15 @@ class Check(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether there is no problem."""
+        """Whether it was proven."""
         return not self.problem
+
+    @property
+    def state(self) -> Literal["holds", "fails", "unknown"]:
+        """``"unknown"`` of the content of a GraphZero 0.2 file, which has no checksum."""
+        if self.name == _UNKNOWN:
+            return "unknown"
+        return "holds" if self.holds else "fails"
 
 
 def verify(path: str | os.PathLike[str], *, progress: bool = False) -> list[Check]:
@@ -40,7 +51,8 @@ def verify(path: str | os.PathLike[str], *, progress: bool = False) -> list[Chec
 
     Reads all of it, in O(1) memory. Damage that leaves no readable header, or no readable manifest,
     raises :class:`FormatError`; any other, and any to the files of a data set, is told by the returned
-    checks. ``progress`` shows a bar on standard error.
+    checks. Files of GraphZero 0.2 have no checksum: of them only the structure can be proven, and a check
+    whose ``state`` is ``"unknown"`` says so. ``progress`` shows a bar on standard error.
 
     >>> all(check.holds for check in verify(tiny_gl))
     True
@@ -80,8 +92,12 @@ def _verify_file(path: str, shown: str, read: _core.VerifyProgress) -> list[Chec
     verify_core = _core.verify_features if is_features(path) else _core.verify_graph
     if is_ids(path):
         verify_core = _core.verify_ids
-    checks = verify_core(path_bytes(path), read)
-    return [Check(shown, check.name, check.problem) for check in checks]
+    checks = [Check(shown, check.name, check.problem) for check in verify_core(path_bytes(path), read)]
+    with _open(path) as store:
+        if store.is_graphzero02:
+            reason = "cannot be checked: a file of GraphZero 0.2 has no checksum; write it anew to have one"
+            checks.append(Check(shown, _UNKNOWN, reason))
+    return checks
 
 
 def _verify_dataset(folder: str, progress: bool) -> list[Check]:
@@ -95,7 +111,7 @@ def _verify_dataset(folder: str, progress: bool) -> list[Check]:
         for record in records:
             shown = record.file
             checks += _verify_record(folder, record, read)
-    if all(check.holds for check in checks):
+    if all(check.state != "fails" for check in checks):
         checks = _joint_checks(folder, manifest) + checks
     return checks
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import struct
 import subprocess
 
@@ -336,14 +337,27 @@ def test_verify_of_a_manifest_that_is_no_json(tiny_dataset, json_of):
     assert problems(document)["graphzero.json", "manifest"].startswith("expected JSON")
 
 
-def test_copy_of_a_data_set_with_graphzero02_files_is_intact(tmp_path, json_of):
+def test_of_a_data_set_with_graphzero02_files_the_structure_is_proven_alone(tmp_path, json_of, capsys):
     with open("old.gd", "wb") as file:
         file.write(struct.pack("<8sIiQQ", b"GZDATA26", 0, 2, 2, 3) + bytes(24))
     with gz.DatasetWriter("old") as writer:
         writer.add_nodes({"x": "old.gd"}, num_nodes=2)
         writer.add_edges([0], [1])
     os.utime("old/nodes/node/x.gd", ns=(1, 1))
-    assert json_of("verify", "old")[0] == 0
+    code, document = json_of("verify", "old")
+    assert (code, document["intact"]) == (3, None)
+    states = {file["path"]: file["intact"] for file in document["files"]}
+    assert states == {"graphzero.json": True, "nodes/node/x.gd": None, "edges/node__to__node/graph.gl": True}
+    unknown = next(file for file in document["files"] if file["intact"] is None)["checks"][-1]
+    assert (unknown["name"], unknown["holds"]) == ("content is what was written", None)
+    assert run(["verify", "old"]) == 3
+    lines = capsys.readouterr().out.splitlines()
+    assert "? nodes/node/x.gd: content is what was written: cannot be checked: a file of GraphZero 0.2 has" in lines[1]
+    assert re.fullmatch(r"old: structure is consistent, \d+ checks; content could not be checked", lines[-1])
+    assert shown("verify", "old.gd", code=3).count("?") == 1
+    edit_manifest("old", lambda document: document["nodes"]["node"].update(num_nodes=5))
+    code, document = json_of("verify", "old")
+    assert (code, document["intact"]) == (1, False)
 
 
 def test_a_terminal_gets_every_check_with_a_mark(tiny_gd):

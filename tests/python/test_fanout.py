@@ -72,6 +72,23 @@ def test_sample_neighbours_takes_any_k(old, K):
     assert (found.tolist(), found.dtype) == ([1, 2, 2], np.int64)
 
 
+def test_rows_can_be_filled_up_with_the_node_itself(tiny):
+    rows, counts = tiny.batch_random_fanout([2, 1, 0, 2], 3, pad="self", return_counts=True)
+    assert rows.tolist() == [[2, 2, 2], [2, 1, 1], [1, 2, 0], [2, 2, 2]]
+    assert counts.tolist() == [0, 1, 2, 0]
+    plain = tiny.batch_random_fanout([0, 3], 1, seed=5)
+    assert plain.tolist() == tiny.batch_random_fanout([0, 3], 1, pad="self", seed=5).tolist()
+    assert tiny.batch_random_fanout([], 2, pad="self").shape == (0, 2)
+
+
+def test_a_node_pads_only_rows_of_its_own_kind(tiny):
+    gz.write_graph("two.gl", [0], [1], num_nodes=(1, 2))
+    with pytest.raises(ValueError, match="pad: expected an integer, found 'self': two.gl is bipartite"):
+        gz.Graph("two.gl").batch_random_fanout([0], 2, pad="self")
+    with pytest.raises(ValueError, match="pad: expected an integer or 'self', found 'node'"):
+        tiny.batch_random_fanout([0], 2, pad="node")
+
+
 def test_pad_is_free_to_choose(tiny):
     assert tiny.batch_random_fanout([2, 1], 2, pad=0).tolist() == [[0, 0], [2, 0]]
     assert tiny.batch_random_fanout([2, 1], 2, pad=-(2**63)).tolist() == [[-(2**63)] * 2, [2, -(2**63)]]

@@ -451,7 +451,7 @@ def test_opening_costs_nothing_whatever_the_size(tmp_path):
 def test_a_data_set_knows_its_labels(tmp_path):
     gz.write_ids(tmp_path / "users.gi", [900, 7])
     with gz.DatasetWriter(tmp_path / "ds") as w:
-        w.add_nodes({"year": [1972, 1999]}, type="movie", ids=["tt0133093", "tt0068646"])
+        w.add_nodes({"year": [1999, 1972]}, type="movie", ids=["tt0133093", "tt0068646"])
         w.add_nodes(type="user", ids=tmp_path / "users.gi")
         w.add_nodes(type="genre", num_nodes=4)
         w.add_edges([0, 1], [1, 0], type=("user", "rates", "movie"))
@@ -482,7 +482,7 @@ def test_a_data_set_knows_its_labels(tmp_path):
 def test_labels_that_do_not_match_the_nodes_are_refused(tmp_path):
     writer = gz.DatasetWriter(tmp_path / "ds")
     with pytest.raises(ValueError, match="ids of 'movie': expected 3 labels, found 2"):
-        writer.add_nodes({"year": [1, 2, 3]}, type="movie", ids=["a", "b", "a"])
+        writer.add_nodes({"year": [1, 2, 3]}, type="movie", ids=["a", "b"])
     writer.abort()
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import files
 import graphzero as gz
+from graphzero.loaders import NeighborLoader
 
 torch = pytest.importorskip("torch")
 
@@ -226,9 +227,29 @@ def test_attributes_have_a_row_for_every_node_and_edge(tiny, tiny_store, tmp_pat
     few = gz.FeatureStore("few.gd")
     refused(ValueError, "^few.gd: expected a row for each of 4 nodes, found 3 rows$", tiny, features=few)
     refused(ValueError, "^few.gd: expected a row for each of 4 edges, found 3 rows$", tiny, edge_features=few)
-    gz.write_features("many.gd", np.arange(9))
-    (batch,) = gz.Pipeline(tiny, features=gz.FeatureStore("many.gd"))
-    assert batch.node_features["x"].tolist() == [0, 1, 2, 3]
+
+
+def test_more_rows_than_nodes_or_edges_are_refused(tiny):
+    gz.write_features("many.gd", np.ones((40, 2), np.float32))
+    many = gz.FeatureStore("many.gd")
+    told = "many.gd: expected a row for each of 4 {}, found 40 rows{}$"
+    hint = "; if so many nodes are meant, write the graph with num_nodes=40"
+    refused(ValueError, "^" + told.format("nodes", hint), tiny, features=many)
+    refused(ValueError, "^" + told.format("edges", ""), tiny, edge_features=many)
+    with pytest.raises(ValueError, match=told.format("nodes", hint)):
+        NeighborLoader((tiny, many), [2], [0], form="torch")
+    with pytest.raises(ValueError, match=told.format("nodes", hint)):
+        gz.inference(None, (tiny, many), "out.gd", layers=[lambda x, edge_index: x])
+
+
+def test_edge_rows_of_an_undirected_graph_are_those_of_its_input():
+    gz.write_graph("u.gl", [0, 1], [1, 2], directed=False)
+    gz.write_features("two.gd", [1.0, 2.0])
+    gz.write_features("four.gd", np.ones(4))
+    four = gz.FeatureStore("four.gd")
+    refused(ValueError, "^four.gd: expected a row for each of 2 edges", gz.Graph("u.gl"), edge_features=four)
+    batch = next(iter(gz.Pipeline(gz.Graph("u.gl"), [0], [2], edge_features=gz.FeatureStore("two.gd"))))
+    assert batch.edge_features["edge_attr"].tolist() == [1.0]
 
 
 def test_a_conversion_that_is_not_offered_is_refused(tiny, tiny_store, tmp_path):

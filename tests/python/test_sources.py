@@ -756,7 +756,8 @@ def test_batches_come_in_many_forms():
     assert read(iter([{"src": SRC, "dst": DST, "time": TIME}])) == (PAIRS, None, TIME)
     assert read([EdgeBatch(np.array(SRC), np.array(DST))]) == EDGES
     assert read([(np.array(SRC), np.array(DST))]) == EDGES
-    assert read(iter([])) == ([], None, None)
+    with pytest.raises(ValueError, match=r"batches: expected at least one batch of edges, found none; .*np.empty"):
+        read(iter([]))
 
 
 def test_single_edges_are_collected():

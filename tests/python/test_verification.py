@@ -89,11 +89,29 @@ def test_every_check_of_features_is_listed(tiny_gd, tmp_path):
 
 
 def test_a_file_of_02_has_no_checksums_to_check():
-    assert names(gz.verify(SAMPLES / "weighted_directed.gl")) == [
-        "out index: indptr rises from 0 to the edge count",
-        "out index: lists hold valid ids",
+    checks = gz.verify(SAMPLES / "weighted_directed.gl")
+    assert [(check.name, check.state) for check in checks] == [
+        ("out index: indptr rises from 0 to the edge count", "holds"),
+        ("out index: lists hold valid ids", "holds"),
+        ("content is what was written", "unknown"),
     ]
-    assert gz.verify(SAMPLES / "features_f32.gd") == []
+    (check,) = gz.verify(SAMPLES / "features_f32.gd")
+    assert (check.state, check.holds) == ("unknown", False)
+    assert check.problem.startswith("cannot be checked: a file of GraphZero 0.2 has no checksum")
+
+
+def test_damage_to_a_file_of_02_is_not_called_intact(tmp_path):
+    data = bytearray((SAMPLES / "features_f32.gd").read_bytes())
+    data[-2] ^= 0x40
+    path = files.write(tmp_path / "x.gd", bytes(data))
+    assert not all(check.holds for check in gz.verify(path))
+
+
+def test_a_check_that_fails_has_a_state(tmp_path, tiny_gd):
+    data = Path(tiny_gd).read_bytes()
+    path = files.write(tmp_path / "x.gd", data[:4096] + bytes([data[4096] ^ 1]) + data[4097:])
+    assert [check.state for check in gz.verify(path)] == ["fails", "holds"]
+    assert gz.Check("x.gd", "checksum of data", "").state == "holds"
 
 
 def test_all_problems_are_told_at_once(tmp_path):

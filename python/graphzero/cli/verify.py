@@ -12,7 +12,10 @@ from graphzero.manifest import MANIFEST
 
 
 def verify(path: PathArgument, json: JsonOption = False) -> int:
-    """Read everything and check it. Exit code 0: intact, 1: damaged, 2: could not tell."""
+    """Read everything and check it.
+
+    Exit code 0: intact, 1: damaged, 2: could not be read, 3: nothing is wrong, but a file has no checksum to prove it.
+    """
     name = os.fspath(path)
     # What opening proves is not among the checks of gz.verify: it raises there.
     opened = (MANIFEST, "manifest") if os.path.isdir(name) else (name, "header")
@@ -22,22 +25,37 @@ def verify(path: PathArgument, json: JsonOption = False) -> int:
         opened_path = os.path.join(name, MANIFEST) if os.path.isdir(name) else name
         checks = [gz.Check(*opened, str(error).removeprefix(f"{opened_path}: "))]
     files = [(file, list(group)) for file, group in groupby(checks, key=lambda check: check.file)]
-    failed = sum(not check.holds for check in checks)
+    intact = _intact(checks)
+    code = {True: 0, False: 1, None: 3}[intact]
     if json:
-        print_json({"path": name, "intact": not failed, "files": [_document(*file) for file in files]})
-        return int(failed > 0)
+        print_json({"path": name, "intact": intact, "files": [_document(*file) for file in files]})
+        return code
     for file, group in files:
         _print_table(file, group) if sys.stdout.isatty() else _print_lines(file, group)
-    verdict = f"damaged, {failed} of {len(checks)} checks failed" if failed else f"intact, {len(checks)} checks"
+    made = [check for check in checks if check.state != "unknown"]
+    failed = sum(check.state == "fails" for check in made)
+    verdict = {
+        True: f"intact, {len(made)} checks",
+        False: f"damaged, {failed} of {len(made)} checks failed",
+        None: f"structure is consistent, {len(made)} checks; content could not be checked",
+    }[intact]
     print(f"{name}: {verdict}")
-    return int(failed > 0)
+    return code
+
+
+def _intact(checks: list[gz.Check]) -> bool | None:
+    """Return ``None`` if nothing failed, but not everything could be checked."""
+    states = {check.state for check in checks}
+    return False if "fails" in states else None if "unknown" in states else True
 
 
 def _document(file: str, checks: list[gz.Check]) -> dict[str, object]:
     return {
         "path": file,
-        "intact": all(check.holds for check in checks),
-        "checks": [{"name": check.name, "holds": check.holds, "problem": check.problem or None} for check in checks],
+        "intact": _intact(checks),
+        "checks": [
+            {"name": check.name, "holds": _intact([check]), "problem": check.problem or None} for check in checks
+        ],
     }
 
 
@@ -46,7 +64,7 @@ def _print_lines(file: str, checks: list[gz.Check]) -> None:
     if not wrong:
         print(f"✓ {file}: {len(checks)} checks")
     for check in wrong:
-        print(f"✗ {file}: {check.name}: {check.problem}")
+        print(f"{'?' if check.state == 'unknown' else '✗'} {file}: {check.name}: {check.problem}")
 
 
 def _print_table(file: str, checks: list[gz.Check]) -> None:
@@ -56,10 +74,11 @@ def _print_table(file: str, checks: list[gz.Check]) -> None:
 
     table = Table.grid(padding=(0, 1))
     for check in checks:
-        mark = Text("✓", style="green") if check.holds else Text("✗", style="bold red")
+        sign, style = {"holds": ("✓", "green"), "fails": ("✗", "bold red"), "unknown": ("?", "yellow")}[check.state]
+        mark = Text(sign, style=style)
         text = Text(check.name)
         if check.problem:
-            text.append(f": {check.problem}", style="red")
+            text.append(f": {check.problem}", style=style.removeprefix("bold "))
         table.add_row(" ", mark, text)
     console = Console()
     console.print(Text(file, style="bold"))

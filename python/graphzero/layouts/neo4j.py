@@ -86,7 +86,13 @@ def _header(path: str) -> tuple[_Field, ...] | None:
     matches = [_FIELD.match(word) for word in words]
     found = [_Field(m["name"], m["kind"] or "string", m["space"] or NODE) for m in matches if m is not None]
     kinds = {field.kind for field in found}
-    return tuple(found) if len(found) == len(words) and kinds & {"ID", "START_ID"} else None
+    if len(found) != len(words) or not kinds & {"ID", "START_ID"}:
+        return None
+    numbers = [field.name for field in found if field.kind in _NUMBERS]
+    if len(set(numbers)) < len(numbers):
+        again = next(name for name in numbers if numbers.count(name) > 1)
+        raise FormatError(f"{path}: line 1: expected each column of numbers once, found {again!r} again")
+    return tuple(found)
 
 
 def _tables(folder: str) -> list[_Table]:
@@ -143,6 +149,7 @@ def _number(plan: Plan, space: str, tables: list[_Table], options: LayoutOptions
     if len(ids) != count:
         raise FormatError(f"{tables[0].path}: expected each id once, found {count - len(ids)} repeated ones")
     node = plan.nodes[space] = NodePlan(len(ids), ids=path)
+    made_by: dict[str, _Table] = {}
     for table in tables:
         place = table.position("ID") or 0
         for i, field in enumerate(table.fields):
@@ -153,8 +160,15 @@ def _number(plan: Plan, space: str, tables: list[_Table], options: LayoutOptions
                 plan.ignored.append(f"{table.path}: column {field.name or field.kind}: not numbers")
                 continue
             if field.name not in node.attributes:
-                node.attributes[field.name] = _blank(_made(options, f"{len(plan.nodes)}-{i}.npy"), dtype, len(ids))
+                made_by[field.name] = table
+                file = _made(options, f"{len(plan.nodes)}-{len(node.attributes)}.npy")
+                node.attributes[field.name] = _blank(file, dtype, len(ids))
             values = node.attributes[field.name]
+            if values.dtype != dtype:
+                raise FormatError(
+                    f"{table.path}: column {field.name}: expected {values.dtype} as in {made_by[field.name].path}, "
+                    f"found {dtype}"
+                )
             for block in table.blocks():
                 values[ids.indices([row[place] for row in block])] = _numbers(block, i, dtype, table)
     return ids

@@ -70,6 +70,11 @@ def column_positions(columns: Columns, names: Sequence[str], count: int, name: s
 
 def _position(column: str | int, names: Sequence[str], count: int, name: str) -> int:
     if isinstance(column, str) and column in names:
+        if names.count(column) > 1:
+            raise ValueError(
+                f"{name}: columns: expected one column {column!r}, found {names.count(column)}; give positions, or "
+                "names that differ"
+            )
         return names.index(column)
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < count:
         return int(column)

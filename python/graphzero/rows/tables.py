@@ -42,6 +42,8 @@ class TableFeatures:
         chosen = rest if columns is None else [names[i] for i in column_positions(columns, names, len(names), name)]
         if not chosen or self._id in chosen:
             raise ValueError(f"{name}: columns: expected features, found {chosen}")
+        for column in chosen if self._id is None else [*chosen, self._id]:
+            column_positions(column, names, len(names), name)  # the columns of a batch are found by name
         self._columns = chosen
         self._squeeze = isinstance(columns, (str, int))
         # The first rows tell types and lengths of lists; a schema does not.

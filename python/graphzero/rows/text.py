@@ -76,7 +76,7 @@ class TextFeatures:
         self._begin, self._lines_before = 0, 0
         with open_text(self.name) as stream:
             for block in line_blocks(stream, self.name, _SNIFFED):
-                form = _core.sniff_block(block, delimiter, header)
+                form = _core.sniff_block(self.name, block, delimiter, header)
                 if form.num_columns:
                     self._begin += form.data_begin
                     self._lines_before += form.lines_before_data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 import zlib
@@ -41,7 +42,7 @@ class ArrayFile:
     @property
     def size(self) -> int:
         """The number of items."""
-        return int(np.prod(self.shape, dtype=np.int64))
+        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -157,6 +158,8 @@ def _npy_header(file: IO[bytes], name: str) -> ArrayFile:
         shape, fortran_order, dtype = read(file)
     except ValueError as error:
         raise FormatError(f"{name}: expected the header of a .npy file, found: {error}") from error
+    if min(shape, default=0) < 0:
+        raise FormatError(f"{name}: expected extents that are not negative, found shape {shape}")
     if dtype.hasobject:
         raise FormatError(f"{name}: expected numbers, found pickled objects, which are never loaded")
     return ArrayFile(name, name, dtype, shape, fortran_order, file.tell())

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero.arrow_files import ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
-from graphzero.sources.batch import Column, EdgeBatch, checked_rows, column_name, edge_batch
+from graphzero.sources.batch import Column, EdgeBatch, check_ends, checked_rows, column_name, edge_batch
 
 # Names that say which end is which; without a pair of them the first two columns are taken.
 _USUAL_ENDS = (("src", "dst"), ("source", "target"), ("source", "destination"), ("from", "to"))
@@ -83,7 +83,9 @@ def _chosen(names: list[str], columns: tuple[Column, Column, Column, Column], na
     for what, column in (("weight", weight), ("time", time)):
         if column is not None and column is not False:
             wanted[what] = what if column is True else column
-    return {what: column_name(column, names, what, name) for what, column in wanted.items()}
+    found = {what: column_name(column, names, what, name) for what, column in wanted.items()}
+    check_ends(found["src"], found["dst"], name)
+    return found
 
 
 def _check_type(kind: Any, what: str, column: str, name: str) -> None:

@@ -132,10 +132,20 @@ def edge_batch(src: Any, dst: Any, weight: Any, time: Any, name: str) -> EdgeBat
     return batch
 
 
+def check_ends(src: str, dst: str, name: str) -> None:
+    """Refuse one column for both ends: every edge would lead back to where it starts."""
+    if src == dst:
+        raise ValueError(f"{name}: expected two columns for the ends of an edge, found {src!r} for both src and dst")
+
+
 def column_name(column: Column, names: list[str], what: str, name: str) -> str:
     """Resolve a column given by name or position among ``names``."""
+    if isinstance(column, int) and not isinstance(column, bool) and 0 <= column < len(names):
+        column = names[column]
+    if isinstance(column, str) and names.count(column) > 1:
+        raise ValueError(
+            f"{name}: {what}: expected one column {column!r}, found {names.count(column)}; give them names that differ"
+        )
     if isinstance(column, str) and column in names:
         return column
-    if isinstance(column, int) and not isinstance(column, bool) and 0 <= column < len(names):
-        return names[column]
     raise ValueError(f"{name}: {what}: expected one of the columns {', '.join(names)}, found {column!r}")

@@ -34,6 +34,11 @@ class IterableSource:
         self._read = True
         items = iter(self._batches)
         first = next(items, None)
+        if first is None and self._once:
+            raise ValueError(
+                f"{self.name}: expected at least one batch of edges, found none; a graph without edges is made of "
+                "np.empty((2, 0), int)"
+            )
         if first is None:
             return
         items = chain([first], items)

@@ -10,7 +10,7 @@ from typing import IO, Any
 from numpy.typing import NDArray
 
 from graphzero.sources.array_file import ArrayFile, npy_file, npz_file, npz_members, read_items
-from graphzero.sources.batch import EdgeBatch, NodeCount, checked_rows, edge_batch
+from graphzero.sources.batch import EdgeBatch, NodeCount, check_ends, checked_rows, edge_batch
 
 Read = Callable[[int], "NDArray[Any]"]
 
@@ -151,6 +151,8 @@ def npz_source(
         raise ValueError(f"{path}: expected src= beside dst={dst!r}, found none")
     if src is None:
         src = members[0] if len(members) == 1 else _DEFAULT_MEMBER
+    if dst is not None:
+        check_ends(src, dst, path)
     weights, times = (None if name is None or name is False else npz_file(path, name) for name in (weight, time))
     ends = npz_file(path, src) if dst is None else (npz_file(path, src), npz_file(path, dst))
     return NumpyFileSource(path, ends, weights, times, tmp_dir=tmp_dir)
