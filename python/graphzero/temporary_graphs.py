@@ -41,6 +41,12 @@ def _remove(folder: str, process: int) -> None:
 
 def ends_of(edge_index: Any, name: str) -> tuple[Any, Any]:
     """Return both rows of PyG's ``edge_index``."""
+    if str(getattr(edge_index, "layout", "torch.strided")) != "torch.strided":
+        # An adjacency matrix does not tell whether its rows are the sources, or as in PyG's adj_t the destinations.
+        raise TypeError(
+            f"{name}: expected a tensor of shape (2, edges), found a sparse one; torch_geometric.utils.to_edge_index "
+            "makes it of a matrix whose rows are the sources, and .flip(0) of that if they are the destinations"
+        )
     array = as_numpy(edge_index, name)
     if array.ndim != 2 or len(array) != 2:
         raise ValueError(f"{name}: expected a tensor of shape (2, edges), found {tuple(array.shape)}")

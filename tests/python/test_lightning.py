@@ -154,6 +154,122 @@ def test_edges_have_link_loaders(module, data):
     assert labels == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
+def test_nodes_have_the_keywords_of_pyg(module, data):
+    mask = torch.zeros(60, dtype=torch.bool)
+    mask[3:6] = True
+    loaders = module(
+        data,
+        input_train_nodes=mask,
+        input_val_nodes=[7, 9],
+        input_pred_nodes="test",
+        loader="neighbor",
+        node_sampler=None,
+        eval_loader_kwargs={"batch_size": 1},
+        num_neighbors=[2],
+        batch_size=3,
+    )
+    train = next(iter(loaders.train_dataloader()))
+    assert sorted(train.n_id[: train.batch_size].tolist()) == [3, 4, 5]
+    assert [batch.n_id[0].item() for batch in loaders.val_dataloader()] == [7, 9]
+    assert seeds(loaders.test_dataloader()) == seeds(loaders.predict_dataloader()) == list(range(45, 60))
+    assert len(loaders.predict_dataloader()) == 15
+
+
+def test_times_have_the_keywords_of_pyg(module, tmp_path):
+    with gz.DatasetWriter(tmp_path / "timed") as writer:
+        writer.add_nodes({"time": np.arange(4)})
+        writer.add_edges([0, 1, 2], [3, 3, 3])
+        writer.add_split("train", [3])
+    timed = gz.open(tmp_path / "timed")
+    options = {"num_neighbors": [-1], "time_attr": "time"}
+    loaders = module(timed, input_train_time=[1], input_val_nodes=[3], input_val_time=[0], **options)
+    assert next(iter(loaders.train_dataloader())).n_id.tolist() == [3, 0, 1]
+    assert next(iter(loaders.val_dataloader())).n_id.tolist() == [3, 0]
+    loaders = module(timed, input_train_edges=[[0], [3]], input_train_time=[1], **options)
+    assert next(iter(loaders.train_dataloader())).edge_label_time.tolist() == [1]
+
+
+def test_edges_have_the_keywords_of_pyg(module, data):
+    src, dst = np.arange(8), np.arange(8, 16)
+    loaders = module(
+        data,
+        input_train_edges=(src, dst),
+        input_val_edges=(src[:2], dst[:2]),
+        input_val_labels=torch.tensor([3, 4]),
+        link_sampler=None,
+        num_neighbors=[2],
+        batch_size=4,
+        eval_loader_kwargs={"neg_sampling": None},
+        neg_sampling="binary",
+    )
+    assert next(iter(loaders.train_dataloader())).edge_label.tolist() == [1] * 4 + [0] * 4
+    assert next(iter(loaders.val_dataloader())).edge_label.tolist() == [3, 4]
+    # Where edges are the seeds, the splits of the nodes are nobody's.
+    assert loaders.test_dataloader() == loaders.predict_dataloader() == []
+    for given in ({"input_val_edges": (src, dst)}, {"loader": "link_neighbor"}):
+        every = module(data, num_neighbors=[2], batch_size=300, **given).train_dataloader()
+        assert [batch.edge_label_index.shape[1] for batch in every] == [300]
+
+
+def test_a_split_that_the_data_does_not_have_is_a_stage_without_data(module, tmp_path):
+    with gz.DatasetWriter(tmp_path / "some") as writer:
+        writer.add_nodes(num_nodes=4)
+        writer.add_edges([0, 1, 2], [3, 3, 3])
+        writer.add_split("train", [3])
+        writer.add_split("val", [2])
+    some = gz.open(tmp_path / "some")
+    loaders = module(some, num_neighbors=[2])
+    assert seeds(loaders.train_dataloader()) == [3]
+    assert seeds(loaders.val_dataloader()) == [2]
+    assert loaders.test_dataloader() == loaders.predict_dataloader() == []
+    with pytest.raises(ValueError, match="train: expected what to train on, because the data has no split 'train'"):
+        module(some.graph, num_neighbors=[2]).train_dataloader()
+
+
+def test_splits_of_edges_are_found(module, tmp_path):
+    with gz.DatasetWriter(tmp_path / "links") as writer:
+        writer.add_nodes(num_nodes=4)
+        writer.add_edges([0, 1, 2], [3, 3, 3])
+        writer.add_split("test", [2], of=("node", "to", "node"))
+    loaders = module(gz.open(tmp_path / "links"), num_neighbors=[2], loader="link_neighbor", batch_size=3)
+    tested = next(iter(loaders.test_dataloader()))
+    assert tested.n_id[tested.edge_label_index].tolist() == [[2], [3]]
+    assert loaders.val_dataloader() == []
+
+
+def test_masks_of_pyg_are_found_as_pyg_finds_them(module, monkeypatch):
+    def arguments(data, **given):
+        return given["input_nodes"]
+
+    monkeypatch.setattr(sys.modules[MODULE], "TrainerNeighborLoader", arguments)
+    of_pyg = importlib.import_module("torch_geometric.data")
+    mask, ids = torch.tensor([True, False]), torch.tensor([1])
+    loaders = module(of_pyg.Data(train_mask=mask, val_idx=ids, num_nodes=2), num_neighbors=[2])
+    assert loaders.train_dataloader() is mask
+    assert loaders.val_dataloader() is ids
+    assert loaders.test_dataloader() == []
+    typed = of_pyg.HeteroData(paper={"train_mask": mask, "num_nodes": 2}, author={"num_nodes": 3})
+    assert module(typed, num_neighbors=[2]).train_dataloader() == ("paper", mask)
+    typed["author"].train_mask = mask
+    with pytest.raises(ValueError, match=r"train: expected one node type with train_mask, found \['paper', 'author'\]"):
+        module(typed, num_neighbors=[2])
+
+
+def test_what_is_given_twice_or_has_another_place_is_named(module, data):
+    for given, message in (
+        ({"train": "test", "input_train_nodes": "train"}, "train, input_train_nodes: expected one of them, found both"),
+        ({"predict": "test", "input_pred_nodes": "train"}, "predict, input_pred_nodes: expected one of them"),
+        ({"input_val_nodes": [1], "input_test_edges": [[1], [2]]}, "input_val_nodes: expected edges in all stages"),
+        ({"input_pred_nodes": [1], "input_val_labels": [1]}, "input_pred_nodes: expected edges in all stages"),
+        ({"loader": "full"}, "loader: expected 'neighbor' or 'link_neighbor', found 'full'; .*num_neighbors"),
+        ({"node_sampler": 1}, "node_sampler: .*torch_geometric.data.lightning.LightningNodeData.*FeatureStore"),
+        ({"link_sampler": 1}, "link_sampler: .*torch_geometric.data.lightning.LightningLinkData.*FeatureStore"),
+        ({"eval_loader_kwargs": {"shuffle": True}}, "shuffle: expected it for one split"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=f"^{message}"):
+            module(data, num_neighbors=[2], **given)
+
+
 def test_several_node_types(module, tmp_path):
     with gz.DatasetWriter(tmp_path / "typed") as writer:
         writer.add_nodes(type="paper", num_nodes=4)
@@ -185,6 +301,8 @@ def test_it_can_be_sent_to_another_process(module, data):
         kept.close()
         pytest.skip("lightning is not installed")
     assert seeds(pickle.loads(pickle.dumps(loaders)).val_dataloader()) == list(range(30, 45))
+    with pytest.raises(ValueError, match="train: expected what to train on"):
+        pickle.loads(pickle.dumps(module(data.graph, num_neighbors=[2]))).train_dataloader()
 
 
 def test_the_package_in_use_gives_the_base(monkeypatch):

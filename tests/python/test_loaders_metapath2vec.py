@@ -174,6 +174,28 @@ def test_every_form_of_graph_gives_the_same_samples(tmp_path):
     assert found == [found[0]] * 4
 
 
+def test_the_graph_has_the_keyword_of_pyg_too():
+    expected = model_of(EDGE_INDEX, seed=2)._pos_sample(torch.arange(4)).tolist()
+    for name in ("edge_index_dict", "graph"):
+        model = MetaPath2Vec(**{name: EDGE_INDEX}, **arguments(seed=2))
+        assert model._pos_sample(torch.arange(4)).tolist() == expected
+    with pytest.raises(TypeError, match="graph, edge_index_dict: expected one of them, found both"):
+        MetaPath2Vec(graphs(), edge_index_dict=EDGE_INDEX, **arguments())
+    with pytest.raises(TypeError, match="graph: expected a Dataset, .*, found None"):
+        MetaPath2Vec(**arguments())
+
+
+def test_a_heterodata_is_walked_as_its_edges():
+    data = pytest.importorskip("torch_geometric.data").HeteroData()
+    for name, count in COUNTS.items():
+        data[name].num_nodes = count
+    for kind, edges in EDGE_INDEX.items():
+        data[kind].edge_index = edges
+    model = model_of(data, num_nodes_dict=None, seed=2)
+    assert model.num_nodes_dict == COUNTS
+    assert model._sample([0, 3])[0].tolist() == model_of(EDGE_INDEX, seed=2)._sample([0, 3])[0].tolist()
+
+
 def test_nodes_are_counted_as_pyg_counts_them():
     # Without the counts PyG takes the largest id of a type in any of its edges; author 3 and paper 4 have none.
     ours, theirs = (make(num_nodes_dict=None) for make in (lambda **o: model_of(EDGE_INDEX, **o), pyg_model))
@@ -252,7 +274,8 @@ def test_options_that_are_wrong_are_named(form, options, error, message):
 def test_graphs_that_are_wrong_are_named(tiny):
     with pytest.raises(
         TypeError,
-        match="graph: expected a Dataset, a mapping of edge types to Graphs, or an edge_index_dict, found Graph",
+        match="graph: expected a Dataset, a mapping of edge types to Graphs, an edge_index_dict or PyG's HeteroData, "
+        "found Graph",
     ):
         model_of(tiny)
     with pytest.raises(ValueError, match="graph: expected at least one edge type, found none"):

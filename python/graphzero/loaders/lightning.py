@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from graphzero.dataset import Dataset
 from graphzero.loaders.link_neighbor_loader import LinkNeighborLoader
 from graphzero.loaders.loader import Loader
 from graphzero.loaders.neighbor_loader import NeighborLoader
+from graphzero.sources.in_memory import is_pyg
 
 _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 # What differs between splits, and is not given for all of them.
@@ -24,6 +26,17 @@ _OF_A_SPLIT = (
     "sampler",
     "batch_sampler",
 )
+# Of each stage: its name in PyG's keywords, and the splits of a data set that it takes unless told.
+_STAGES = {
+    "train": ("train", ("train",)),
+    "val": ("val", ("valid", "val")),
+    "test": ("test", ("test",)),
+    "predict": ("pred", ("predict", "pred")),
+}
+
+
+class _Untold:
+    """Stands for a split that nobody named; a class, because that stays itself in another process."""
 
 
 def _base() -> Any:
@@ -61,10 +74,17 @@ class TrainerLinkNeighborLoader(_ByEpochs, LinkNeighborLoader):
 class LightningDataModule(_base()):  # type: ignore[misc]
     """Loaders for a Lightning ``Trainer``: of nodes, or of edges, by split.
 
-    ``data`` is what :class:`NeighborLoader` takes. A split is what ``input_nodes`` takes there, such as the name of a
-    split of the data set, or a dict of what is special to its loader: with ``edge_label_index`` it is a
-    :class:`LinkNeighborLoader`, otherwise it has ``input_nodes``. ``None`` stands for a stage without data. All other
-    options go to every loader. Batches of ``train`` are shuffled, the others are not.
+    ``data`` is what :class:`NeighborLoader` takes. A split, ``train``, ``val``, ``test`` or ``predict``, is what
+    ``input_nodes`` takes there, such as the name of a split of the data set, or a dict of what is special to its
+    loader: with ``edge_label_index`` it is a :class:`LinkNeighborLoader`, otherwise it has ``input_nodes``. ``None``
+    stands for a stage without data. Unless told, it is the split of that name that the data set has (of ``val`` also
+    ``"valid"``). All other options go to every loader; ``eval_loader_kwargs`` override them in all stages but training.
+    Batches of ``train`` are shuffled, the others are not.
+
+    The keywords of PyG's ``LightningNodeData`` and ``LightningLinkData`` say the same: ``input_train_nodes`` and
+    ``input_train_time``, or ``input_train_edges``, ``input_train_labels`` and ``input_train_time``; likewise
+    ``input_val_…``, ``input_test_…`` and ``input_pred_…``. Where they name edges, training without any takes all edges,
+    and the other stages have no data unless told.
 
     Loaders are made when the trainer asks for them, so that they know their rank; they are kept from epoch to epoch,
     and closed when the trainer is done, or fails. With several ranks each has as many batches as the others, for
@@ -82,22 +102,25 @@ class LightningDataModule(_base()):  # type: ignore[misc]
         data: Any,
         *,
         num_neighbors: Any,
-        train: Any = "train",
-        val: Any = "valid",
-        test: Any = "test",
-        predict: Any = None,
+        train: Any = _Untold,
+        val: Any = _Untold,
+        test: Any = _Untold,
+        predict: Any = _Untold,
+        eval_loader_kwargs: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
         super().__init__()
+        self.data = data
+        given = {"train": train, "val": val, "test": test, "predict": predict}
+        self._splits = _splits(data, given, options)
         for name in _OF_A_SPLIT:
-            if name in options:
+            if name in options or name in (eval_loader_kwargs or {}):
                 raise TypeError(
                     f"{name}: expected it for one split, as in train={{'input_nodes': 'train', {name!r}: ...}}, "
                     "found it for all of them"
                 )
-        self.data = data
         self._options = {"num_neighbors": num_neighbors, **options}
-        self._splits = {"train": train, "val": val, "test": test, "predict": predict}
+        self._eval_options = {**self._options, **(eval_loader_kwargs or {})}
         self._loaders: dict[str, Loader] = {}
         self._trained: dict[str, int] = {}  # where the training loader was when it was closed
         self._resumed: dict[str, int] | None = None
@@ -120,6 +143,11 @@ class LightningDataModule(_base()):  # type: ignore[misc]
 
     def _loader(self, stage: str) -> Any:
         split = self._splits[stage]
+        if split is _Untold:
+            raise ValueError(
+                "train: expected what to train on, because the data has no split 'train'; say train=, "
+                "or as in PyG input_train_nodes="
+            )
         if split is None:
             return []  # what a trainer takes for a stage without data
         if stage not in self._loaders:
@@ -127,7 +155,7 @@ class LightningDataModule(_base()):  # type: ignore[misc]
             if stage == "train" and not {"shuffle", "sampler", "batch_sampler"} & own.keys():
                 own["shuffle"] = True
             made = TrainerLinkNeighborLoader if "edge_label_index" in own else TrainerNeighborLoader
-            loader = made(self.data, **{**self._options, **own})
+            loader = made(self.data, **{**(self._options if stage == "train" else self._eval_options), **own})
             if stage == "train" and self._resumed is not None:
                 loader.load_state_dict(self._resumed)
                 self._resumed = None
@@ -157,6 +185,85 @@ class LightningDataModule(_base()):  # type: ignore[misc]
         self._trained = dict(self.state_dict())
         while self._loaders:
             self._loaders.popitem()[1].close()
+
+
+def _splits(data: Any, given: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Return the split of each stage; takes PyG's keywords for them out of ``options``."""
+    kind = options.pop("loader", "neighbor")
+    if kind not in ("neighbor", "link_neighbor"):
+        raise ValueError(
+            f"loader: expected 'neighbor' or 'link_neighbor', found {kind!r}; num_neighbors=[-1, ...] and a batch_size "
+            "of all nodes make one batch of the whole graph"
+        )
+    for name, theirs in (("node_sampler", "LightningNodeData"), ("link_sampler", "LightningLinkData")):
+        if options.pop(name, None) is not None:
+            raise ValueError(
+                f"{name}: the loaders sample by themselves; give it to torch_geometric.data.lightning.{theirs}, with "
+                "graphzero.loaders.FeatureStore and GraphStore as data"
+            )
+    told = {stage: _keywords_of_pyg(name, options) for stage, (name, _) in _STAGES.items()}
+    of_edges = kind == "link_neighbor" or any("edges" in found or "labels" in found for found in told.values())
+    of_edges = of_edges or any(_is_arguments(split) and "edge_label_index" in split for split in given.values())
+    splits = {}
+    for stage, found in told.items():
+        split = given[stage]
+        if found and split is not _Untold:
+            raise TypeError(
+                f"{stage}, input_{_STAGES[stage][0]}_{next(iter(found))}: expected one of them, found both; "
+                "the latter is PyG's name"
+            )
+        splits[stage] = _own_words(stage, found, data, of_edges) if split is _Untold else split
+    return splits
+
+
+def _keywords_of_pyg(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Take PyG's keywords for a stage out of ``options``."""
+    found = {what: options.pop(f"input_{name}_{what}", None) for what in ("nodes", "edges", "labels", "time")}
+    return {what: value for what, value in found.items() if value is not None}
+
+
+def _own_words(stage: str, found: dict[str, Any], data: Any, of_edges: bool) -> Any:
+    """Return the split that PyG's keywords mean: what they do not name is the data's own."""
+    own = _split_of_data(stage, data, of_edges)
+    if of_edges:
+        if "nodes" in found:
+            raise TypeError(
+                f"input_{_STAGES[stage][0]}_nodes: expected edges in all stages, because other arguments name edges, "
+                "found nodes"
+            )
+        if stage != "train" and own is None and not found:
+            return None
+        return {  # without an index these are all edges
+            "edge_label_index": found.get("edges", own),
+            "edge_label": found.get("labels"),
+            "edge_label_time": found.get("time"),
+        }
+    nodes = found.get("nodes", own)
+    if nodes is None:
+        return _Untold if stage == "train" else None
+    return {"input_nodes": nodes, "input_time": found.get("time")}
+
+
+def _split_of_data(stage: str, data: Any, of_edges: bool) -> Any:
+    """Return what the data has for a stage: a split, or of PyG's objects a mask or ids, named as PyG names them."""
+    names = _STAGES[stage][1]
+    if isinstance(data, Dataset):
+        types: list[Any] = list(data.edges if of_edges else data.nodes)
+        return next((name for name in names if any(data.has_split(name, of) for of in types)), None)
+    if of_edges or not is_pyg(data):
+        return None
+    stores = {of: data[of] for of in data.node_types} if hasattr(data, "edge_types") else {None: data}
+    for attribute in (f"{name}_{form}" for name in names for form in ("mask", "idx", "index")):
+        having = [(of, store[attribute]) for of, store in stores.items() if attribute in store]
+        if len(having) > 1:
+            raise ValueError(
+                f"{stage}: expected one node type with {attribute}, found {[of for of, _ in having]}; "
+                f"say {stage}=(node type, ids)"
+            )
+        if having:
+            of, ids = having[0]
+            return ids if of is None else (of, ids)
+    return None
 
 
 def _is_arguments(split: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import torch
 from torch import Tensor
@@ -12,10 +12,14 @@ from torch import Tensor
 from graphzero.dataset import Dataset, EdgeTriple, EdgeType
 from graphzero.graph import Graph
 from graphzero.integers import integer_from
-from graphzero.loaders.skip_gram import SkipGram, as_context_size, as_ids, cut_windows
+from graphzero.loaders.skip_gram import SkipGram, as_context_size, as_ids, cut_windows, one_graph
 from graphzero.relations import as_relations, as_triple
+from graphzero.sources.in_memory import is_pyg
 from graphzero.temporary_graphs import TemporaryGraphs, ends_of
 from graphzero.walks import GraphsByType, as_metapath, random_walk
+
+if TYPE_CHECKING:
+    from torch_geometric.data import HeteroData
 
 
 class MetaPath2Vec(SkipGram):
@@ -27,7 +31,8 @@ class MetaPath2Vec(SkipGram):
     end.
 
     :param graph: A data set, a mapping of ``(source, relation, destination)`` to :class:`Graph`, or PyG's
-        ``edge_index_dict``. Of the latter temporary files are written, which go with the model.
+        ``edge_index_dict`` or ``HeteroData``. Of the latter two temporary files are written, which go with the model.
+        ``edge_index_dict=`` is the same under PyG's name.
     :param metapath: The edge types that a walk follows, over and over if it ends where it began.
     :param walk_length: The number of steps of a walk, whose start is not counted.
     :param num_nodes_dict: The number of nodes of each type, for an ``edge_index_dict`` whose last nodes have no
@@ -36,9 +41,10 @@ class MetaPath2Vec(SkipGram):
     The other parameters are those of :class:`Node2Vec`.
     """
 
+    @overload
     def __init__(
         self,
-        graph: Dataset | GraphsByType | Mapping[EdgeTriple, Tensor],
+        graph: Dataset | GraphsByType | Mapping[EdgeTriple, Tensor] | HeteroData,
         embedding_dim: int,
         metapath: Sequence[EdgeTriple],
         walk_length: int,
@@ -49,11 +55,44 @@ class MetaPath2Vec(SkipGram):
         sparse: bool = False,
         *,
         seed: int | None = None,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        *,
+        edge_index_dict: Dataset | GraphsByType | Mapping[EdgeTriple, Tensor] | HeteroData,
+        embedding_dim: int,
+        metapath: Sequence[EdgeTriple],
+        walk_length: int,
+        context_size: int,
+        walks_per_node: int = 1,
+        num_negative_samples: int = 1,
+        num_nodes_dict: Mapping[str, int] | None = None,
+        sparse: bool = False,
+        seed: int | None = None,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        graph: Any = None,
+        embedding_dim: Any = None,
+        metapath: Any = (),
+        walk_length: Any = None,
+        context_size: Any = None,
+        walks_per_node: int = 1,
+        num_negative_samples: int = 1,
+        num_nodes_dict: Mapping[str, int] | None = None,
+        sparse: bool = False,
+        *,
+        edge_index_dict: Any = None,
+        seed: int | None = None,
     ) -> None:
         steps = integer_from(walk_length, 1, "walk_length")
         size = as_context_size(context_size, steps + 1)
         repeats = integer_from(walks_per_node, 1, "walks_per_node")
         negatives = integer_from(num_negative_samples, 1, "num_negative_samples")
+        graph, num_nodes_dict = _plain(one_graph(graph, edge_index_dict, "edge_index_dict"), num_nodes_dict)
         path = as_metapath(metapath, _edge_types(graph), steps)
         files, graphs, counts = _mounted(graph, path, num_nodes_dict)
         random_walk(graphs, [], steps, metapath=path)  # a graph that is wrong says so now
@@ -145,11 +184,19 @@ def _rows_of(types: set[str], counts: Mapping[str, int]) -> tuple[dict[str, int]
     return start, end
 
 
+def _plain(graph: Any, num_nodes: Mapping[str, int] | None) -> tuple[Any, Mapping[str, int] | None]:
+    """Return what a ``HeteroData`` holds: its ``edge_index_dict`` and its numbers of nodes; all else as it is."""
+    if isinstance(graph, Dataset) or not is_pyg(graph) or not hasattr(graph, "edge_types"):
+        return graph, num_nodes
+    there = {name: graph[name].num_nodes for name in graph.node_types} if num_nodes is None else num_nodes
+    return graph.edge_index_dict, there
+
+
 def _edge_types(graph: Any) -> list[EdgeTriple]:
     if not isinstance(graph, (Dataset, Mapping)):
         raise TypeError(
-            "graph: expected a Dataset, a mapping of edge types to Graphs, or an edge_index_dict, "
-            f"found {type(graph).__name__}"
+            "graph: expected a Dataset, a mapping of edge types to Graphs, an edge_index_dict or PyG's HeteroData, "
+            f"found {None if graph is None else type(graph).__name__}"
         )
     edge_types = [as_triple(kind) for kind in (graph.edges if isinstance(graph, Dataset) else graph)]
     if not edge_types:

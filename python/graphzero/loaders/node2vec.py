@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import torch
 from torch import Tensor
@@ -11,9 +11,13 @@ from torch import Tensor
 from graphzero.dataset import Dataset
 from graphzero.graph import Graph
 from graphzero.integers import integer_from
-from graphzero.loaders.skip_gram import SkipGram, as_context_size, as_ids, cut_windows
+from graphzero.loaders.skip_gram import SkipGram, as_context_size, as_ids, cut_windows, one_graph
+from graphzero.sources.in_memory import is_pyg
 from graphzero.temporary_graphs import TemporaryGraphs, ends_of
 from graphzero.walks import random_walk
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 
 class Node2Vec(SkipGram):
@@ -22,8 +26,8 @@ class Node2Vec(SkipGram):
     A drop-in for ``torch_geometric.nn.Node2Vec`` that needs neither PyG nor its extensions. Walks come from the
     mounted file; the table of embeddings, nodes × ``embedding_dim``, is in memory.
 
-    :param graph: A :class:`Graph`, a data set with one, or PyG's ``edge_index``. Of the latter a temporary
-        file is written, which goes with the model.
+    :param graph: A :class:`Graph`, a data set with one, or PyG's ``edge_index`` or ``Data``. Of the latter two a
+        temporary file is written, which goes with the model. ``edge_index=`` is the same under PyG's name.
     :param walk_length: The number of nodes of a walk, with its start.
     :param context_size: The number of nodes of a window of a walk; the first is trained against the others.
     :param walks_per_node: How many walks begin at each node of a batch.
@@ -43,9 +47,10 @@ class Node2Vec(SkipGram):
     (4, 3) (4, 3) torch.Size([])
     """
 
+    @overload
     def __init__(
         self,
-        graph: Graph | Dataset | Tensor,
+        graph: Graph | Dataset | Tensor | Data,
         embedding_dim: int,
         walk_length: int,
         context_size: int,
@@ -57,12 +62,46 @@ class Node2Vec(SkipGram):
         sparse: bool = False,
         *,
         seed: int | None = None,
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self,
+        *,
+        edge_index: Graph | Dataset | Tensor | Data,
+        embedding_dim: int,
+        walk_length: int,
+        context_size: int,
+        walks_per_node: int = 1,
+        p: float = 1.0,
+        q: float = 1.0,
+        num_negative_samples: int = 1,
+        num_nodes: int | None = None,
+        sparse: bool = False,
+        seed: int | None = None,
+    ) -> None: ...
+
+    def __init__(
+        self,
+        graph: Any = None,
+        embedding_dim: Any = None,
+        walk_length: Any = None,
+        context_size: Any = None,
+        walks_per_node: int = 1,
+        p: float = 1.0,
+        q: float = 1.0,
+        num_negative_samples: int = 1,
+        num_nodes: int | None = None,
+        sparse: bool = False,
+        *,
+        edge_index: Any = None,
+        seed: int | None = None,
     ) -> None:
         steps = integer_from(walk_length, 2, "walk_length") - 1
         size = as_context_size(context_size, steps + 1)
         repeats = integer_from(walks_per_node, 1, "walks_per_node")
         negatives = integer_from(num_negative_samples, 1, "num_negative_samples")
-        files, mounted = _mounted(graph, num_nodes)
+        files, mounted = _mounted(one_graph(graph, edge_index, "edge_index"), num_nodes)
         if mounted.num_nodes == 0:
             raise ValueError(f"graph: expected at least one node, found none in {mounted.path}")
         windows = _Node2VecWindows(mounted, files, steps, size, repeats, p, q, negatives)
@@ -133,12 +172,23 @@ def _mounted(graph: Any, num_nodes: Any) -> tuple[TemporaryGraphs | None, Graph]
                 "out, or write the graph with num_nodes="
             )
         return None, mounted
+    if is_pyg(graph) and not hasattr(graph, "edge_types"):
+        return _written(graph.edge_index, graph.num_nodes if num_nodes is None else num_nodes)
     if not hasattr(graph, "shape"):
-        raise TypeError(f"graph: expected a Graph, a Dataset or an edge_index, found {type(graph).__name__}")
-    src, dst = ends_of(graph, "edge_index")
+        raise TypeError(
+            "graph: expected a Graph, a Dataset, an edge_index or PyG's Data, found "
+            f"{None if graph is None else type(graph).__name__}"
+        )
+    return _written(graph, num_nodes)
+
+
+def _written(edge_index: Any, num_nodes: Any) -> tuple[TemporaryGraphs, Graph]:
+    src, dst = ends_of(edge_index, "edge_index")
     there = int(max(src.max(), dst.max())) + 1 if len(src) else 0
+    if num_nodes is None and hasattr(edge_index, "sparse_size"):  # PyG's EdgeIndex may know more nodes than have edges
+        num_nodes = max((size for size in edge_index.sparse_size() if size is not None), default=None)
     count = there if num_nodes is None else integer_from(num_nodes, 1, "num_nodes")
     if count < there:
         raise ValueError(f"num_nodes: expected at least {there}, because there is a node {there - 1}, found {count}")
     files = TemporaryGraphs()
-    return files, files.write(graph, count)
+    return files, files.write(edge_index, count)

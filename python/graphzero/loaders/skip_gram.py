@@ -99,6 +99,13 @@ class SkipGram(torch.nn.Module):
         return float(model.score(*arrays[2:]))
 
 
+def one_graph(graph: Any, of_pyg: Any, name: str) -> Any:
+    """Return the graph, which was given under our name of it or under PyG's."""
+    if graph is not None and of_pyg is not None:
+        raise TypeError(f"graph, {name}: expected one of them, found both; {name} is PyG's name of graph")
+    return graph if of_pyg is None else of_pyg
+
+
 def cut_windows(walks: Tensor, context_size: int) -> Tensor:
     """Return every stretch of ``context_size`` columns: those from the first column first, then from the next."""
     return walks.unfold(1, context_size, 1).transpose(0, 1).reshape(-1, context_size)
