@@ -102,7 +102,7 @@ class LinkNeighborLoader(Loader):
             "exclude_seed_edges": exclude_seed_edges,
             "exclude_reverse": exclude_reverse,
         }
-        super().__init__(graph_data, read, sampling, transform, transform_sampler_output)
+        super().__init__(graph_data, read, edge_label_index, len(src), sampling, transform, transform_sampler_output)
 
     def _describe_seeds(self, batch: Batch, parts: Parts) -> None:
         assert batch.src_index is not None

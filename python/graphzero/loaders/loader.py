@@ -19,13 +19,14 @@ from graphzero.loaders.devices import CudaTransfer, Parcel, PlainTransfer, as_de
 from graphzero.loaders.graph_data import GraphData
 from graphzero.loaders.loader_options import LoaderOptions
 from graphzero.loaders.ranges import stage
-from graphzero.loaders.ranks import as_ranks, default_memory, shared_seed
+from graphzero.loaders.ranks import default_memory, ranks_of_loader, shared_seed
 from graphzero.loaders.tensors import as_tensor
 from graphzero.loaders.traces import add_to_trace
 from graphzero.loaders.worker_epochs import WorkerEpochs
 from graphzero.memory import byte_count, pipeline_budget
 from graphzero.pipeline import Batch, Pipeline, RowsHere, Stages, Taker
 from graphzero.pipeline_inputs import Attribute, Attributes
+from graphzero.seeds import as_seed
 from graphzero.threads import num_threads
 
 _log = logging.getLogger("graphzero")
@@ -45,6 +46,8 @@ class Loader(IterableDataset[Any]):
         self,
         data: GraphData,
         options: LoaderOptions,
+        seeds: Any,
+        num_seeds: int,
         sampling: dict[str, Any],
         transform: Callable[[Any], Any] | None,
         transform_sampler_output: Callable[[Any], Any] | None,
@@ -67,9 +70,8 @@ class Loader(IterableDataset[Any]):
         attributes = _own_attributes(data, self._labels)
         _check_names(data)
         self._late = attributes if transform_sampler_output is not None else Attributes()
-        rank, world_size = as_ranks(options.rank, options.world_size)
-        if options.sampler is not None or options.batch_sampler is not None:
-            rank, world_size = 0, 1  # whoever brings an order has divided it
+        self._ranks = ranks_of_loader(options, seeds, num_seeds)
+        self._seed = shared_seed(options.seed, self._ranks.world_size, options.generator)
         self._dtypes = _dtypes(attributes, options.dtype)
         is_cuda = self._device is not None and self._device.type == "cuda"
         if options.gpu_cache is not None and not is_cuda:
@@ -86,10 +88,10 @@ class Loader(IterableDataset[Any]):
             "drop_last": options.drop_last,
             "order": options.sampler,
             "batches": options.batch_sampler,
-            "rank": rank,
-            "world_size": world_size,
+            "rank": self._ranks.rank,
+            "world_size": self._ranks.world_size,
             "drop_uneven_inputs": options.drop_uneven_inputs,
-            "memory": default_memory(world_size) if options.memory is None else options.memory,
+            "memory": default_memory(self._ranks.world_size) if options.memory is None else options.memory,
             "cache": options.cache,
             "ahead": options.ahead,
             "dtype": {} if self._late else self._host_dtypes,
@@ -99,7 +101,7 @@ class Loader(IterableDataset[Any]):
             "time_window": options.time_window,
             "method": options.method,
             "layer_dependency": options.layer_dependency,
-            "seed": shared_seed(options.seed, world_size, options.generator),
+            "seed": self._ranks.seed_of_draws(self._seed),
             "progress": options.progress,
         }
         self._worker_epochs = WorkerEpochs()
@@ -261,14 +263,17 @@ class Loader(IterableDataset[Any]):
 
     def _place(self) -> dict[str, int]:
         state = self._open().state_dict()
-        return {**state, "batch": state["batch"] - self._ahead}
+        return {**state, "seed": self._seed, "batch": state["batch"] - self._ahead}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Make the next iteration go on where ``state`` was taken."""
-        self._open().load_state_dict(state)
-        self._arguments["seed"] = state["seed"]
+        own = dict(state)
+        if "seed" in own:
+            own["seed"] = self._ranks.seed_of_draws(as_seed(state["seed"], "state['seed']"))
+        self._open().load_state_dict(own)
+        self._seed, self._arguments["seed"] = state["seed"], own["seed"]
         self._worker_epochs.set(state["epoch"])
-        self._begin_at = dict(state)
+        self._begin_at = own
 
     def stats(self) -> dict[str, Any]:
         """Return :meth:`graphzero.Pipeline.stats`: where time, bytes and memory went."""
@@ -310,7 +315,7 @@ class Loader(IterableDataset[Any]):
             self.data.check_open()
             self._pipeline = Pipeline(**self._arguments, taker=self._taker())
             if self._state is not None:
-                self._pipeline.load_state_dict(self._state)
+                self._pipeline.load_state_dict({**self._state, "seed": self._arguments["seed"]})
         return self._pipeline
 
     def __getstate__(self) -> dict[str, Any]:

@@ -49,8 +49,11 @@ class LoaderOptions:
     :param device: Where batches go, such as ``"cuda"``: copied ahead on a stream of their own.
     :param gpu_cache: How much memory of a CUDA device holds the rows that are needed most, such as ``"8GB"``.
         They are neither read nor copied again.
-    :param rank: Which of ``world_size`` processes this is. As ``torch.distributed`` says unless told; told by
-        hand they need a ``seed`` that all share.
+    :param rank: Which of ``world_size`` processes this is, that divide each epoch. As ``torch.distributed`` says
+        unless told; told by hand they need a ``seed`` that all share.
+    :param distributed: Whether the ranks of ``torch.distributed`` divide the seeds. Unless told, they divide what
+        has a name, such as a split, or all nodes; seeds that are listed, as ids, a mask or edges, are all taken by
+        every rank, as in PyG, and each rank draws on its own.
     :param form: ``"pyg"`` returns ``Data`` and ``HeteroData``, ``"torch"`` plain batches. PyG's if it is there.
     :param custom_cls: A class to use in place of ``Data`` or ``HeteroData``.
     :param input_id: What stands for each seed in ``batch.input_id``. Unless told, its place among the
@@ -83,6 +86,7 @@ class LoaderOptions:
     gpu_cache: int | str | None = None
     rank: int | None = None
     world_size: int | None = None
+    distributed: bool | None = None
     drop_uneven_inputs: bool = False
     form: Literal["pyg", "torch"] | None = None
     custom_cls: Any = None

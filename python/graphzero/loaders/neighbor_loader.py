@@ -94,7 +94,7 @@ class NeighborLoader(Loader):
             "temporal_strategy": temporal_strategy,
             "weighted": check_weights(weight_attr, graph_data.relations),
         }
-        super().__init__(graph_data, read, sampling, transform, transform_sampler_output)
+        super().__init__(graph_data, read, input_nodes, count, sampling, transform, transform_sampler_output)
 
     def _describe_seeds(self, batch: Batch, parts: Parts) -> None:
         values = parts.nodes[self._type]
