@@ -10,16 +10,18 @@ import torch
 from numpy.typing import NDArray
 
 from graphzero.arrays import int64_vector
-from graphzero.dataset import Dataset, EdgeTriple
+from graphzero.dataset import EdgeTriple
 from graphzero.loaders.all_edges import all_edges
 from graphzero.loaders.batch_parts import Parts
-from graphzero.loaders.graph_data import GraphData, as_graph_data
+from graphzero.loaders.graph_data import GraphData
 from graphzero.loaders.loader import Loader
+from graphzero.loaders.loader_data import as_loader_data
 from graphzero.loaders.loader_options import read_options
 from graphzero.loaders.node_times import as_node_times
 from graphzero.loaders.pyg_links import labels_beside, times_beside
 from graphzero.loaders.sampling_options import check_weights, edge_type_of, fanouts_of
 from graphzero.loaders.seed_inputs import check_nodes, input_ids, seed_times
+from graphzero.loaders.subgraph_types import subgraph_type_of
 from graphzero.loaders.tensors import as_tensor
 from graphzero.pipeline import Batch
 
@@ -52,6 +54,8 @@ class LinkNeighborLoader(Loader):
             [1, 0]]))
     """
 
+    _pyg_name = "LinkNeighborLoader"
+
     def __init__(
         self,
         data: Any,
@@ -76,7 +80,14 @@ class LinkNeighborLoader(Loader):
         **options: Any,
     ) -> None:
         read = read_options(type(self).__name__, options)
-        graph_data = as_graph_data(data, features=read.features, edge_features=read.edge_features)
+        graph_data = as_loader_data(
+            data,
+            features=read.features,
+            edge_features=read.edge_features,
+            weight_attr=weight_attr,
+            time_attr=time_attr,
+            sample_direction=read.sample_direction,
+        )
         if (edge_label_time is not None) != (time_attr is not None):
             raise ValueError("edge_label_time, time_attr: expected both or none of them, found one")
         self._type, src, dst = _links(graph_data, edge_label_index)
@@ -91,7 +102,7 @@ class LinkNeighborLoader(Loader):
             "seed_time": self._time,
             "node_time": None if times is None else times.node_time,
             "replace": replace,
-            "subgraph_type": getattr(subgraph_type, "value", subgraph_type),
+            "subgraph_type": subgraph_type_of(subgraph_type, read.directed),
             "disjoint": disjoint,
             "temporal_strategy": temporal_strategy,
             "weighted": check_weights(weight_attr, graph_data.relations),
@@ -102,7 +113,20 @@ class LinkNeighborLoader(Loader):
             "exclude_seed_edges": exclude_seed_edges,
             "exclude_reverse": exclude_reverse,
         }
-        super().__init__(graph_data, read, edge_label_index, len(src), sampling, transform, transform_sampler_output)
+        self.edge_label_index = edge_label_index
+        self.edge_label = edge_label
+        self.edge_label_time = edge_label_time
+        self.neg_sampling = neg_sampling
+        self.num_neighbors = num_neighbors
+        self._sampler_options = {"time_attr": time_attr, "weight_attr": weight_attr}
+        super().__init__(
+            data, graph_data, read, edge_label_index, len(src), sampling, transform, transform_sampler_output
+        )
+
+    @property
+    def link_sampler(self) -> Any:
+        """A :class:`graphzero.loaders.NeighborSampler` of the same arguments, for those who sample by themselves."""
+        return self._sampler(exclude_positives=self._arguments["exclude_edges"])
 
     def _describe_seeds(self, batch: Batch, parts: Parts) -> None:
         assert batch.src_index is not None
@@ -147,7 +171,7 @@ class LinkNeighborLoader(Loader):
             drawn_for = negatives // int(self._amount) if self._negatives == "triplet" else negatives % num_links
             return torch.cat([torch.arange(num_links), drawn_for])
 
-        types = self.data.relations.node_types
+        types = self._data.relations.node_types
         halves = [ends(num_src), ends(num_dst)]
         if types.index(self._type[0]) > types.index(self._type[2]):
             halves.reverse()
@@ -172,7 +196,7 @@ def _links(data: GraphData, given: Any) -> tuple[EdgeTriple, NDArray[np.int64], 
     elif data.is_hetero:
         raise ValueError(f"edge_label_index: expected an edge type, or (edge type, (src, dst)), with one of {types}")
     if given is None or isinstance(given, str):
-        ids = slice(None) if given is None else _split(data, given, triple)
+        ids = slice(None) if given is None else data.split(given, triple, "edge_label_index")
         src, dst = all_edges(data.relations.graphs[triple], "edge_label_index")
         return triple, src[ids], dst[ids]
     if not hasattr(given, "__len__") or len(given) != 2:
@@ -183,12 +207,6 @@ def _links(data: GraphData, given: Any) -> tuple[EdgeTriple, NDArray[np.int64], 
     check_nodes(src, data.relations.num_nodes[triple[0]], "edge_label_index[0]")
     check_nodes(dst, data.relations.num_nodes[triple[2]], "edge_label_index[1]")
     return triple, src, dst
-
-
-def _split(data: GraphData, name: str, triple: EdgeTriple) -> NDArray[np.int64]:
-    if not isinstance(data.graph, Dataset):
-        raise TypeError(f"edge_label_index: expected (src, dst), found {name!r}; splits have names in data sets only")
-    return data.graph.split(name, triple)
 
 
 def _type_of_split(data: GraphData, split: str) -> EdgeTriple:
