@@ -12,7 +12,7 @@ import torch
 
 import graphzero as gz
 from data_sets import pyg
-from graphzero.loaders import LinkNeighborLoader, NeighborLoader, NeighborSampler
+from graphzero.loaders import LinkNeighborLoader, NeighborLoader
 from loader_cases import (
     AUTHOR,
     CITES,
@@ -171,6 +171,8 @@ def test_edges_are_drawn_by_the_weights_of_an_attribute(kind):
     assert (batch if of is None else batch[of]).n_id.tolist() == [2, 3, 4]
     assert (batch if of is None else batch[of, of]).strength.tolist() == [1, 1]
     from torch_geometric.sampler import NodeSamplerInput
+
+    from graphzero.loaders import NeighborSampler
 
     out = NeighborSampler(given, **options).sample_from_nodes(NodeSamplerInput(None, torch.tensor([2]), None, of))
     assert (out.node if of is None else out.node[of]).tolist() == [2, 3, 4]
