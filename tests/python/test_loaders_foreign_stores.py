@@ -165,7 +165,7 @@ def test_one_type_of_each_is_named(data):
     batch = next(iter(NeighborLoader((features, graphs), [-1, -1], input_nodes=("user", range(10)), batch_size=10)))
     assert batch.node_types == ["user"]
     assert batch.edge_types == [("user", "user", "user")]
-    assert batch["user"].num_nodes == 10
+    assert batch["user"].num_nodes == batch["user"]["num_nodes"] == 10
     assert batch["user", "user"].num_edges == 20
 
 

@@ -90,6 +90,12 @@ def test_what_is_in_memory_replaces_what_is_in_a_file(data):
     assert set(loader_of(data).stats()["sources"]) == {"y", "time", "edge_attr"}
 
 
+def test_times_in_a_file_do_not_count_once_there_are_others_in_memory(data):
+    assign(data.dataset, NODE, in_memory={"time": SCORE})
+    with pytest.raises(ValueError, match="time_attr: no node attribute 'time', and the graph has no edge times"):
+        loader_of(data, time_attr="time")
+
+
 def test_values_without_rows_come_as_they_are(data):
     matrix = torch.eye(3)
     assign(data.dataset, NODE, other={"matrix": matrix, "names": ["a", "b"]})

@@ -133,6 +133,14 @@ def test_one_type_of_each_is_still_named(data):
         assert torch.equal(batch["v"].x, given["v"].x[batch["v"].n_id])
 
 
+def test_a_graph_without_edges():
+    pairs = torch.randint(100, (2, 60))
+    loader = LinkNeighborLoader(pyg().Data(num_nodes=100), [], edge_label_index=pairs, batch_size=20)
+    for batch in loader:
+        assert batch.num_nodes == batch["num_nodes"] == batch.edge_label_index.unique().numel()
+        assert batch.num_edges == 0
+
+
 def test_a_type_of_nodes_without_edges(hetero):
     given = as_pyg_data(hetero)
     given["venue"].x = torch.rand(7, 2)
@@ -272,8 +280,8 @@ def test_temporary_files_live_as_long_as_the_loader(data, temporary, caplog):
     del iteration
     gc.collect()
     assert there() == []
-    with pytest.raises(ValueError, match="expected edges as edge_index"):
-        NeighborLoader(pyg().Data(x=torch.rand(3, 1)), [2])
+    with pytest.raises(ValueError, match="data: expected edges as edge_index, a tensor of shape .*, found adj_t"):
+        NeighborLoader(pyg().Data(x=torch.rand(3, 1), adj_t=torch.eye(3).to_sparse()), [2])
     assert there() == []
 
 

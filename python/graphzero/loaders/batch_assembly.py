@@ -88,6 +88,8 @@ class Assembly:
         return parts
 
     def _add_other(self, parts: Parts) -> None:
+        for kind in self._data.beside.counted:
+            parts.nodes[kind]["num_nodes"] = len(parts.nodes[kind]["n_id"])
         for of, values in self._data.beside.other.items():
             if of is None:
                 parts.whole.update(values)

@@ -129,7 +129,8 @@ def _of_stores(store: Any, graph: Any, files: Any, features: Any, edge_features:
     of_nodes = chosen(features, {name for of, name in attributes if isinstance(of, str)}, "features")
     of_edges = chosen(edge_features, {name for of, name in attributes if isinstance(of, tuple)}, "edge_features")
     columns = [key for key in attributes if key[1] in (of_edges if isinstance(key[0], tuple) else of_nodes)]
-    beside = Beside(StoreRows(store, attributes), columns)
+    counted = dict.fromkeys(of for of, _ in columns if isinstance(of, str))
+    beside = Beside(StoreRows(store, attributes), columns, counted=list(counted))
     own = (store, files, features, edge_features, _state(store))
     return StoreData(graph, relations, Attributes(), beside, *own)
 

@@ -119,7 +119,9 @@ class DatasetData(GraphData):
         return self.dataset.nodes[node_type].label
 
     def stores_of(self, node_type: str) -> dict[str, FeatureStore]:
-        return {**self.dataset.nodes[node_type].attributes, **self.attributes_by_name(node_type)}
+        kind = self.dataset.nodes[node_type]
+        stored = {name: store for name, store in kind.attributes.items() if name not in kind.in_memory}
+        return {**stored, **self.attributes_by_name(node_type)}
 
     def split(self, name: str, of: TypeName, argument: str) -> NDArray[np.int64]:
         return self.dataset.split(name, of)

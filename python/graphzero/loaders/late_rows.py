@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -72,12 +72,14 @@ def _rows_of(held: tuple[Any, int], ids: torch.Tensor) -> Any:
 class Beside:
     """What batches show that no file of the data has: rows of ``columns``, and values that have no rows.
 
-    ``rows`` may have more than is shown. ``other`` are by type; those under ``None`` belong to the whole graph.
+    ``rows`` may have more than is shown. ``other`` are by type; those under ``None`` belong to the whole graph. Of node
+    types that are ``counted`` batches say ``num_nodes``.
     """
 
     rows: RowSource = field(default_factory=lambda: MemoryRows({}))
     columns: Sequence[Key] = ()
     other: Mapping[TypeName | None, Mapping[str, Any]] = field(default_factory=dict)
+    counted: Collection[str] = ()
 
 
 class LateRows:

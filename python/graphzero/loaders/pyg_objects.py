@@ -140,6 +140,7 @@ def _beside(given: Any, features: Any, edge_features: Any) -> Beside:
             of: {name: value for name, value in values.items() if name in shown[isinstance(of, tuple)]}
             for of, values in other.items()
         },
+        [str(of or NODE) for of, store in _stores(given) if "num_nodes" in store],
     )
 
 
@@ -178,8 +179,12 @@ def _topology(given: Any, weight: str | None, time: str | None) -> Topology:
 
 def _edges(store: Any, name: str, weight: str | None, time: str | None) -> Edges:
     pairs = store.get("edge_index")
+    if pairs is None and "adj_t" not in store:
+        pairs = torch.empty((2, 0), dtype=torch.int64)
     if not isinstance(pairs, torch.Tensor):
-        there = ", ".join(store.keys()) or "nothing"
-        raise ValueError(f"{name}: expected edges as edge_index, a tensor of shape (2, edges), found {there}")
+        raise ValueError(
+            f"{name}: expected edges as edge_index, a tensor of shape (2, edges), found adj_t; leave ToSparseTensor "
+            "out, or transform batches with it"
+        )
     pairs = pairs.detach().as_subclass(torch.Tensor).cpu()
     return Edges(pairs[0], pairs[1], store.get(weight), store.get(time))
