@@ -81,26 +81,12 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         self._seed = shared_seed(options.seed, self._ranks.world_size, options.generator)
         self._arguments: dict[str, Any] = {
             **sampling,
+            **options.for_pipeline(),
             "graph": data.graph,
-            "batch_size": options.batch_size,
-            "shuffle": options.shuffle,
-            "drop_last": options.drop_last,
-            "order": options.sampler,
-            "batches": options.batch_sampler,
             "rank": self._ranks.rank,
             "world_size": self._ranks.world_size,
-            "drop_uneven_inputs": options.drop_uneven_inputs,
             "memory": default_memory(self._ranks.world_size) if options.memory is None else options.memory,
-            "cache": options.cache,
-            "ahead": options.ahead,
-            "reader": options.reader,
-            "threads": options.threads,
-            "direction": "in" if options.sample_direction == "forward" else "out",
-            "time_window": options.time_window,
-            "method": options.method,
-            "layer_dependency": options.layer_dependency,
             "seed": self._ranks.seed_of_draws(self._seed),
-            "progress": options.progress,
         }
         self._prepare()
         self._worker_epochs = WorkerEpochs()

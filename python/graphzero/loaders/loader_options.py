@@ -112,6 +112,18 @@ class LoaderOptions:
                 "batch_sampler: expected neither batch_size nor shuffle, sampler or drop_last with it, which it decides"
             )
 
+    def for_pipeline(self) -> dict[str, Any]:
+        """Return those that go to a :class:`graphzero.Pipeline` as they are, under the names that it has for them."""
+        ordered = ["batch_size", "shuffle", "drop_last", "drop_uneven_inputs"]
+        held = ["cache", "ahead", "reader", "threads", "progress"]
+        drawn = ["time_window", "method", "layer_dependency"]
+        return {
+            **{name: getattr(self, name) for name in ordered + held + drawn},
+            "order": self.sampler,
+            "batches": self.batch_sampler,
+            "direction": "in" if self.sample_direction == "forward" else "out",
+        }
+
 
 def read_options(loader: str, given: dict[str, Any]) -> LoaderOptions:
     """Read keywords; those of a ``DataLoader`` that mean nothing here are taken with a note."""
