@@ -16,9 +16,8 @@ class TemporaryGraphs:
     """A folder of ``.gl`` files, which is removed when nothing refers to this object any more."""
 
     def __init__(self) -> None:
-        self._folder = tempfile.mkdtemp(prefix="graphzero-")
+        self._folder = temporary_folder(self)
         self._written = 0
-        weakref.finalize(self, _remove, self._folder, os.getpid())
 
     def write(
         self, edge_index: Any, num_nodes: int | tuple[int, int], index: Literal["both", "out", "in"] = "out"
@@ -34,8 +33,15 @@ class TemporaryGraphs:
         return self  # a copied model mounts the same files
 
 
+def temporary_folder(owner: object) -> str:
+    """Make a folder that is removed when nothing refers to ``owner`` any more."""
+    folder = tempfile.mkdtemp(prefix="graphzero-")
+    weakref.finalize(owner, _remove, folder, os.getpid())
+    return folder
+
+
 def _remove(folder: str, process: int) -> None:
-    if os.getpid() == process:  # a forked child ends before the model that its parent trains
+    if os.getpid() == process:  # a forked child ends before the owner in its parent
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -143,6 +143,19 @@ def test_a_sampler_replaces_the_shuffle_of_training(module, data):
     assert seeds(loaders.train_dataloader()) == [3, 1]
 
 
+def test_ranks_divide_what_a_split_lists(module, data, monkeypatch):
+    """As a trainer does with the loaders of torch, by a sampler of its own."""
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+    monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
+    train = {"input_nodes": np.arange(10)}
+    found = {
+        size: sum(batch.batch_size for batch in module(data, num_neighbors=[2], seed=5, train=more).train_dataloader())
+        for size, more in ((5, train), (10, {**train, "distributed": False}))
+    }
+    assert found == {5: 5, 10: 10}
+
+
 def test_edges_have_link_loaders(module, data):
     src, dst = np.arange(8), np.arange(8, 16)
     train = {"edge_label_index": (src, dst), "neg_sampling": "binary"}

@@ -130,12 +130,17 @@ def test_batches_of_ones_own(data):
         {"multiprocessing_context": "spawn", "timeout": 5},
     ],
 )
-def test_keywords_that_are_of_no_use_are_noted(data, options):
+def test_keywords_that_are_of_no_use_are_noted_once(data, options, monkeypatch):
+    """Scripts make a loader for each split."""
+    monkeypatch.setattr("graphzero.loaders.notes._said", set())
     message = rf"NeighborLoader: {', '.join(options)}: taken, but of no use: .*DataLoader\(loader, batch_size=None"
     with pytest.warns(UserWarning, match=message) as notes:
         loader = NeighborLoader(data.dataset, [2], [1], **options)
     assert notes[0].filename == __file__
     assert len(list(loader)) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LinkNeighborLoader(data.dataset, [2], ([1], [2]), **options)
 
 
 def test_keywords_that_change_nothing_are_taken_silently(data):
@@ -175,17 +180,6 @@ def test_stages_have_names_in_a_profile(data):
     # The last wait finds that there are no more.
     stages = {"graphzero.wait": 4, "graphzero.collate": 3, "graphzero.form": 3, "graphzero.transform": 3}
     assert counts == stages
-
-
-def test_an_iteration_ends_when_the_next_begins(data):
-    loader = loader_of(NeighborLoader, data)
-    first = iter(loader)
-    next(first)
-    second = iter(loader)
-    next(second)
-    with pytest.raises(RuntimeError, match="this iteration is over: another one began"):
-        next(first)
-    assert len(list(second)) == 2
 
 
 @pytest.mark.parametrize("name", ["transform", "transform_sampler_output"])

@@ -177,9 +177,7 @@ def test_sampling_from_stores_is_sampling_from_their_data():
         NeighborSampler(data, [-1]).sample_from_nodes(inputs) for data in (dataset, stores(dataset), dataset.graph)
     ]
     assert found[0].edge.tolist() == found[1].edge.tolist() == found[2].edge.tolist()
-    with pytest.raises(
-        TypeError, match=r"expected \(FeatureStore, GraphStore\) of graphzero.loaders, found \(GraphStore, F"
-    ):
+    with pytest.raises(TypeError, match=r"expected \(FeatureStore, GraphStore\), found \(GraphStore, F"):
         NeighborSampler(stores(dataset)[::-1], [-1])
 
 

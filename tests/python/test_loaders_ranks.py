@@ -1,12 +1,14 @@
 """Processes that share an epoch: disjoint parts, as many steps, draws of their own."""
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
 
 import graphzero as gz
 from data_sets import pyg
-from graphzero.loaders import LinkNeighborLoader, NeighborLoader
+from graphzero.loaders import LinkNeighborLoader, NeighborLoader, notes
 from loader_cases import assert_holds, loader_of, with_rows, write_homogeneous
 
 pyg()
@@ -115,6 +117,130 @@ def test_a_rank_goes_on_where_it_was(data):
     assert [batch.n_id.tolist() for batch in other] == whole[1:]
     assert len(whole) == 5
     assert np.unique(np.concatenate(places(one))).size == 45
+
+
+@pytest.fixture
+def as_rank(monkeypatch):
+    """Make this process one of two that torch.distributed joins."""
+    monkeypatch.setattr(notes, "_said", set())
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
+
+    def become(rank):
+        monkeypatch.setattr(torch.distributed, "get_rank", lambda: rank)
+
+    become(0)
+    return become
+
+
+def mask_of(ids):
+    mask = torch.zeros(300, dtype=torch.bool)
+    mask[torch.as_tensor(ids)] = True
+    return mask
+
+
+LISTED = {
+    "ids": (NeighborLoader, lambda data: data.train[:40]),
+    "mask": (NeighborLoader, lambda data: mask_of(data.train[:40])),
+    "type and ids": (NeighborLoader, lambda data: ("node", data.train[:40])),
+    "links": (LinkNeighborLoader, lambda data: (data.train[:40], data.train[40:80])),
+    "type and links": (LinkNeighborLoader, lambda data: (("node", "to", "node"), torch.ones(2, 40).long())),
+}
+NAMED = {
+    "split": (NeighborLoader, "train", 90),
+    "type and split": (NeighborLoader, ("node", "train"), 90),
+    "all": (NeighborLoader, None, 300),
+    "type": (NeighborLoader, "node", 300),
+    "split of links": (LinkNeighborLoader, "held out", 150),
+    "all links": (LinkNeighborLoader, None, 2000),
+    "type of links": (LinkNeighborLoader, ("node", "to", "node"), 2000),
+}
+
+
+@pytest.mark.parametrize("form", LISTED)
+def test_seeds_that_are_listed_are_not_divided(data, as_rank, form):
+    """As in PyG: whoever lists the seeds of a rank has divided them."""
+    kind, seeds = LISTED[form]
+    with pytest.warns(UserWarning, match="each of 2 ranks takes all 40 seeds.*distributed=False.*distributed=True"):
+        loader = kind(data.dataset, [2], seeds(data), batch_size=10)
+    assert len(loader) == 4
+    assert sum(len(batch.input_id) for batch in loader) == 40
+
+
+@pytest.mark.parametrize("form", NAMED)
+def test_seeds_that_have_a_name_are_divided(data, as_rank, form):
+    kind, seeds, count = NAMED[form]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loader = kind(data.dataset, [2], seeds, batch_size=10, seed=5)
+        assert sum(len(batch.input_id) for batch in loader) == count // 2
+        whole = kind(data.dataset, [2], seeds, batch_size=10, seed=5, distributed=False)
+        assert sum(len(batch.input_id) for batch in whole) == count
+
+
+def test_a_user_says_whether_to_divide_what_is_listed(data, as_rank):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = []
+        for rank in range(2):
+            as_rank(rank)
+            found += joined(places(loader_of(NeighborLoader, data, distributed=True, seed=5)))
+            own = loader_of(NeighborLoader, data, distributed=False)
+            assert sorted(joined(places(own))) == list(range(90))
+    assert sorted(found) == list(range(90))
+
+
+def test_the_warning_is_said_once_and_by_the_first_rank(data, as_rank):
+    as_rank(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loader_of(NeighborLoader, data)
+    as_rank(0)
+    with pytest.warns(UserWarning, match="ranks"):
+        loader_of(NeighborLoader, data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loader_of(NeighborLoader, data)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"distributed": False, "rank": 0, "world_size": 2}, "rank, world_size: expected neither with distributed=F"),
+        ({"distributed": True, "sampler": range(3)}, "distributed: expected it with neither sampler nor batch_sampler"),
+        ({"distributed": "yes"}, "distributed: expected True, False or None, found 'yes'"),
+    ],
+)
+def test_contradictions_about_ranks_are_refused(data, options, message):
+    with pytest.raises(ValueError, match=message):
+        loader_of(NeighborLoader, data, **{"shuffle": False, **options})
+
+
+def test_ranks_that_have_their_own_seeds_draw_on_their_own(data, as_rank):
+    """The same ids, and torch or the user has seeded all ranks alike."""
+    for options in ({}, {"seed": 5}):
+        drawn = []
+        for rank in range(2):
+            as_rank(rank)
+            torch.manual_seed(3)
+            loader = loader_of(NeighborLoader, data, distributed=False, shuffle=False, **options)
+            drawn.append([batch.n_id.tolist() for batch in loader])
+        assert all(one != other for one, other in zip(*drawn, strict=True))
+
+
+def test_the_state_of_one_rank_serves_all_that_have_their_own_seeds(data, as_rank):
+    """Checkpoints are often those of rank 0: each rank goes on with draws of its own."""
+    options = {"distributed": False, "batch_size": 20}
+    first = loader_of(NeighborLoader, data, seed=5, **options)
+    next(iter(first))
+    state = first.state_dict()
+    assert state["seed"] == 5
+    as_rank(1)
+    whole = [batch.n_id.tolist() for batch in loader_of(NeighborLoader, data, seed=5, **options)]
+    other = loader_of(NeighborLoader, data, seed=6, **options)
+    other.load_state_dict(state)
+    assert [batch.n_id.tolist() for batch in other] == whole[1:]
+    assert other.state_dict()["seed"] == 5
 
 
 def test_ranks_share_the_memory_of_the_machine_unless_told(data, monkeypatch):

@@ -237,12 +237,12 @@ def test_a_closed_loader_still_tells(data, tmp_path):
 def test_nothing_is_logged_without_a_profiler(data, tmp_path):
     loader = make_loader(data)
     assert len(list(loader)) == NUM_BATCHES
-    assert len(loader._pipeline._stages().begin) == 0
+    assert len(loader._feed.pipeline._stages().begin) == 0
     profiled(tmp_path / "trace.json", loader)
-    logged = len(loader._pipeline._stages().begin)
+    logged = len(loader._feed.pipeline._stages().begin)
     assert logged > NUM_BATCHES
     assert len(list(loader)) == NUM_BATCHES
-    assert len(loader._pipeline._stages().begin) == logged
+    assert len(loader._feed.pipeline._stages().begin) == logged
 
 
 def test_a_copy_of_a_loader_has_a_log_of_its_own(data, tmp_path):
@@ -392,10 +392,11 @@ def test_ranges_of_a_cuda_device_are_seen_by_nvtx(monkeypatch, device, is_initia
 def test_all_that_a_loader_does_is_a_range_of_its_device(data, monkeypatch):
     from contextlib import nullcontext
 
-    import graphzero.loaders.loader as module
-
     seen = []
-    monkeypatch.setattr(module, "stage", lambda name, device: nullcontext(seen.append((name, str(device)))))
+    for module in ("feed", "loader"):
+        monkeypatch.setattr(
+            f"graphzero.loaders.{module}.stage", lambda name, device: nullcontext(seen.append((name, str(device))))
+        )
     assert len(list(make_loader(data, device="meta", transform=lambda batch: batch, batch_size=90))) == 1
     names = ("wait", "collate", "copy", "form", "transform")
     assert set(seen) == {(f"graphzero.{name}", "meta") for name in names}

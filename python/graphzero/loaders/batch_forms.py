@@ -68,7 +68,7 @@ def as_torch_batch(parts: Parts) -> TorchBatch:
     """Put the parts of a batch into an object of our own."""
     if not parts.is_hetero:
         (nodes,), (edges,) = parts.nodes.values(), parts.edges.values()
-        return TorchBatch(**nodes, **edges)
+        return TorchBatch(**{**nodes, **edges, **parts.whole})
     values: dict[str, Any] = {}
     for by_type in (parts.nodes, parts.edges):
         for of, group in by_type.items():
@@ -76,21 +76,23 @@ def as_torch_batch(parts: Parts) -> TorchBatch:
                 values["input_type"] = of
             for name, value in group.items():
                 values.setdefault(f"{name}_dict", {})[of] = value
-    return TorchBatch(**values)
+    return TorchBatch(**{**values, **parts.whole})
 
 
-def as_pyg(parts: Parts, custom_cls: Any = None) -> Any:
-    """Put the parts of a batch into a ``Data`` or ``HeteroData``, or an object of a class that acts like these."""
+def as_pyg(parts: Parts, empty: Any = None) -> Any:
+    """Put the parts of a batch into a ``Data`` or ``HeteroData``, or into an object that acts like these."""
     from torch_geometric.data import Data, HeteroData
 
     if parts.is_hetero:
-        data = (custom_cls or HeteroData)()
+        data = HeteroData() if empty is None else empty
         for by_type in (parts.nodes, parts.edges):
             for of, group in by_type.items():
                 for name, value in group.items():
                     data[of][name] = value
+        for name, value in parts.whole.items():
+            data[name] = value
         return data
-    data = (custom_cls or Data)()
+    data = Data() if empty is None else empty
     for group in parts.groups():
         for name, value in group.items():
             data[name] = value

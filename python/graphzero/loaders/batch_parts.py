@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -17,16 +17,21 @@ Values = dict[str, Any]
 
 @dataclass
 class Parts:
-    """What belongs to each node type and each edge type. Of a homogeneous graph there is one of each."""
+    """What belongs to each node type, each edge type, and the graph as a whole.
+
+    Of a homogeneous graph there is one type of each.
+    """
 
     nodes: dict[str, Values]
     edges: dict[EdgeTriple, Values]
     is_hetero: bool
+    whole: Values = field(default_factory=dict)
 
     def groups(self) -> Iterator[Values]:
-        """Walk over what belongs to each type."""
+        """Walk over what belongs to each type, and to the graph."""
         yield from self.nodes.values()
         yield from self.edges.values()
+        yield self.whole
 
     def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> None:
         """Replace every tensor."""

@@ -88,7 +88,7 @@ class CudaTransfer:
             self._in_flight.popleft()[0].synchronize()
         held: list[Any] = []
         with torch.cuda.stream(self._stream):
-            for by_type in (parts.nodes, parts.edges):
+            for by_type in (parts.nodes, parts.edges, {None: parts.whole}):
                 for of, values in by_type.items():
                     self._send_values(of, values, held)
             event = self._stream.record_event()
@@ -110,6 +110,8 @@ class CudaTransfer:
             values[name] = value
 
     def _copy(self, tensor: torch.Tensor, held: list[Any]) -> torch.Tensor:
+        if tensor.device.type != "cpu":  # a user's own, which may be there already
+            return tensor.to(self.device)
         if not tensor.is_pinned():
             tensor = tensor.pin_memory()
         held.append(tensor)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any
 
-from graphzero.dataset import Dataset
+import numpy as np
+from numpy.typing import NDArray
+
+from graphzero.dataset import Dataset, EdgeTriple, EdgeType, NodeType, TypeName
 from graphzero.features import FeatureStore
 from graphzero.graph import Graph
-from graphzero.pipeline_inputs import Attributes, attributes_of
+from graphzero.loaders.late_rows import Beside, Key, MemoryRows
+from graphzero.pipeline_inputs import Attribute, Attributes, attributes_of
 from graphzero.relations import Relations, as_relations
 
 
@@ -21,18 +24,37 @@ class GraphData:
     graph: Any
     relations: Relations
     attributes: Attributes
+    beside: Beside = field(default_factory=Beside)
 
     @property
     def is_hetero(self) -> bool:
         """Whether there is more than one kind of node or edge."""
         return self.relations.is_hetero
 
+    @property
+    def device(self) -> Any:
+        """Where batches go unless told."""
+        return None
+
+    @property
+    def edge_devices(self) -> dict[EdgeTriple, Any]:
+        """The devices that hold a user's own edges, by edge type; those of a batch go there, too."""
+        return {}
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(as_graph_data, features=self.attributes), (self.graph,)
+        return _of_graph, (self.graph, self.attributes)
+
+    def refreshed(self) -> GraphData:
+        """Return what a user made of the data since; this object itself if nothing changed."""
+        return self
+
+    def empty_batch(self) -> Any:
+        """Return an object for PyG's batches like that a user gave; ``None`` for PyG's own."""
+        return None
 
     def label_of(self, node_type: str) -> str | None:
         """Return the attribute that a data set names as the label of a node type."""
-        return self.graph.nodes[node_type].label if isinstance(self.graph, Dataset) else None
+        return None
 
     def attributes_by_name(self, of: Any) -> dict[str, FeatureStore]:
         """Return the stores of a node type or an edge type."""
@@ -40,12 +62,21 @@ class GraphData:
 
     def stores_of(self, node_type: str) -> dict[str, FeatureStore]:
         """Return all stores of a node type, also those of a data set that do not come with a batch."""
-        stored = self.graph.nodes[node_type].attributes if isinstance(self.graph, Dataset) else {}
-        return {**stored, **self.attributes_by_name(node_type)}
+        return self.attributes_by_name(node_type)
+
+    def split(self, name: str, of: TypeName, argument: str) -> NDArray[np.int64]:
+        """Return the ids of a split. ``argument`` opens the error message."""
+        expected = "node ids" if isinstance(of, str) else "(src, dst)"
+        raise TypeError(f"{argument}: expected {expected}, found {name!r}; splits have names in data sets only")
+
+    @property
+    def split_names(self) -> list[str]:
+        """The names of a data set's splits."""
+        return []
 
     def types_with_split(self, name: str, types: Iterable[Any]) -> list[Any]:
         """Return those of some node types or edge types that have such a split."""
-        return [of for of in types if isinstance(self.graph, Dataset) and self.graph.has_split(name, of)]
+        return []
 
     def check_open(self) -> None:
         """Refuse files that were closed."""
@@ -57,6 +88,102 @@ class GraphData:
                     f"data: {store.path}: this {type(store).__name__} is closed; open the data again and make a new "
                     "loader of it"
                 )
+
+
+@dataclass(frozen=True)
+class DatasetData(GraphData):
+    """A data set, as it was when it was read: a user may assign and delete attributes."""
+
+    features: Any = None
+    edge_features: Any = None
+    state: tuple[Any, ...] = ()
+
+    @property
+    def dataset(self) -> Dataset:
+        """The data set itself."""
+        found: Dataset = self.graph
+        return found
+
+    @property
+    def device(self) -> Any:
+        return self.dataset.device
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _of_dataset, (self.dataset, self.features, self.edge_features)
+
+    def refreshed(self) -> GraphData:
+        same = all(one is other for one, other in zip(self.state, _state(self.dataset), strict=True))
+        return self if same else _of_dataset(self.dataset, self.features, self.edge_features)
+
+    def label_of(self, node_type: str) -> str | None:
+        return self.dataset.nodes[node_type].label
+
+    def stores_of(self, node_type: str) -> dict[str, FeatureStore]:
+        kind = self.dataset.nodes[node_type]
+        stored = {name: store for name, store in kind.attributes.items() if name not in kind.in_memory}
+        return {**stored, **self.attributes_by_name(node_type)}
+
+    def split(self, name: str, of: TypeName, argument: str) -> NDArray[np.int64]:
+        return self.dataset.split(name, of, writable=False)
+
+    @property
+    def split_names(self) -> list[str]:
+        return self.dataset.split_names
+
+    def types_with_split(self, name: str, types: Iterable[Any]) -> list[Any]:
+        return [of for of in types if self.dataset.has_split(name, of)]
+
+
+def _state(dataset: Dataset) -> tuple[Any, ...]:
+    """Return what is another object once a user has changed the data set."""
+    return dataset.nodes, dataset.edges, dataset.other, dataset.device
+
+
+def _of_graph(graph: Any, attributes: Attributes) -> GraphData:
+    return GraphData(graph, as_relations(graph), attributes)
+
+
+def _of_dataset(dataset: Dataset, features: Any, edge_features: Any) -> GraphData:
+    relations, state = as_relations(dataset), _state(dataset)
+    if isinstance(features, Attributes):
+        return DatasetData(dataset, relations, features, Beside(), features, edge_features, state)
+    there = {name for node in dataset.nodes.values() for name in _names(node)} | set(dataset.other)
+    of_nodes = chosen(features, there, "features")
+    there = {name for edge in dataset.edges.values() for name in _names(edge)}
+    of_edges = chosen(edge_features, there, "edge_features")
+    attributes, in_memory = Attributes(), {}
+    columns: list[Key] = []
+    other: dict[TypeName | None, Any] = {
+        None: {name: dataset.other[name] for name in dataset.other if name in of_nodes}
+    }
+    kinds: list[tuple[TypeName, NodeType | EdgeType]] = [*dataset.nodes.items(), *dataset.edges.items()]
+    for of, kind in kinds:
+        shown = of_edges if isinstance(of, tuple) else of_nodes
+        in_memory.update({(of, name): (values, 0) for name, values in kind.in_memory.items()})
+        columns += [(of, name) for name in kind.in_memory if name in shown]
+        other[of] = {name: value for name, value in kind.other.items() if name in shown}
+        instead = {*kind.in_memory, *kind.other}
+        stored = [name for name in kind.attributes if name in shown and name not in instead]
+        attributes += [Attribute(name, of, kind.attributes[name]) for name in stored]
+    beside = Beside(MemoryRows(in_memory), columns, other)
+    return DatasetData(dataset, relations, attributes, beside, features, edge_features, state)
+
+
+def _names(kind: NodeType | EdgeType) -> set[str]:
+    return {*kind.attributes, *kind.in_memory, *kind.other}
+
+
+def chosen(wanted: Any, there: set[str], what: str) -> set[str]:
+    """Return those names of attributes that are wanted; ``None``: all of them."""
+    if wanted is None:
+        return there
+    names = [wanted] if isinstance(wanted, str) else wanted
+    if not isinstance(names, (list, tuple, set)) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"{what}: expected names of the data set's attributes, found {wanted!r}")
+    for name in names:
+        if name not in there:
+            raise KeyError(f"{what}: no attribute {name!r}; there are {sorted(there)}")
+    return set(names)
 
 
 def as_graph_data(data: Any, *, features: Any = None, edge_features: Any = None) -> GraphData:
@@ -74,6 +201,8 @@ def as_graph_data(data: Any, *, features: Any = None, edge_features: Any = None)
             "data: expected a data set (graphzero.open), a Graph, or (Graph, FeatureStore), "
             f"found {type(data).__name__}; graphzero.convert_dataset makes a data set of PyG's"
         )
+    if isinstance(graph, Dataset):
+        return _of_dataset(graph, features, edge_features)
     relations = as_relations(graph)
     return GraphData(graph, relations, attributes_of(graph, relations, features, edge_features))
 

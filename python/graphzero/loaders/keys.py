@@ -14,6 +14,8 @@ _GAMMA = 0x9E3779B97F4A7C15
 # First words of keys, which go on where Purpose of core/base/random.h ends.
 WALK_BATCHES = 7
 EMBEDDING_BATCHES = 8
+OWN_SEEDS = 9
+INDEX_CALLS = 10
 
 
 def _mix64(x: int) -> int:

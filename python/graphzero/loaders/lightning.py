@@ -152,8 +152,11 @@ class LightningDataModule(_base()):  # type: ignore[misc]
             return []  # what a trainer takes for a stage without data
         if stage not in self._loaders:
             own = dict(split) if _is_arguments(split) else {"input_nodes": split}
-            if stage == "train" and not {"shuffle", "sampler", "batch_sampler"} & own.keys():
+            ordered = {"sampler", "batch_sampler"} & own.keys()
+            if stage == "train" and not ordered and "shuffle" not in own:
                 own["shuffle"] = True
+            if not ordered and not {"rank", "distributed"} & {**self._options, **own}.keys():
+                own["distributed"] = True  # a trainer divides what other loaders list, too
             made = TrainerLinkNeighborLoader if "edge_label_index" in own else TrainerNeighborLoader
             loader = made(self.data, **{**(self._options if stage == "train" else self._eval_options), **own})
             if stage == "train" and self._resumed is not None:

@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 
 from graphzero.all_edges import all_edges, some_edges
 from graphzero.arrays import int64_vector
-from graphzero.dataset import Dataset, EdgeTriple
+from graphzero.dataset import EdgeTriple
 from graphzero.loaders.batch_parts import Parts
-from graphzero.loaders.graph_data import GraphData, as_graph_data
+from graphzero.loaders.graph_data import GraphData
 from graphzero.loaders.loader import Loader
+from graphzero.loaders.loader_data import as_loader_data
 from graphzero.loaders.loader_options import read_options
 from graphzero.loaders.node_times import as_node_times
 from graphzero.loaders.pyg_links import labels_beside, times_beside
 from graphzero.loaders.sampling_options import fanouts_of, link_type_of, weighted_types
 from graphzero.loaders.seed_inputs import check_nodes, input_ids, seed_times
+from graphzero.loaders.subgraph_types import subgraph_type_of
 from graphzero.loaders.tensors import as_tensor
 from graphzero.pipeline import Batch
 from graphzero.pipeline_inputs import refuse_without_edges
@@ -54,6 +56,8 @@ class LinkNeighborLoader(Loader):
             [1, 0]]))
     """
 
+    _pyg_name = "LinkNeighborLoader"
+
     def __init__(
         self,
         data: Any,
@@ -78,7 +82,14 @@ class LinkNeighborLoader(Loader):
         **options: Any,
     ) -> None:
         read = read_options(type(self).__name__, options)
-        graph_data = as_graph_data(data, features=read.features, edge_features=read.edge_features)
+        graph_data = as_loader_data(
+            data,
+            features=read.features,
+            edge_features=read.edge_features,
+            weight_attr=weight_attr,
+            time_attr=time_attr,
+            sample_direction=read.sample_direction,
+        )
         if (edge_label_time is not None) != (time_attr is not None):
             raise ValueError("edge_label_time, time_attr: expected both or none of them, found one")
         self._type, src, dst = _links(graph_data, edge_label_index)
@@ -96,7 +107,7 @@ class LinkNeighborLoader(Loader):
             "node_time": None if times is None else times.node_time,
             "edge_time": None if times is None else times.edge_types,
             "replace": replace,
-            "subgraph_type": getattr(subgraph_type, "value", subgraph_type),
+            "subgraph_type": subgraph_type_of(subgraph_type, read.directed),
             "disjoint": disjoint,
             "temporal_strategy": temporal_strategy,
             "weighted": weighted_types(weight_attr, graph_data),
@@ -107,7 +118,20 @@ class LinkNeighborLoader(Loader):
             "exclude_seed_edges": exclude_seed_edges,
             "exclude_reverse": exclude_reverse,
         }
-        super().__init__(graph_data, read, sampling, transform, transform_sampler_output)
+        self.edge_label_index = edge_label_index
+        self.edge_label = edge_label
+        self.edge_label_time = edge_label_time
+        self.neg_sampling = neg_sampling
+        self.num_neighbors = num_neighbors
+        self._sampler_options = {"time_attr": time_attr, "weight_attr": weight_attr}
+        super().__init__(
+            data, graph_data, read, edge_label_index, len(src), sampling, transform, transform_sampler_output
+        )
+
+    @property
+    def link_sampler(self) -> Any:
+        """A :class:`graphzero.loaders.NeighborSampler` of the same arguments, for those who sample by themselves."""
+        return self._sampler(exclude_positives=self._arguments["exclude_edges"])
 
     def _describe_seeds(self, batch: Batch, parts: Parts) -> None:
         assert batch.src_index is not None
@@ -115,7 +139,7 @@ class LinkNeighborLoader(Loader):
         places, num_links = batch.input_id, batch.num_seeds
         src, dst = as_tensor(batch.src_index), as_tensor(batch.dst_index)
         of_src, of_dst = parts.nodes[self._type[0]], parts.nodes[self._type[2]]
-        of_edge = parts.edges.setdefault(self._type if parts.is_hetero else self.data.relations.edge_type, {})
+        of_edge = parts.edges.setdefault(self._type if parts.is_hetero else self._data.relations.edge_type, {})
         of_edge["input_id"] = as_tensor(places if self._input_id is None else self._input_id[places])
         times = None if self._time is None else as_tensor(self._time[places])
         if self._negatives == "triplet":
@@ -147,7 +171,7 @@ class LinkNeighborLoader(Loader):
 
     def _link_of_tree(self, num_links: int, num_src: int, num_dst: int) -> torch.Tensor:
         """Return which link each tree of a disjoint sample belongs to: every end of every pair has its own tree."""
-        types = self.data.relations.node_types
+        types = self._data.relations.node_types
         halves = [torch.arange(count) % num_links for count in (num_src, num_dst)]
         if types.index(self._type[0]) > types.index(self._type[2]):
             halves.reverse()
@@ -178,7 +202,7 @@ def _links(data: GraphData, given: Any) -> tuple[EdgeTriple, NDArray[np.int64], 
         graph = data.relations.graphs[triple]
         if given is None:
             return triple, *all_edges(graph, "edge_label_index")
-        return triple, *some_edges(graph, _split(data, given, triple), "edge_label_index")
+        return triple, *some_edges(graph, data.split(given, triple, "edge_label_index"), "edge_label_index")
     if not hasattr(given, "__len__") or len(given) != 2:
         raise TypeError(f"edge_label_index: expected (src, dst), found {type(given).__name__}")
     src, dst = int64_vector(given[0], "edge_label_index[0]"), int64_vector(given[1], "edge_label_index[1]")
@@ -187,12 +211,6 @@ def _links(data: GraphData, given: Any) -> tuple[EdgeTriple, NDArray[np.int64], 
     check_nodes(src, data.relations.num_nodes[triple[0]], "edge_label_index[0]")
     check_nodes(dst, data.relations.num_nodes[triple[2]], "edge_label_index[1]")
     return triple, src, dst
-
-
-def _split(data: GraphData, name: str, triple: EdgeTriple) -> NDArray[np.int64]:
-    if not isinstance(data.graph, Dataset):
-        raise TypeError(f"edge_label_index: expected (src, dst), found {name!r}; splits have names in data sets only")
-    return data.graph.split(name, triple, writable=False)
 
 
 def _type_of_split(data: GraphData, split: str) -> EdgeTriple:

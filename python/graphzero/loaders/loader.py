@@ -1,31 +1,32 @@
-"""What both loaders do: an epoch of a pipeline's batches, each put into the form that a model takes."""
+"""What both loaders do: epochs of a pipeline's batches, each put into the form that a model takes."""
 
 from __future__ import annotations
 
 import itertools
 import logging
 import os
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
+import weakref
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
-from graphzero.loaders.batch_forms import as_pyg, as_torch_batch, has_pyg
-from graphzero.loaders.batch_parts import Parts, sampled_parts
-from graphzero.loaders.device_rows import DeviceRows, divide_room
-from graphzero.loaders.devices import CudaTransfer, Parcel, PlainTransfer, as_device, cuda_pinning
+from graphzero.loaders.batch_assembly import Assembly
+from graphzero.loaders.batch_parts import Parts
+from graphzero.loaders.devices import as_device
+from graphzero.loaders.feed import Feed
 from graphzero.loaders.graph_data import GraphData
+from graphzero.loaders.index_calls import IndexCalls, places_of
 from graphzero.loaders.loader_options import LoaderOptions
+from graphzero.loaders.pyg_identity import TakenForPyG
 from graphzero.loaders.ranges import stage
-from graphzero.loaders.ranks import as_ranks, default_memory, shared_seed
-from graphzero.loaders.tensors import as_tensor
+from graphzero.loaders.ranks import default_memory, ranks_of_loader, shared_seed
 from graphzero.loaders.traces import add_to_trace
 from graphzero.loaders.worker_epochs import WorkerEpochs
 from graphzero.memory import byte_count, pipeline_budget
-from graphzero.pipeline import Batch, Pipeline, RowsHere, Stages, Taker
-from graphzero.pipeline_inputs import Attribute, Attributes
+from graphzero.pipeline import Batch, Stages
+from graphzero.seeds import as_seed
 from graphzero.threads import num_threads
 
 _log = logging.getLogger("graphzero")
@@ -34,17 +35,26 @@ _log = logging.getLogger("graphzero")
 _traced = itertools.count()
 
 
-class Loader(IterableDataset[Any]):
+class Loader(TakenForPyG, IterableDataset[Any]):
     """Iterates over an epoch of batches; each iteration is the next epoch.
+
+    An iteration that begins while another is under way has a pipeline of its own, with as much memory.
+    :meth:`state_dict`, :meth:`set_epoch` and :meth:`stats` are about the one that began last.
 
     Also a data set for ``torch.utils.data.DataLoader(loader, batch_size=None, num_workers=...)``, which gives
     the same batches in the same order, made by processes.
     """
 
+    num_neighbors: Any
+    _sampler_options: dict[str, Any]
+
     def __init__(
         self,
+        given: Any,
         data: GraphData,
         options: LoaderOptions,
+        seeds: Any,
+        num_seeds: int,
         sampling: dict[str, Any],
         transform: Callable[[Any], Any] | None,
         transform_sampler_output: Callable[[Any], Any] | None,
@@ -53,197 +63,194 @@ class Loader(IterableDataset[Any]):
         for name, call in (("transform", transform), ("transform_sampler_output", transform_sampler_output)):
             if call is not None and not callable(call):
                 raise TypeError(f"{name}: expected a function, found {call!r}")
-        self.data = data
+        self.data = given
         self.transform = transform
         self.transform_sampler_output = transform_sampler_output
+        self.dataset = range(num_seeds)
+        self.batch_size = None if options.batch_sampler is not None else options.batch_size
+        self.shuffle = options.shuffle
+        self.drop_last = options.drop_last
+        self.num_workers = 0
+        self.filter_per_worker = True
+        self.custom_cls = options.custom_cls
+        self.input_id = options.input_id
+        self._data = data
         self._options = options
-        self._uses_pyg = options.form == "pyg" or (options.form is None and has_pyg())
-        if (options.custom_cls or transform_sampler_output) is not None and not self._uses_pyg:
-            raise ValueError(
-                "custom_cls, transform_sampler_output: expected PyG with them, found form='torch' or no PyG"
-            )
-        self._device = None if options.device is None else as_device(options.device)
-        self._labels = _seed_labels(data) if options.labels == "seeds" else {}
-        attributes = _own_attributes(data, self._labels)
-        _check_names(data)
-        self._late = attributes if transform_sampler_output is not None else Attributes()
-        rank, world_size = as_ranks(options.rank, options.world_size)
-        if options.sampler is not None or options.batch_sampler is not None:
-            rank, world_size = 0, 1  # whoever brings an order has divided it
-        self._dtypes = _dtypes(attributes, options.dtype)
-        is_cuda = self._device is not None and self._device.type == "cuda"
-        if options.gpu_cache is not None and not is_cuda:
-            raise ValueError(f"gpu_cache: expected a CUDA device with it, found device={options.device!r}")
-        # A device converts rows faster than they are copied; what is stored in steps of a scale comes converted.
-        self._host_dtypes = _host_dtypes(attributes, self._dtypes) if is_cuda else self._dtypes
-        self._transfer: CudaTransfer | PlainTransfer | None = None
+        self._reads_late = transform_sampler_output is not None
+        self._ranks = ranks_of_loader(options, seeds, num_seeds)
+        self._seed = shared_seed(options.seed, self._ranks.world_size, options.generator)
         self._arguments: dict[str, Any] = {
             **sampling,
+            **options.for_pipeline(),
             "graph": data.graph,
-            "features": Attributes() if self._late else attributes,
-            "batch_size": options.batch_size,
-            "shuffle": options.shuffle,
-            "drop_last": options.drop_last,
-            "order": options.sampler,
-            "batches": options.batch_sampler,
-            "rank": rank,
-            "world_size": world_size,
-            "drop_uneven_inputs": options.drop_uneven_inputs,
-            "memory": default_memory(world_size) if options.memory is None else options.memory,
-            "cache": options.cache,
-            "ahead": options.ahead,
-            "dtype": {} if self._late else self._host_dtypes,
-            "reader": options.reader,
-            "threads": options.threads,
-            "direction": "in" if options.sample_direction == "forward" else "out",
-            "time_window": options.time_window,
-            "method": options.method,
-            "layer_dependency": options.layer_dependency,
-            "seed": shared_seed(options.seed, world_size, options.generator),
-            "progress": options.progress,
+            "rank": self._ranks.rank,
+            "world_size": self._ranks.world_size,
+            "memory": default_memory(self._ranks.world_size) if options.memory is None else options.memory,
+            "seed": self._ranks.seed_of_draws(self._seed),
         }
+        self._prepare()
         self._worker_epochs = WorkerEpochs()
         self._state: dict[str, int] | None = None
         self._begin_at: dict[str, int] | None = None  # where the first epoch of workers begins
-        self._ahead = 0  # batches that are on their way to the device
-        self._pipeline: Pipeline | None = Pipeline(**self._arguments, taker=self._taker())
-        for source in self._pipeline.stats()["sources"].values():
+        self._calls: IndexCalls | None = None
+        self._num_calls = 0
+        self._own_sampler: Any = None
+        self._older: weakref.WeakSet[Feed] = weakref.WeakSet()
+        self._feed: Feed | None = self._make_feed()
+        for source in self._feed.pipeline.stats()["sources"].values():
             _log.info("%s", source["reason"])
         self._closed_at: dict[str, int] | None = None
         self._closed_stages: Stages | None = None
         self._trace_number: int | None = None
 
-    def _taker(self) -> Taker | None:
-        if self._device is None or self._device.type != "cuda":
-            return None
-        room: dict[Attribute, int] = {}
-        if self._options.gpu_cache is not None:
-            of_nodes = [one for one in self._arguments["features"] if not isinstance(one.of, tuple)]
-            room = divide_room(byte_count(self._options.gpu_cache, "gpu_cache"), of_nodes, self._host_dtypes)
-        return Taker(cuda_pinning(self._device), room)
+    def _prepare(self) -> None:
+        """Find out what belongs into batches, and where they go."""
+        options = self._options
+        wanted = self._data.device if options.device is None else options.device
+        self._device = None if wanted is None else as_device(wanted)
+        is_cuda = self._device is not None and self._device.type == "cuda"
+        if options.gpu_cache is not None and wanted is None:
+            raise ValueError("gpu_cache: expected device with it, such as device='cuda', found none")
+        if options.gpu_cache is not None and not is_cuda:
+            raise ValueError(f"gpu_cache: expected a CUDA device with it, found device={wanted!r}")
+        self._assembly = Assembly(self._data, options, reads_late=self._reads_late, is_cuda=is_cuda)
+        self._arguments["features"] = self._assembly.attributes
+        self._arguments["dtype"] = {} if self._reads_late else self._assembly.host_dtypes
+
+    def _make_feed(self, **more: Any) -> Feed:
+        return Feed({**self._arguments, **more}, self._assembly, self._device, self._options.gpu_cache)
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch."""
-        return len(self._open())
+        return len(self._open().pipeline)
 
     def __iter__(self) -> Iterator[Any]:
-        self.data.check_open()
+        self._refresh()
+        self._data.check_open()
         worker = get_worker_info()
         if worker is None:
             return self._iterate(0, 1)
         return self._iterate_in_worker(worker.id, worker.num_workers)
+
+    def _refresh(self) -> None:
+        """Take over what a user made of the data since the last iteration."""
+        data = self._data.refreshed()
+        if data is self._data:
+            return
+        before = self._assembly.attributes, self._device, self._data.relations.graphs
+        self._data = data
+        self._prepare()
+        if (self._assembly.attributes, self._device, data.relations.graphs) == before:
+            return
+        self._calls = None
+        if self._feed is not None:
+            feed = self._make_feed()
+            feed.move(self._feed.next_place)
+            self._replace_feed(feed)
 
     def _iterate_in_worker(self, worker: int, num_workers: int) -> Iterator[Any]:
         if self._device is not None:
             raise ValueError("device: expected none in a worker process; move batches where they are used")
         memory = self._arguments["memory"]
         total = pipeline_budget() if memory is None else byte_count(memory)
-        share = {"memory": total // num_workers, "threads": self._arguments["threads"]}
-        if share["threads"] is None:
-            share["threads"] = max(1, num_threads() // num_workers)
-        self._pipeline = Pipeline(**{**self._arguments, **share})
+        threads = self._arguments["threads"]
+        if threads is None:
+            threads = max(1, num_threads() // num_workers)
+        self._feed = self._make_feed(memory=total // num_workers, threads=threads)
         epoch = self._worker_epochs.begin(worker, num_workers)
         begin, self._begin_at = self._begin_at, None
         if begin is not None and begin["epoch"] == epoch:
-            self._pipeline.load_state_dict(begin)
+            self._feed.move(begin)
         else:
-            self._pipeline.set_epoch(epoch)
+            self._feed.set_epoch(epoch)
         return self._iterate(worker, num_workers)
 
     def _iterate(self, worker: int, num_workers: int) -> Iterator[Any]:
-        pipeline = self._open()
-        self._ahead = 0
-        with closing(_in_words_of_torch(pipeline.share(worker, num_workers))) as batches:
-            arriving: Parcel | None = None
-            while True:
-                current = arriving if arriving is not None else self._begin(batches)
-                arriving, self._ahead = None, 0
-                if current is None:
-                    return
-                # The next batch travels while the model works on this one, if it waits for us anyway.
-                if self._transfer is not None and pipeline.is_ready():
-                    arriving = self._begin(batches)
-                    self._ahead = 0 if arriving is None else 1
-                yield self._finish(current)
-                del current
+        feed = self._open()
+        if feed.is_under_way:
+            other = self._make_feed()
+            other.move(feed.next_place)
+            self._replace_feed(other)
+            feed = other
+        try:
+            own = self._assembly  # whatever is assigned to the data while this iteration is under way
+            yield from feed.batches(worker, num_workers, partial(self._parts, own), partial(self._form, own))
+        finally:
+            if feed is not self._feed:
+                feed.close()
 
-    def _begin(self, batches: Iterator[Batch]) -> Parcel | None:
-        """Take the next batch and send it on its way. ``None`` behind the last one."""
-        pipeline = self._open()
-        if not pipeline.closed:  # else the iteration says so
-            pipeline._log_stages(torch.autograd._profiler_enabled())  # type: ignore[attr-defined]
-        with stage("graphzero.wait", self._device):
-            batch = next(batches, None)
-        if batch is None:
-            return None
-        with stage("graphzero.collate", self._device):
-            parts = self._parts(batch)
-        del batch
-        if self._device is None or self._device.type == "cpu":
-            return Parcel(parts)
-        if self._transfer is None:  # now it is known which rows stay on the device
-            self._transfer = self._make_transfer(self._device)
-        with stage("graphzero.copy", self._device):
-            return self._transfer.send(parts)
+    def _replace_feed(self, feed: Feed) -> None:
+        """Begin the next iteration with another feed; one that is under way goes on with its own."""
+        assert self._feed is not None
+        if self._feed.is_under_way:
+            self._older.add(self._feed)
+        else:
+            self._feed.close()
+        self._feed = feed
 
-    def _make_transfer(self, device: torch.device) -> CudaTransfer | PlainTransfer:
-        if device.type != "cuda":
-            return PlainTransfer(device)
-        rows = None
-        if self._options.gpu_cache is not None:
-            rows = DeviceRows(self._open(), device, self._host_dtypes)
-        return CudaTransfer(device, self._dtypes, rows)
+    def _parts(self, assembly: Assembly, batch: Batch) -> Parts:
+        return assembly.parts(batch, self._describe_seeds, self.transform_sampler_output)
 
-    def _finish(self, parcel: Parcel) -> Any:
-        parts = parcel.parts if self._transfer is None else self._transfer.receive(parcel)
+    def _form(self, assembly: Assembly, parts: Parts) -> Any:
         with stage("graphzero.form", self._device):
-            batch = as_pyg(parts, self._options.custom_cls) if self._uses_pyg else as_torch_batch(parts)
-            if self._options.pin_memory and self._transfer is None and torch.cuda.is_available():
-                batch = batch.pin_memory()
+            is_here = self._device is None or self._device.type == "cpu"
+            batch = assembly.form(parts, pin=self._options.pin_memory and is_here)
         if self.transform is None:
             return batch
         with stage("graphzero.transform", self._device):
             return self.transform(batch)
 
-    def _parts(self, batch: Batch) -> Parts:
-        relations = self.data.relations
-        parts = sampled_parts(batch.sample, relations.node_types[0], relations.edge_type)
-        self._describe_seeds(batch, parts)
-        if self.transform_sampler_output is not None:
-            from graphzero.loaders.sampler_outputs import from_sampler_output, to_sampler_output
-
-            parts = from_sampler_output(self.transform_sampler_output(to_sampler_output(parts)), parts)
-        for by_type, features in ((parts.nodes, batch.node_features), (parts.edges, batch.edge_features)):
-            if not parts.is_hetero:
-                features = dict.fromkeys(by_type, features)
-            for of, named in features.items():
-                for name, values in named.items():
-                    rows = values if isinstance(values, RowsHere) else as_tensor(values)
-                    by_type[of][name] = rows
-        for attribute in self._late:
-            if isinstance(attribute.of, tuple):
-                group, ids = parts.edges[attribute.of], "e_id"
-            else:
-                group, ids = parts.nodes[attribute.of], "n_id"
-            gathered = attribute.store.gather(group[ids], dtype=self._dtypes.get(attribute.name))
-            group[attribute.name] = as_tensor(gathered)
-        for of, store in self._labels.items():
-            seeds = parts.nodes[of]["n_id"][: parts.nodes[of]["num_sampled_nodes"][0]]
-            parts.nodes[of]["y"] = as_tensor(store.gather(seeds))
-        for of, values in parts.nodes.items():
-            label = self.data.label_of(of)
-            if label in values and "y" not in values:
-                values["y"] = values[label]
-        return parts
-
     def _describe_seeds(self, batch: Batch, parts: Parts) -> None:
         """Add what a batch tells of its seeds."""
         raise NotImplementedError
 
+    def __call__(self, index: Any) -> Any:
+        """Return one batch of the seeds at these places: a list, tensor or array of them, a mask, or a slice.
+
+        Each call draws anew; what it draws follows from the seed and the number of calls before.
+        """
+        self._refresh()
+        self._data.check_open()
+        places = places_of(index, len(self.dataset))
+        if self._calls is None or not self._calls.is_of_this_process:
+            dtype = {} if self._reads_late else self._assembly.dtypes
+            self._calls = IndexCalls({**self._arguments, "dtype": dtype}, self._ranks.rank, self._num_calls)
+        self._num_calls += 1
+        parts = self._parts(self._assembly, self._calls.batch(places))
+        if self._device is not None:
+            parts.map(lambda tensor: tensor.to(self._device))
+        return self._form(self._assembly, parts)
+
+    def _sampler(self, **more: Any) -> Any:
+        """Return a sampler for PyG's loaders with the arguments of this one, made when it is asked for."""
+        from graphzero.loaders.pyg_sampler import NeighborSampler
+
+        if self._own_sampler is not None:
+            return self._own_sampler
+        same = ("replace", "subgraph_type", "disjoint", "temporal_strategy", "time_window")
+        self._own_sampler = NeighborSampler(
+            self._data,
+            self.num_neighbors,
+            **{name: self._arguments[name] for name in same},
+            **self._sampler_options,
+            sample_direction=self._options.sample_direction,
+            seed=self._options.seed,
+            **more,
+        )
+        return self._own_sampler
+
+    def collate_fn(self, index: Any) -> Any:
+        """Return the batch of some seeds, as ``loader(index)`` does."""
+        return self(index)
+
+    def filter_fn(self, out: Any) -> Any:
+        """Return what :meth:`collate_fn` made: a batch has its rows already."""
+        return out
+
     @property
     def epoch(self) -> int:
         """The number of the epoch that is under way, or that the next iteration will be."""
-        return self._open().epoch
+        return self._open().pipeline.epoch
 
     def set_epoch(self, epoch: int) -> None:
         """Make the next iteration that of ``epoch``, from its beginning."""
@@ -259,26 +266,25 @@ class Loader(IterableDataset[Any]):
         return self._place() if self._closed_at is None else self._closed_at
 
     def _place(self) -> dict[str, int]:
-        state = self._open().state_dict()
-        return {**state, "batch": state["batch"] - self._ahead}
+        return {**self._open().place, "seed": self._seed}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Make the next iteration go on where ``state`` was taken."""
-        self._open().load_state_dict(state)
-        self._arguments["seed"] = state["seed"]
+        own = dict(state)
+        if "seed" in own:
+            own["seed"] = self._ranks.seed_of_draws(as_seed(state["seed"], "state['seed']"))
+        self._open().move(own)
+        self._seed, self._arguments["seed"] = state["seed"], own["seed"]
         self._worker_epochs.set(state["epoch"])
-        self._begin_at = dict(state)
+        self._begin_at = own
 
     def stats(self) -> dict[str, Any]:
         """Return :meth:`graphzero.Pipeline.stats`: where time, bytes and memory went."""
-        stats = self._open().stats()
-        rows = getattr(self._transfer, "rows", None)
-        stats["gpu_cache_bytes"], stats["gpu_cache_rows"] = (0, 0) if rows is None else (rows.nbytes, rows.count)
-        return stats
+        return self._open().stats()
 
     def status(self) -> str:
         """Return the most important of :meth:`stats` in one line."""
-        return self._open().status()
+        return self._open().pipeline.status()
 
     def add_stages(self, path: str | os.PathLike[str]) -> None:
         """Add what the core's threads did to the trace that ``prof.export_chrome_trace(path)`` wrote.
@@ -288,92 +294,38 @@ class Loader(IterableDataset[Any]):
         and ``graphzero reader``. The file is replaced; what is in it already is not added again. Processes of a
         ``DataLoader`` are not seen.
         """
-        stages = self._open()._stages() if self._closed_stages is None else self._closed_stages
+        stages = self._open().pipeline._stages() if self._closed_stages is None else self._closed_stages
         if self._trace_number is None:
             self._trace_number = next(_traced)
         add_to_trace(path, stages, self._trace_number)
 
     def close(self) -> None:
-        """End the iteration that is under way and give all memory back. May be repeated."""
-        if self._pipeline is not None:
+        """End the iterations that are under way and give all memory back. May be repeated."""
+        if self._feed is not None:
             self._closed_at = self.state_dict()
             if self._closed_stages is None:
-                self._closed_stages = self._pipeline._stages()
-            self._pipeline.close()
-        if self._transfer is not None:
-            self._transfer.close()
-            self._transfer = None
+                self._closed_stages = self._feed.pipeline._stages()
+            self._feed.close()
+        for feed in (*self._older,):
+            feed.close()
+        if self._calls is not None:
+            self._calls.close()
 
-    def _open(self) -> Pipeline:
-        if self._pipeline is None:  # a copy in another process
-            self.data.check_open()
-            self._pipeline = Pipeline(**self._arguments, taker=self._taker())
+    def _open(self) -> Feed:
+        if self._feed is None:  # a copy in another process
+            self._data.check_open()
+            self._feed = self._make_feed()
             if self._state is not None:
-                self._pipeline.load_state_dict(self._state)
-        return self._pipeline
+                self._feed.move({**self._state, "seed": self._arguments["seed"]})
+        return self._feed
 
     def __getstate__(self) -> dict[str, Any]:
-        own = {"_pipeline": None, "_transfer": None, "_closed_stages": None, "_trace_number": None}
-        return {**self.__dict__, **own, "_state": self._place()}
+        own = ("_feed", "_calls", "_closed_stages", "_trace_number")
+        return {**self.__dict__, **dict.fromkeys(own), "_older": (), "_state": self._place()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._older = weakref.WeakSet()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self):,} batches)"
-
-
-def _in_words_of_torch(batches: Generator[Batch, None, None]) -> Generator[Batch, None, None]:
-    """Hand batches on; what is wrong with the order is said of the argument that gave it."""
-    try:
-        yield from batches
-    except (IndexError, TypeError, ValueError) as error:
-        for name, given in (("order", "sampler"), ("batches", "batch_sampler")):
-            if str(error).startswith((f"{name}:", f"{name}[")):
-                raise type(error)(given + str(error).removeprefix(name)) from None
-        raise
-
-
-def _seed_labels(data: GraphData) -> dict[str, Any]:
-    found = {}
-    for node_type in data.relations.node_types:
-        store = data.stores_of(node_type).get(data.label_of(node_type) or "y")
-        if store is not None:
-            found[node_type] = store
-    if not found:
-        raise ValueError("labels: expected an attribute 'y', or a data set that names its labels, found none")
-    return found
-
-
-def _own_attributes(data: GraphData, labels: dict[str, Any]) -> Attributes:
-    return Attributes(one for one in data.attributes if labels.get(str(one.of)) is not one.store)
-
-
-def _check_names(data: GraphData) -> None:
-    """A homogeneous batch has one room for attributes of nodes and of edges."""
-    if data.is_hetero:
-        return
-    names = [one.name for one in data.attributes]
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise ValueError(
-            f"features, edge_features: expected different names, as a batch has one of each, found {twice[0]!r} twice"
-        )
-
-
-def _dtypes(attributes: list[Attribute], wanted: Any) -> dict[str, Any]:
-    """Return what attributes become, by name."""
-    if isinstance(wanted, dict):
-        return wanted
-    if wanted == "stored":
-        return {}
-    found = {}
-    for one in attributes:
-        narrow = one.store.quantised or one.store.dtype in ("float16", "bfloat16")
-        if wanted is not None and (narrow or "float" in one.store.dtype):
-            found[one.name] = wanted
-        elif wanted is None and narrow:
-            found[one.name] = "float32"
-    return found
-
-
-def _host_dtypes(attributes: list[Attribute], dtypes: dict[str, Any]) -> dict[str, Any]:
-    quantised = {one.name for one in attributes if one.store.quantised}
-    return {name: dtype for name, dtype in dtypes.items() if name in quantised}

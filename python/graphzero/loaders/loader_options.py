@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
+
+from graphzero.loaders.notes import note_once
 
 # What a DataLoader does with processes; here threads of this process do it.
 _OF_PROCESSES = (
@@ -19,7 +20,7 @@ _OF_PROCESSES = (
     "in_order",
 )
 # Taken and of no use: samples are gathered as they are made, files are shared and sorted already.
-_SILENT = ("filter_per_worker", "is_sorted", "share_memory", "directed", "dataset", "collate_fn", "pin_memory_device")
+_SILENT = ("filter_per_worker", "is_sorted", "share_memory", "dataset", "collate_fn", "pin_memory_device")
 
 
 @dataclass
@@ -46,15 +47,20 @@ class LoaderOptions:
     :param time_window: Leave out what is older than the seed's time by more than this. Comes with ``time_attr``.
     :param sample_direction: ``"forward"`` follows edges backwards, from a node to those that send it messages,
         as PyG calls it; ``"backward"`` the other way.
-    :param device: Where batches go, such as ``"cuda"``: copied ahead on a stream of their own.
+    :param device: Where batches go, such as ``"cuda"``: copied ahead on a stream of their own. Unless told, where
+        the data set says (``data.to("cuda")``).
     :param gpu_cache: How much memory of a CUDA device holds the rows that are needed most, such as ``"8GB"``.
         They are neither read nor copied again.
-    :param rank: Which of ``world_size`` processes this is. As ``torch.distributed`` says unless told; told by
-        hand they need a ``seed`` that all share.
+    :param rank: Which of ``world_size`` processes this is, that divide each epoch. As ``torch.distributed`` says
+        unless told; told by hand they need a ``seed`` that all share.
+    :param distributed: Whether the ranks of ``torch.distributed`` divide the seeds. Unless told, they divide what
+        has a name, such as a split, or all nodes; seeds that are listed, as ids, a mask or edges, are all taken by
+        every rank, as in PyG, and each rank draws on its own.
     :param form: ``"pyg"`` returns ``Data`` and ``HeteroData``, ``"torch"`` plain batches. PyG's if it is there.
     :param custom_cls: A class to use in place of ``Data`` or ``HeteroData``.
     :param input_id: What stands for each seed in ``batch.input_id``. Unless told, its place among the
         seeds, or if these are a mask its node id.
+    :param directed: What PyG had before ``subgraph_type``: ``False`` is ``"induced"``.
     """
 
     batch_size: int = 1
@@ -83,10 +89,12 @@ class LoaderOptions:
     gpu_cache: int | str | None = None
     rank: int | None = None
     world_size: int | None = None
+    distributed: bool | None = None
     drop_uneven_inputs: bool = False
     form: Literal["pyg", "torch"] | None = None
     custom_cls: Any = None
     input_id: Any = None
+    directed: bool = True
 
     def __post_init__(self) -> None:
         for name, expected in (
@@ -96,8 +104,6 @@ class LoaderOptions:
         ):
             if getattr(self, name) not in expected:
                 raise ValueError(f"{name}: expected one of {expected}, found {getattr(self, name)!r}")
-        if self.gpu_cache is not None and self.device is None:
-            raise ValueError("gpu_cache: expected device with it, such as device='cuda', found none")
         if self.sampler is not None and self.shuffle:
             raise ValueError("shuffle: expected False with sampler, which says what comes when")
         decided = self.batch_size != 1 or self.shuffle or self.sampler is not None or self.drop_last
@@ -105,6 +111,18 @@ class LoaderOptions:
             raise ValueError(
                 "batch_sampler: expected neither batch_size nor shuffle, sampler or drop_last with it, which it decides"
             )
+
+    def for_pipeline(self) -> dict[str, Any]:
+        """Return those that go to a :class:`graphzero.Pipeline` as they are, under the names that it has for them."""
+        ordered = ["batch_size", "shuffle", "drop_last", "drop_uneven_inputs"]
+        held = ["cache", "ahead", "reader", "threads", "progress"]
+        drawn = ["time_window", "method", "layer_dependency"]
+        return {
+            **{name: getattr(self, name) for name in ordered + held + drawn},
+            "order": self.sampler,
+            "batches": self.batch_sampler,
+            "direction": "in" if self.sample_direction == "forward" else "out",
+        }
 
 
 def read_options(loader: str, given: dict[str, Any]) -> LoaderOptions:
@@ -123,10 +141,10 @@ def read_options(loader: str, given: dict[str, Any]) -> LoaderOptions:
             close = difflib.get_close_matches(name, known, 1)
             raise TypeError(f"{loader}: no option {name!r}{f'; did you mean {close[0]!r}?' if close else ''}")
     if noted:
-        warnings.warn(
+        note_once(
+            "processes",
             f"{loader}: {', '.join(noted)}: taken, but of no use: batches are made ahead by threads of this process "
             "(threads=, memory=, ahead=). To have processes do it, wrap the loader: "
             "torch.utils.data.DataLoader(loader, batch_size=None, num_workers=...)",
-            stacklevel=3,
         )
     return LoaderOptions(**given)

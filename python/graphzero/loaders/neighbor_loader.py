@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphzero.arrays import int64_vector
-from graphzero.dataset import Dataset
+from graphzero.arrays import as_numpy, int64_vector
 from graphzero.loaders.batch_parts import Parts
-from graphzero.loaders.graph_data import GraphData, as_graph_data
+from graphzero.loaders.graph_data import GraphData
 from graphzero.loaders.loader import Loader
+from graphzero.loaders.loader_data import as_loader_data
 from graphzero.loaders.loader_options import read_options
 from graphzero.loaders.node_times import as_node_times
 from graphzero.loaders.sampling_options import fanouts_of, weighted_types
 from graphzero.loaders.seed_inputs import check_nodes, input_ids, seed_times
+from graphzero.loaders.subgraph_types import subgraph_type_of
 from graphzero.loaders.tensors import as_tensor
 from graphzero.pipeline import Batch
 
@@ -28,7 +29,9 @@ class NeighborLoader(Loader):
     any size.
 
     :param data: A data set (:func:`graphzero.open`), a :class:`graphzero.Graph`, or ``(graph, features)``; of
-        several types, dicts of graphs and stores by type.
+        several types, dicts of graphs and stores by type. Also PyG's own: a ``Data`` or ``HeteroData``, or
+        ``(feature_store, graph_store)``, whose edges are written to temporary files, and whose rows stay where they
+        are.
     :param num_neighbors: Numbers per hop, ``-1`` for all: a list, a dict by edge type, or PyG's ``NumNeighbors``.
     :param input_nodes: A mask, node ids, the name of a split, or ``None`` for all nodes; of several types a node
         type, ``(node_type, ids)``, or a split that one node type has.
@@ -53,6 +56,8 @@ class NeighborLoader(Loader):
             [0, 1, 1]]), 2)
     """
 
+    _pyg_name = "NeighborLoader"
+
     def __init__(
         self,
         data: Any,
@@ -70,7 +75,14 @@ class NeighborLoader(Loader):
         **options: Any,
     ) -> None:
         read = read_options(type(self).__name__, options)
-        graph_data = as_graph_data(data, features=read.features, edge_features=read.edge_features)
+        graph_data = as_loader_data(
+            data,
+            features=read.features,
+            edge_features=read.edge_features,
+            weight_attr=weight_attr,
+            time_attr=time_attr,
+            sample_direction=read.sample_direction,
+        )
         if input_time is not None and time_attr is None:
             raise ValueError("input_time: expected time_attr with it, which says what times it is compared with")
         self._type, ids, is_mask = _input_nodes(graph_data, input_nodes)
@@ -91,12 +103,21 @@ class NeighborLoader(Loader):
             "node_time": None if times is None else times.node_time,
             "edge_time": None if times is None else times.edge_types,
             "replace": replace,
-            "subgraph_type": getattr(subgraph_type, "value", subgraph_type),
+            "subgraph_type": subgraph_type_of(subgraph_type, read.directed),
             "disjoint": disjoint,
             "temporal_strategy": temporal_strategy,
             "weighted": weighted_types(weight_attr, graph_data),
         }
-        super().__init__(graph_data, read, sampling, transform, transform_sampler_output)
+        self.input_nodes = input_nodes
+        self.input_time = input_time
+        self.num_neighbors = num_neighbors
+        self._sampler_options = {"time_attr": time_attr, "weight_attr": weight_attr}
+        super().__init__(data, graph_data, read, input_nodes, count, sampling, transform, transform_sampler_output)
+
+    @property
+    def node_sampler(self) -> Any:
+        """A :class:`graphzero.loaders.NeighborSampler` of the same arguments, for those who sample by themselves."""
+        return self._sampler()
 
     def _describe_seeds(self, batch: Batch, parts: Parts) -> None:
         values = parts.nodes[self._type]
@@ -116,7 +137,7 @@ def _input_nodes(data: GraphData, given: Any) -> tuple[str, NDArray[np.int64] | 
         node_type, given = next(iter(given.items()))
     elif named:
         node_type, given = given
-    elif isinstance(given, str) and given in types and (data.is_hetero or given not in _splits(data)):
+    elif isinstance(given, str) and given in types and (data.is_hetero or given not in data.split_names):
         node_type, given = given, None
     elif isinstance(given, str) and data.is_hetero:
         node_type = _type_of_split(data, given)
@@ -129,20 +150,14 @@ def _input_nodes(data: GraphData, given: Any) -> tuple[str, NDArray[np.int64] | 
     if given is None:
         return node_type, None, False
     if isinstance(given, str):
-        if not isinstance(data.graph, Dataset):
-            raise TypeError(f"input_nodes: expected node ids, found {given!r}; splits have names in data sets only")
-        return node_type, data.graph.split(given, node_type, writable=False), False
-    if str(getattr(given, "dtype", "")) in ("bool", "torch.bool"):
-        mask = np.asarray(given)
+        return node_type, data.split(given, node_type, "input_nodes"), False
+    ids = as_numpy(given, "input_nodes")
+    if ids.dtype == np.bool_:
         count = data.relations.num_nodes[node_type]
-        if mask.shape != (count,):
-            raise ValueError(f"input_nodes: expected a mask of {count} nodes, found {mask.shape}")
-        return node_type, np.flatnonzero(mask), True
-    return node_type, int64_vector(given, "input_nodes"), False
-
-
-def _splits(data: GraphData) -> list[str]:
-    return data.graph.split_names if isinstance(data.graph, Dataset) else []
+        if ids.shape != (count,):
+            raise ValueError(f"input_nodes: expected a mask of {count} nodes, found {ids.shape}")
+        return node_type, np.flatnonzero(ids), True
+    return node_type, int64_vector(ids, "input_nodes"), False
 
 
 def _type_of_split(data: GraphData, split: str) -> str:
@@ -153,5 +168,5 @@ def _type_of_split(data: GraphData, split: str) -> str:
         return having[0]
     raise ValueError(
         f"input_nodes: expected a node type, a split that one node type has, or (node type, ids), found {split!r}; "
-        f"there are the node types {types} and the splits {_splits(data)}"
+        f"there are the node types {types} and the splits {data.split_names}"
     )

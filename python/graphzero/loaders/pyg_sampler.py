@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -22,12 +21,12 @@ from torch_geometric.sampler.base import SubgraphType
 
 from graphzero.arrays import int64_vector
 from graphzero.graph import Direction
-from graphzero.loaders.graph_data import as_graph_data
+from graphzero.loaders.loader_data import as_loader_data
 from graphzero.loaders.node_times import as_node_times
 from graphzero.loaders.pyg_links import Negatives, Side, ends_of, link_metadata, links_of
-from graphzero.loaders.pyg_stores import FeatureStore, GraphStore
 from graphzero.loaders.sampler_outputs import sampler_output
 from graphzero.loaders.sampling_options import fanouts_of, weighted_types
+from graphzero.loaders.subgraph_types import subgraph_type_of
 from graphzero.loaders.tensors import as_tensor
 from graphzero.pipeline_inputs import refuse_without_edges
 from graphzero.relations import as_triple
@@ -40,11 +39,11 @@ _DIRECTIONS: dict[str, Direction] = {"forward": "in", "backward": "out"}
 class NeighborSampler(BaseSampler):  # type: ignore[misc]
     """Samples neighbourhoods for PyG's loaders straight from mapped graphs.
 
-    ``data`` is a data set, a graph, graphs by edge type, or the :class:`FeatureStore` and
-    :class:`GraphStore` that the loader gets. The arguments are those of PyG's ``NeighborSampler``; hand the
-    sampler to ``NodeLoader``, ``LinkLoader``, or as ``neighbor_sampler=`` to ``NeighborLoader`` and
-    ``LinkNeighborLoader``. Edge ids are those of the edges as they were written. ``is_sorted`` and
-    ``share_memory`` change nothing: files are sorted, and all processes share them.
+    ``data`` is a data set, a graph, graphs by edge type, the :class:`FeatureStore` and :class:`GraphStore` that the
+    loader gets, or what else :class:`NeighborLoader` takes. The arguments are those of PyG's ``NeighborSampler``; hand
+    the sampler to ``NodeLoader``, ``LinkLoader``, or as ``neighbor_sampler=`` to ``NeighborLoader`` and
+    ``LinkNeighborLoader``. Edge ids are those of the edges as they were written. ``is_sorted`` and ``share_memory``
+    change nothing: files are sorted, and all processes share them.
 
     :param num_neighbors: Numbers per hop, ``-1`` for all; a list, a dict by edge type, or PyG's
         ``NumNeighbors``.
@@ -81,14 +80,11 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         exclude_positives: bool = False,
         seed: int | None = None,
     ) -> None:
-        if not directed:
-            subgraph_type = "induced"
-            warnings.warn("directed=False is deprecated: use subgraph_type='induced'", DeprecationWarning, stacklevel=2)
         if sample_direction not in _DIRECTIONS:
             raise ValueError(f"sample_direction: expected 'forward' or 'backward', found {sample_direction!r}")
-        if isinstance(data, (tuple, list)) and any(isinstance(part, (FeatureStore, GraphStore)) for part in data):
-            data = _data_of_stores(data)
-        self.data = as_graph_data(data)
+        self.data = as_loader_data(
+            data, weight_attr=weight_attr, time_attr=time_attr, sample_direction=sample_direction
+        )
         self.is_sorted = is_sorted
         self.share_memory = share_memory
         self.replace = replace
@@ -105,7 +101,7 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         self._check_indexes()
         self._weighted = weighted_types(weight_attr, self.data)
         # Refuses bad options now, and not in a worker.
-        kind = subgraph_type.value if isinstance(subgraph_type, SubgraphType) else subgraph_type
+        kind = subgraph_type_of(subgraph_type, directed)
         neighbor_options(
             **self._options(kind),
             temporal=False,
@@ -315,11 +311,3 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
                 f"found {given}"
             )
         return given[0], given[2]
-
-
-def _data_of_stores(parts: Any) -> Any:
-    """Return what PyG's pair of stores was made of; the features know the graph, too."""
-    if len(parts) != 2 or not isinstance(parts[0], FeatureStore) or not isinstance(parts[1], GraphStore):
-        found = ", ".join(type(part).__name__ for part in parts)
-        raise TypeError(f"data: expected (FeatureStore, GraphStore) of graphzero.loaders, found ({found})")
-    return parts[0].data

@@ -58,13 +58,13 @@ class FeatureStore(torch_geometric.data.FeatureStore):  # type: ignore[misc]
     def __init__(self, data: Any, *, features: Any = None, edge_features: Any = None) -> None:
         super().__init__(tensor_attr_cls=TensorAttr)
         self.data = as_graph_data(data, features=features, edge_features=edge_features)
-        self._listed: tuple[str, ...] | None = None
+        self.listed: tuple[str, ...] | None = None
 
     def select(self, *names: str) -> FeatureStore:
         """Return a store that lists only these attributes, so that a loader fetches no others."""
         check_names(names, self.data.attributes, "select")
         chosen = copy.copy(self)
-        chosen._listed = names
+        chosen.listed = names
         return chosen
 
     def get_all_tensor_attrs(self) -> list[TensorAttr]:
@@ -73,7 +73,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):  # type: ignore[misc]
         return [
             TensorAttr(attribute.of if hetero else None, attribute.name)
             for attribute in self.data.attributes
-            if (hetero or isinstance(attribute.of, str)) and (self._listed is None or attribute.name in self._listed)
+            if (hetero or isinstance(attribute.of, str)) and (self.listed is None or attribute.name in self.listed)
         ]
 
     def _get_tensor(self, attr: TensorAttr) -> torch.Tensor:

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from graphzero.integers import integer, integer_from
-from graphzero.loaders.keys import torch_seed
+from graphzero.loaders.keys import OWN_SEEDS, keyed, torch_seed
+from graphzero.loaders.loader_options import LoaderOptions
+from graphzero.loaders.notes import note_once
 from graphzero.memory import pipeline_budget
 from graphzero.seeds import as_seed
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """How an epoch is divided: this process takes part ``rank`` of ``world_size``.
+
+    Where each rank has its own seeds nothing is divided, and ``own`` is the rank whose draws these are.
+    """
+
+    rank: int
+    world_size: int
+    own: int = 0
+
+    def seed_of_draws(self, seed: int) -> int:
+        """Return what to draw by: ranks that number their batches alike would draw alike by the same seed."""
+        return seed if self.own == 0 else keyed(seed, OWN_SEEDS, self.own)
 
 
 def as_ranks(rank: Any, world_size: Any) -> tuple[int, int]:
@@ -25,6 +45,47 @@ def as_ranks(rank: Any, world_size: Any) -> tuple[int, int]:
     if not 0 <= number < size:
         raise ValueError(f"rank: expected 0 to {size - 1}, below world_size, found {number}")
     return number, size
+
+
+def ranks_of_loader(options: LoaderOptions, seeds: Any, count: int) -> Ranks:
+    """Read ``rank``, ``world_size`` and ``distributed`` of a loader.
+
+    Ranks divide the seeds if they are told to, and ``count`` seeds that a name stands for unless told not to. Seeds
+    that are listed, and an order that a user brings, are this rank's own.
+    """
+    distributed = options.distributed
+    ordered = options.sampler is not None or options.batch_sampler is not None
+    if distributed not in (None, True, False):
+        raise ValueError(f"distributed: expected True, False or None, found {distributed!r}")
+    if distributed is False and options.rank is not None:
+        raise ValueError("rank, world_size: expected neither with distributed=False, which divides nothing")
+    if distributed and ordered:
+        raise ValueError(
+            "distributed: expected it with neither sampler nor batch_sampler, which say what each rank takes; give "
+            "them torch's DistributedSampler, or leave them out"
+        )
+    number, size = as_ranks(options.rank, options.world_size)
+    if ordered or distributed is False:
+        return Ranks(0, 1, number)
+    if distributed or options.rank is not None or not are_listed(seeds):
+        return Ranks(number, size)
+    if size > 1 and number == 0:
+        note_once(
+            "ranks",
+            f"each of {size} ranks takes all {count} seeds, as they are listed and may be those of this rank alone; "
+            "distributed=False says that they are, distributed=True divides them among ranks, as is done with the "
+            "name of a split",
+        )
+    return Ranks(0, 1, number)
+
+
+def are_listed(seeds: Any) -> bool:
+    """Tell ids, masks and pairs from what has a name: a split, a type, or ``None`` for all of it."""
+    if isinstance(seeds, Mapping) and len(seeds) == 1:
+        seeds = next(iter(seeds.values()))
+    elif isinstance(seeds, (tuple, list)) and len(seeds) in (2, 3):
+        seeds = seeds[-1]  # (type, ids), (type, split), or a type
+    return seeds is not None and not isinstance(seeds, str)
 
 
 def shared_seed(seed: Any, world_size: int, generator: torch.Generator | None = None) -> int:

@@ -1,0 +1,23 @@
+"""Warnings to those who use loaders, some of them said once in a process, however many loaders there are."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+_said: set[str] = set()
+
+
+def warn(message: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn as of the line that called this package."""
+    depth = 1
+    while sys._getframe(depth).f_globals.get("__name__", "").startswith("graphzero.loaders."):
+        depth += 1
+    warnings.warn(message, kind, stacklevel=depth + 1)
+
+
+def note_once(about: str, message: str) -> None:
+    """Warn, unless the same was said before."""
+    if about not in _said:
+        _said.add(about)
+        warn(message)
