@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import traceback
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import torch
 from torch.utils.data import DataLoader
 
 import graphzero as gz
-from graphzero.loaders import RandomWalks
+from graphzero.loaders import RandomWalks, notes
 from graphzero.loaders.epoch_order import EpochOrder
 from graphzero.loaders.keys import keyed
 from walk_cases import METHODS, OF_WORKERS, PATH, PUBLISHED, WRITES, assert_legal, graphs, ring
@@ -229,6 +230,23 @@ def test_ranks_take_equal_steps_and_few_starts_twice(num_nodes, world_size, batc
 def test_ranks_walk_differently_from_the_same_node():
     graph = ring()
     parts = [RandomWalks(graph, 30, starts=[0, 0], seed=1, rank=rank, world_size=2) for rank in range(2)]
+    assert listed(parts[0]) != listed(parts[1])
+
+
+def test_starts_that_are_listed_are_walked_whole_on_every_rank(monkeypatch):
+    graph = ring()
+    monkeypatch.setattr(notes, "_said", set())
+    parts = []
+    for rank in range(2):
+        monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
+        monkeypatch.setattr("torch.distributed.get_world_size", lambda: 2)
+        monkeypatch.setattr("torch.distributed.get_rank", lambda rank=rank: rank)
+        with pytest.warns(UserWarning, match="each of 2 ranks takes all 3 seeds") if rank == 0 else nullcontext():
+            parts.append(RandomWalks(graph, 30, starts=[1, 2, 3], seed=1, shuffle=False))
+        assert starts_of(parts[-1]) == [1, 2, 3]
+        assert len(starts_of(RandomWalks(graph, 30, starts=[1, 2, 3], seed=1, distributed=True))) == 2
+        assert len(starts_of(RandomWalks(graph, 30, seed=1))) == 5
+        assert len(starts_of(RandomWalks(graph, 30, seed=1, distributed=False))) == 10
     assert listed(parts[0]) != listed(parts[1])
 
 

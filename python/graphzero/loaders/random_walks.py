@@ -17,7 +17,7 @@ from graphzero.ids import IdDictionary
 from graphzero.integers import integer, integer_from
 from graphzero.loaders.epoch_order import EpochOrder
 from graphzero.loaders.keys import WALK_BATCHES, keyed
-from graphzero.loaders.ranks import as_ranks, shared_seed
+from graphzero.loaders.ranks import divided_ranks, shared_seed
 from graphzero.loaders.seed_inputs import check_nodes
 from graphzero.loaders.sentences import Sentences
 from graphzero.loaders.worker_epochs import WorkerEpochs
@@ -42,6 +42,8 @@ class RandomWalks(IterableDataset[torch.Tensor]):
     :param rank: With ``world_size``, which part of the starts is walked from here. Unless told they are those
         of torch.distributed, if it is initialised. All ranks take equally many steps of equally many walks: if
         walks cannot be divided, fewer than ``world_size`` starts come once more.
+    :param distributed: Whether the ranks of torch.distributed divide the starts. Unless told, they divide all nodes;
+        starts that are listed are taken whole on every rank.
 
     >>> from graphzero import Graph
     >>> walks = RandomWalks(Graph(tiny_gl), 3, batch_size=2, shuffle=False, seed=0)     # 0→1  0→2  1→2  3→0
@@ -71,6 +73,7 @@ class RandomWalks(IterableDataset[torch.Tensor]):
         seed: int | None = None,
         rank: int | None = None,
         world_size: int | None = None,
+        distributed: bool | None = None,
     ) -> None:
         self._graph = graph
         self._options: dict[str, Any] = {
@@ -91,8 +94,9 @@ class RandomWalks(IterableDataset[torch.Tensor]):
         self._num_walks = self._num_starts * integer_from(walks_per_node, 1, "walks_per_node")
         self._batch_size = integer_from(batch_size, 1, "batch_size")
         self._shuffle = bool(shuffle)
-        self._rank, self._world_size = as_ranks(rank, world_size)
-        self._seed = shared_seed(seed, self._world_size)
+        ranks = divided_ranks(starts, self._num_starts, rank, world_size, distributed)
+        self._rank, self._world_size = ranks.rank, ranks.world_size
+        self._seed = ranks.seed_of_draws(shared_seed(seed, self._world_size))
         self._share = -(-self._num_walks // self._world_size)  # walks of each rank
         self._epoch = 0  # the one that the next iteration here will be
         self._worker_epochs = WorkerEpochs()

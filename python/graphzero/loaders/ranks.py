@@ -48,26 +48,32 @@ def as_ranks(rank: Any, world_size: Any) -> tuple[int, int]:
 
 
 def ranks_of_loader(options: LoaderOptions, seeds: Any, count: int) -> Ranks:
-    """Read ``rank``, ``world_size`` and ``distributed`` of a loader.
-
-    Ranks divide the seeds if they are told to, and ``count`` seeds that a name stands for unless told not to. Seeds
-    that are listed, and an order that a user brings, are this rank's own.
-    """
-    distributed = options.distributed
+    """Read ``rank``, ``world_size`` and ``distributed`` of a loader; an order that a user brings is this rank's own."""
     ordered = options.sampler is not None or options.batch_sampler is not None
-    if distributed not in (None, True, False):
-        raise ValueError(f"distributed: expected True, False or None, found {distributed!r}")
-    if distributed is False and options.rank is not None:
-        raise ValueError("rank, world_size: expected neither with distributed=False, which divides nothing")
-    if distributed and ordered:
+    if options.distributed and ordered:
         raise ValueError(
             "distributed: expected it with neither sampler nor batch_sampler, which say what each rank takes; give "
             "them torch's DistributedSampler, or leave them out"
         )
-    number, size = as_ranks(options.rank, options.world_size)
-    if ordered or distributed is False:
+    distributed = False if ordered and options.rank is None else options.distributed
+    found = divided_ranks(seeds, count, options.rank, options.world_size, distributed)
+    return Ranks(0, 1, found.rank or found.own) if ordered else found
+
+
+def divided_ranks(seeds: Any, count: int, rank: Any, world_size: Any, distributed: Any) -> Ranks:
+    """Find out whether ranks divide the seeds.
+
+    They do if they are told to, and ``count`` seeds that a name stands for unless told not to. Seeds that are listed
+    are this rank's own.
+    """
+    if distributed not in (None, True, False):
+        raise ValueError(f"distributed: expected True, False or None, found {distributed!r}")
+    if distributed is False and rank is not None:
+        raise ValueError("rank, world_size: expected neither with distributed=False, which divides nothing")
+    number, size = as_ranks(rank, world_size)
+    if distributed is False:
         return Ranks(0, 1, number)
-    if distributed or options.rank is not None or not are_listed(seeds):
+    if distributed or rank is not None or not are_listed(seeds):
         return Ranks(number, size)
     if size > 1 and number == 0:
         note_once(
