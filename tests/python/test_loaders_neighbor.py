@@ -662,3 +662,30 @@ def test_a_model_on_batches_equals_the_same_on_the_whole_graph(data, hetero, is_
             )
             assert len(x[PAPER]) == sum(batch[PAPER].num_sampled_nodes[:-1])
             assert edges[CITES].shape[1] == batch[CITES].num_sampled_edges[0]
+
+
+def test_times_that_were_assigned_limit_samples():
+    with gz.DatasetWriter("timed") as writer:
+        writer.add_nodes({"x": np.arange(4)})
+        writer.add_edges([0, 1, 2], [3, 3, 3])
+    ds = gz.open("timed")
+    ds.time = torch.tensor([5, 1, 2, 2])
+    (batch,) = NeighborLoader(ds, [-1], input_nodes=[3], time_attr="time")
+    assert batch.n_id.tolist() == [3, 1, 2]
+    ds.time = torch.tensor([[0.5], [1.0], [2.0], [2.0]])
+    with pytest.raises(
+        ValueError, match=r"time_attr: expected one integer time per node in 'time', found torch.float32"
+    ):
+        NeighborLoader(ds, [-1], input_nodes=[3], time_attr="time")
+
+
+def test_edges_that_are_assigned_after_a_loader_was_made_are_sampled():
+    with gz.DatasetWriter("edges") as writer:
+        writer.add_nodes({"x": np.arange(4)})
+        writer.add_edges([0, 1], [3, 3])
+    ds = gz.open("edges")
+    loader = NeighborLoader(ds, [-1], input_nodes=[3])
+    assert next(iter(loader)).n_id.tolist() == [3, 0, 1]
+    ds.edge_index = torch.tensor([[2], [3]])
+    assert next(iter(loader)).n_id.tolist() == [3, 2]
+    assert loader([0]).n_id.tolist() == [3, 2]

@@ -64,6 +64,10 @@ class GraphData:
         """Return all stores of a node type, also those of a data set that do not come with a batch."""
         return self.attributes_by_name(node_type)
 
+    def in_memory_of(self, node_type: str) -> Mapping[str, Any]:
+        """Return the tensors with a row per node that a user assigned."""
+        return {}
+
     def split(self, name: str, of: TypeName, argument: str) -> NDArray[np.int64]:
         """Return the ids of a split. ``argument`` opens the error message."""
         expected = "node ids" if isinstance(of, str) else "(src, dst)"
@@ -125,6 +129,9 @@ class DatasetData(GraphData):
 
     def split(self, name: str, of: TypeName, argument: str) -> NDArray[np.int64]:
         return self.dataset.split(name, of, writable=False)
+
+    def in_memory_of(self, node_type: str) -> Mapping[str, Any]:
+        return self.dataset.nodes[node_type].in_memory
 
     @property
     def split_names(self) -> list[str]:

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from graphzero.arrays import time_vector
@@ -23,24 +24,27 @@ class NodeTimes:
     def __init__(self, data: GraphData, time_attr: str) -> None:
         self._data = data
         self._name = time_attr
-        for store in self.stores.values():
-            _check_times(store)
+        for source in self.sources.values():
+            _check_times(source, time_attr)
         self.edge_types = types_that_store(data, "time", time_attr)
-        if not (self.edge_types or self.stores):
+        if not (self.edge_types or self.sources):
             raise ValueError(
                 f"time_attr: no node attribute {time_attr!r}, and {_instead(data)}, or give the nodes such an attribute"
             )
 
     @property
-    def stores(self) -> dict[str, FeatureStore]:
-        """The stores that have times, by node type; they need not come with a batch."""
-        named = {kind: self._data.stores_of(kind) for kind in self._data.relations.node_types}
-        return {kind: stores[self._name] for kind, stores in named.items() if self._name in stores}
+    def sources(self) -> dict[str, Any]:
+        """What has the times, by node type: stores, which need not come with a batch, or tensors in memory."""
+        named = {
+            kind: {**self._data.stores_of(kind), **self._data.in_memory_of(kind)}
+            for kind in self._data.relations.node_types
+        }
+        return {kind: sources[self._name] for kind, sources in named.items() if self._name in sources}
 
     @cached_property
     def vectors(self) -> dict[str, NDArray[np.int64]]:
         """The times of all nodes, by node type: views of files where these are int64 in order of id."""
-        return {kind: _times(store) for kind, store in self.stores.items()}
+        return {kind: _times(source, self._name) for kind, source in self.sources.items()}
 
     @property
     def node_time(self) -> Any:
@@ -51,7 +55,7 @@ class NodeTimes:
 
     def of_seeds(self, node_type: str, ids: NDArray[np.int64] | None, name: str) -> NDArray[np.int64]:
         """Return the seeds' own times, for those who gave none as ``name``; without ids of all nodes."""
-        if node_type not in self.stores:
+        if node_type not in self.sources:
             raise ValueError(
                 f"{name}: expected a time for each seed, found none, and nodes of type {node_type!r} have no attribute "
                 f"{self._name!r} to take them from"
@@ -81,14 +85,21 @@ def _instead(data: GraphData) -> str:
     return "there are no edges; add some that have times"
 
 
-def _check_times(store: FeatureStore) -> None:
-    is_integer = store.dtype.startswith(("int", "uint")) and not store.quantised
-    if not is_integer or store.feature_dim != 1:
+def _check_times(source: Any, name: str) -> None:
+    if isinstance(source, FeatureStore):
+        is_integer = source.dtype.startswith(("int", "uint")) and not source.quantised
+        where, is_column = source.path, source.feature_dim == 1
+    else:
+        is_integer = not (source.is_floating_point() or source.is_complex() or source.dtype == torch.bool)
+        where, is_column = f"{name!r}", source.numel() == len(source)
+    if not (is_integer and is_column):
         raise ValueError(
-            f"time_attr: expected one integer time per node in {store.path}, found {store.dtype} {store.shape}"
+            f"time_attr: expected one integer time per node in {where}, found {source.dtype} {tuple(source.shape)}"
         )
 
 
-def _times(store: FeatureStore) -> NDArray[np.int64]:
-    rows = store.gather(np.arange(store.num_rows)) if store.reordered else store.get_tensor()
-    return time_vector(rows.reshape(-1), store.path)
+def _times(source: Any, name: str) -> NDArray[np.int64]:
+    if not isinstance(source, FeatureStore):
+        return time_vector(source.reshape(-1), name)
+    rows = source.gather(np.arange(source.num_rows)) if source.reordered else source.get_tensor()
+    return time_vector(rows.reshape(-1), source.path)

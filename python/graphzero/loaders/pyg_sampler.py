@@ -151,9 +151,9 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
     @property
     def node_time(self) -> Tensor | dict[str, Tensor] | None:
         """The times of nodes, by type if there are several; ``None`` where not nodes but edges have them."""
-        if self._times is None or not self._times.stores:
+        if self._times is None or not self._times.sources:
             return None
-        times = {kind: as_tensor(self._times.vectors[kind]) for kind in self._times.stores}
+        times = {kind: as_tensor(self._times.vectors[kind]) for kind in self._times.sources}
         return times if self.is_hetero else next(iter(times.values()))
 
     def sample_from_nodes(self, index: Any, **kwargs: Any) -> Any:
