@@ -151,7 +151,7 @@ def test_edges_in_any_order_give_the_same_hops_of_several_types():
 @pytest.mark.parametrize("make_loader", NODE_LOADERS)
 @pytest.mark.parametrize("disjoint", [False, True])
 def test_bidirectional(make_loader, disjoint):
-    """Where there is an edge and its reverse, PyG takes either's id for both; we take each one's own."""
+    """Where there is an edge and its reverse, PyG takes either's id for both, we the lower one."""
     case = homogeneous(60, 240)
     kept = case.src < case.dst  # so that no edge has its reverse
     case.src, case.dst = case.src[kept], case.dst[kept]
