@@ -53,18 +53,6 @@ def test_with_a_part_of_a_negative_pyg_counts_destinations_to_other_links(triple
     assert found == [[0, 1, 2, 3, 0, 1], [2, 3, 0, 1, 2, 3]]
 
 
-def test_negatives_of_triplets_with_trees_of_their_own_come_link_by_link():
-    data = homogeneous().in_memory()
-    options = {"num_neighbors": [0], "batch_size": 2, "neg_sampling": {"mode": "triplet", "amount": 3}}
-    options |= {"edge_label_index": data.edge_index[:, :2], "disjoint": True}
-    ours = first(loaders.LinkNeighborLoader(converted(data), **options))
-    stock = first(stock_links(data, **options))
-    assert ours.dst_neg_index.tolist() == [[4, 5, 6], [7, 8, 9]]
-    assert stock.dst_neg_index.tolist() == [[4, 6, 8], [5, 7, 9]]
-    for batch in (ours, stock):
-        assert batch["batch"][batch.dst_neg_index].tolist() == [[0] * 3, [1] * 3]
-
-
 def star(weights):
     count = len(weights)
     ends = torch.tensor([list(range(1, count + 1)), [0] * count])
