@@ -130,7 +130,8 @@ def _stores(batch, data):
         return both, both
     return (
         {kind: (batch[kind], data[kind]) for kind in batch.node_types},
-        {triple: (batch[triple], data[triple]) for triple in batch.edge_types},
+        # Links of a type that is not sampled have no edges.
+        {triple: (batch[triple], data[triple]) for triple in batch.edge_types if "edge_index" in batch[triple]},
     )
 
 

@@ -111,8 +111,13 @@ def test_a_type_that_no_edge_touches(kind):
 def test_a_type_of_edges_without_edges():
     data = hetero().in_memory()
     data["lonely"].x = torch.rand(5, 2)
-    data["lonely", "to", A].edge_index = torch.empty(2, 0, dtype=torch.long)
+    empty = data["lonely", "to", A]
+    empty.edge_index = torch.empty(2, 0, dtype=torch.long)
     assert_nodes_like_stock(data, input_nodes=A)
+    empty.edge_weight = torch.empty(0)
+    assert_nodes_like_stock(data, input_nodes=A, weight_attr="edge_weight")
+    empty.edge_time = torch.empty(0, dtype=torch.long)
+    assert_nodes_like_stock(data, input_nodes=A, time_attr="edge_time", input_time=torch.arange(15))
 
 
 @pytest.mark.parametrize("disjoint", [False, True])
