@@ -257,7 +257,10 @@ class FileFeed(StreamFeed):
 
 
 class BatchFeed:
-    """Anything that comes as arrays. The first batch tells whether there are weights and times."""
+    """Anything that comes as arrays. The first batch tells whether there are weights and times.
+
+    Where there is none, the source's ``empty`` one does, if it has such a thing.
+    """
 
     unit = "edges"
     unused_columns: tuple[str, ...] = ()
@@ -271,9 +274,10 @@ class BatchFeed:
         batches = iter(source.batches(_BATCH))
         first = next(batches, None)
         self._batches: Iterator[EdgeBatch] | None = chain([] if first is None else [first], batches)
-        self.has_weight = first is not None and first.weight is not None
-        self.has_time = first is not None and first.time is not None
-        self.has_labels = first is not None and first.src.dtype.kind not in "iu"
+        shape: EdgeBatch | None = getattr(source, "empty", None) if first is None else first
+        self.has_weight = shape is not None and shape.weight is not None
+        self.has_time = shape is not None and shape.time is not None
+        self.has_labels = shape is not None and shape.src.dtype.kind not in "iu"
 
     def _all(self) -> Iterator[EdgeBatch]:
         """Yield every batch; the first time from where the look at the first one left off."""

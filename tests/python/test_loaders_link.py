@@ -453,3 +453,23 @@ def test_samples_of_links_may_be_changed_before_rows_are_read(data):
     (expected,) = LinkNeighborLoader(data.dataset, [3], **options)
     assert seen == [[0, 1]]
     assert_holds(batch, values(expected))
+
+
+@pytest.mark.parametrize("form", ["pyg", "torch"])
+@pytest.mark.parametrize("negatives", [None, "triplet"])
+def test_what_a_loader_says_of_links_is_not_hidden_by_those_of_the_whole_data(tmp_path, form, negatives):
+    """As ``RandomLinkSplit`` leaves them. A batch has those of its own links."""
+    with gz.DatasetWriter(tmp_path / "split") as writer:
+        writer.add_nodes({"x": np.eye(4, dtype=np.float32)})
+        writer.add_edges([0, 1, 2], [1, 2, 3], attributes={"edge_label": np.ones(3, dtype=np.float32)})
+        writer.add_other("edge_label_index", np.array([[0, 1, 2], [1, 2, 3]]))
+    data = gz.open(tmp_path / "split")
+    options = {"edge_label_index": ([0, 1, 2], [1, 2, 3]), "batch_size": 2, "form": form, "neg_sampling": negatives}
+    batch = next(iter(LinkNeighborLoader(data, [-1], edge_label=None if negatives else [5, 6, 7], **options)))
+    if negatives is None:
+        assert batch.edge_label.tolist() == [5, 6]
+        assert batch.n_id[batch.edge_label_index].tolist() == [[0, 1], [1, 2]]
+        assert "edge_label" not in next(iter(LinkNeighborLoader(data, [-1], **options)))
+    else:
+        assert "edge_label_index" not in batch
+        assert batch.n_id[batch.dst_pos_index].tolist() == [1, 2]

@@ -689,3 +689,24 @@ def test_edges_that_are_assigned_after_a_loader_was_made_are_sampled():
     ds.edge_index = torch.tensor([[2], [3]])
     assert next(iter(loader)).n_id.tolist() == [3, 2]
     assert loader([0]).n_id.tolist() == [3, 2]
+
+
+@pytest.mark.parametrize("form", ["pyg", "torch"])
+def test_what_a_loader_says_is_not_hidden_by_attributes_of_the_same_names(tmp_path, form):
+    """PyG's loaders write over these; of ``n_id`` and ``e_id`` they leave the attributes."""
+    names = ("batch", "input_id", "batch_size", "seed_time", "num_sampled_nodes", "n_id")
+    own = {name: np.arange(4) + 100 for name in names}
+    with gz.DatasetWriter(tmp_path / "named") as writer:
+        writer.add_nodes({"y": np.arange(4) * 10, **own}, label="y")
+        writer.add_edges([0, 1], [1, 2], attributes={"num_sampled_edges": np.arange(2) + 100})
+        writer.add_other("batch_size", 7)
+    options = {"input_nodes": [2, 1], "batch_size": 2, "form": form, "labels": "seeds"}
+    batch = next(iter(NeighborLoader(gz.open(tmp_path / "named"), [-1], disjoint=True, **options)))
+    assert batch.batch_size == 2
+    assert batch.input_id.tolist() == [0, 1]
+    assert batch.batch.tolist() == [0, 1, 0, 1]
+    assert (list(batch.num_sampled_nodes), list(batch.num_sampled_edges)) == ([2, 2], [2])
+    assert "seed_time" not in batch
+    assert batch.n_id.tolist() == [102, 101, 101, 100]
+    assert batch.y.tolist() == [20, 10]  # looked up by ids that are no attribute
+    assert "batch" not in next(iter(NeighborLoader(gz.open(tmp_path / "named"), [-1], **options)))

@@ -815,3 +815,27 @@ def test_a_pickle_with_code_is_refused_and_not_run():
     with pytest.raises(gz.FormatError, match="edges.pt: expected tensors and plain values, which load safely, found"):
         edge_source("edges.pt")
     assert not os.path.exists("trapped")
+
+
+def test_no_edges_at_all_may_have_weights_and_times():
+    nothing = np.empty(0)
+    gz.convert_edges((nothing, nothing, nothing, np.empty(0, dtype=np.int64)), "none.gl", num_nodes=3)
+    with gz.Graph("none.gl") as graph:
+        assert (graph.num_edges, graph.has_weights, graph.has_times) == (0, True, True)
+    gz.convert_edges((nothing, nothing), "plain.gl", num_nodes=3)
+    with gz.Graph("plain.gl") as graph:
+        assert (graph.num_edges, graph.has_weights, graph.has_times) == (0, False, False)
+
+
+@pytest.mark.parametrize("hetero", [False, True])
+def test_a_type_without_edges_keeps_that_these_have_weights_and_times(hetero):
+    """PyG draws by them where other types have edges, and has nothing to draw here."""
+    data = pyg().HeteroData() if hetero else pyg().Data()
+    nodes, edges = (data["a"], data["a", "to", "a"]) if hetero else (data, data)
+    nodes.x, edges.edge_index = torch.rand(3, 2), torch.empty(2, 0, dtype=torch.long)
+    edges.edge_weight, edges.edge_time = torch.empty(0), torch.empty(0, dtype=torch.long)
+    gz.convert_dataset(data, "empty")
+    (edge,) = gz.open("empty").edges.values()
+    assert (edge.weight, edge.time) == ("edge_weight", "edge_time")
+    assert edge.graph.has_weights
+    assert edge.graph.has_times

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
+from graphzero.dataset import TypeName
 from graphzero.loaders.batch_forms import as_pyg, as_torch_batch, has_pyg
-from graphzero.loaders.batch_parts import Parts, sampled_parts
+from graphzero.loaders.batch_parts import Parts, Values, sampled_parts
 from graphzero.loaders.graph_data import GraphData
-from graphzero.loaders.late_rows import FileRows, Key, LateRows
+from graphzero.loaders.late_rows import FileRows, Key, LateRows, Shown
 from graphzero.loaders.loader_options import LoaderOptions
 from graphzero.loaders.tensors import as_tensor
 from graphzero.pipeline import Batch, RowsHere
@@ -69,31 +70,33 @@ class Assembly:
             from graphzero.loaders.sampler_outputs import from_sampler_output, to_sampler_output
 
             parts = from_sampler_output(transform(to_sampler_output(parts)), parts)
+        said = _said(parts)
+        shown: list[Shown] = []
         for by_type, features in ((parts.nodes, batch.node_features), (parts.edges, batch.edge_features)):
             if not parts.is_hetero:
                 features = dict.fromkeys(by_type, features)
             for of, named in features.items():
                 for name, values in named.items():
-                    by_type[of][name] = values if isinstance(values, RowsHere) else as_tensor(values)
+                    shown.append((of, name, values if isinstance(values, RowsHere) else as_tensor(values)))
         for rows in self._late:
-            rows.add_to(parts)
+            shown += rows.of_batch(parts)
+        shown += self._other(parts)
+        for of, name, value in shown:
+            if name not in said[of]:
+                _group(parts, of)[name] = value
         for kind, values in parts.nodes.items():
             label = self._data.label_of(kind)
             if label in values and "y" not in values:
                 values["y"] = values[label]
         for of, device in self._edge_devices.items():
             parts.edges[of]["edge_index"] = parts.edges[of]["edge_index"].to(device)
-        self._add_other(parts)
         return parts
 
-    def _add_other(self, parts: Parts) -> None:
+    def _other(self, parts: Parts) -> Iterator[Shown]:
         for kind in self._data.beside.counted:
-            parts.nodes[kind]["num_nodes"] = len(parts.nodes[kind]["n_id"])
+            yield kind, "num_nodes", len(parts.nodes[kind]["n_id"])
         for of, values in self._data.beside.other.items():
-            if of is None:
-                parts.whole.update(values)
-            else:
-                (parts.edges[of] if isinstance(of, tuple) else parts.nodes[of]).update(values)
+            yield from ((of, name, value) for name, value in values.items())
 
     def form(self, parts: Parts, *, pin: bool) -> Any:
         """Put parts into an object."""
@@ -103,6 +106,32 @@ class Assembly:
         else:
             batch = as_torch_batch(parts)
         return batch.pin_memory() if pin and torch.cuda.is_available() else batch
+
+
+def _group(parts: Parts, of: TypeName | None) -> Values:
+    if of is None:
+        return parts.whole
+    return parts.edges[of] if isinstance(of, tuple) else parts.nodes[of]
+
+
+def _said(parts: Parts) -> dict[TypeName | None, set[str]]:
+    """Return the names, by type, that are the loader's: an attribute of such a name is not shown, as in PyG.
+
+    Among them are those under which it has nothing to say this time. Of ``n_id`` and ``e_id`` an attribute comes first.
+    """
+    said: dict[TypeName | None, set[str]] = {None: set()}
+    groups: list[tuple[TypeName, Values]] = [*parts.nodes.items(), *parts.edges.items()]
+    for of, group in groups:
+        names = said[of] = group.keys() - {"n_id", "e_id"}
+        if names & {"batch_size", "src_index", "dst_pos_index"}:
+            names.add("seed_time")
+        if "edge_label_index" in names:
+            names.add("edge_label")
+        if isinstance(of, tuple) and "input_id" in names:
+            names.update(("edge_label_index", "edge_label_time"))
+    if parts.is_hetero:
+        return said
+    return dict.fromkeys(said, {"batch"}.union(*said.values()))  # one object holds them all
 
 
 def _seed_labels(data: GraphData) -> list[Key]:

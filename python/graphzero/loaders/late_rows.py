@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import torch
@@ -16,6 +16,8 @@ from graphzero.loaders.batch_parts import Parts
 from graphzero.loaders.tensors import as_tensor
 
 Key = tuple[TypeName, str]  # a node type or an edge type, and the name of an attribute of it
+# A type, or None for the whole graph, and what a batch has under a name.
+Shown: TypeAlias = "tuple[TypeName | None, str, Any]"
 
 
 class RowSource(Protocol):
@@ -83,7 +85,7 @@ class Beside:
 
 
 class LateRows:
-    """Adds the rows of some attributes to batches; of ``labels``, those of the seeds alone, under the name ``y``."""
+    """Fetches rows of some attributes for batches; of ``labels``, those of the seeds alone, under the name ``y``."""
 
     def __init__(self, rows: RowSource, columns: Sequence[Key], labels: Sequence[Key], dtype: Any) -> None:
         self._rows = rows
@@ -91,21 +93,24 @@ class LateRows:
         self._labels = labels
         self._dtype = dtype
 
-    def add_to(self, parts: Parts) -> None:
+    def of_batch(self, parts: Parts) -> list[Shown]:
         """Fetch the rows of a batch, all at once."""
         asked, places = [], []
         for of, name in self._columns:
             group, ids = (parts.edges[of], "e_id") if isinstance(of, tuple) else (parts.nodes[of], "n_id")
             if group.get(ids) is not None:
                 asked.append(((of, name), group[ids]))
-                places.append((group, name))
+                places.append((of, name))
         for of, name in self._labels:
             group = parts.nodes[str(of)]
             asked.append(((of, name), group["n_id"][: group["num_sampled_nodes"][0]]))
-            places.append((group, "y"))
-        if asked:
-            for (group, name), rows in zip(places, self._rows.fetch(asked), strict=True):
-                group[name] = self._converted(name, rows)
+            places.append((of, "y"))
+        if not asked:
+            return []
+        return [
+            (of, name, self._converted(name, rows))
+            for (of, name), rows in zip(places, self._rows.fetch(asked), strict=True)
+        ]
 
     def _converted(self, name: str, rows: Any) -> Any:
         wanted = self._dtype.get(name) if isinstance(self._dtype, Mapping) else self._dtype

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from graphzero.arrays import as_numpy
@@ -44,6 +45,17 @@ class ArraySource:
         for column, values in (("src", self._src), ("dst", self._dst)):
             if values.size and values.dtype.kind not in "iuUSO":
                 raise TypeError(f"{name}: {column}: expected integers, found {values.dtype}")
+
+    @property
+    def empty(self) -> EdgeBatch:
+        """No edges, with weights and times if edges have them: there may be none to tell."""
+        none = np.empty(0, dtype=np.int64)
+        return EdgeBatch(
+            none,
+            none,
+            None if self._weight is None else np.empty(0, dtype=np.float32),
+            None if self._time is None else none,
+        )
 
     def batches(self, rows: int) -> Iterator[EdgeBatch]:
         """Read ``rows`` edges at a time."""
