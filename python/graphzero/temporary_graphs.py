@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import weakref
 from typing import Any, Literal
 
@@ -35,6 +34,8 @@ class TemporaryGraphs:
 
 def temporary_folder(owner: object) -> str:
     """Make a folder that is removed when nothing refers to ``owner`` any more."""
+    import tempfile  # takes longer than the rest of the module
+
     folder = tempfile.mkdtemp(prefix="graphzero-")
     weakref.finalize(owner, _remove, folder, os.getpid())
     return folder

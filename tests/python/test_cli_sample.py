@@ -151,7 +151,7 @@ def test_nodes_can_be_named_by_text_labels(mag, json_of):
 def test_integer_labels_are_told_beside_ids(lines_of):
     with gz.DatasetWriter("ds") as writer:
         writer.add_nodes(ids=[100, 200])
-        writer.add_edges([0], [1])
+        writer.add_edges([0], [1], labels=False)
     assert lines_of("ds", "1", "--fanouts", "1")[2] == "    1 (id 200) ← 0 (id 100)"
 
 

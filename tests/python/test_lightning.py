@@ -303,8 +303,8 @@ def test_what_belongs_to_a_split_is_not_given_for_all(module, data, name):
 
 
 def test_a_split_that_is_not_there_is_named(module, data):
-    with pytest.raises(KeyError, match="no split dev of node; there are train of node, valid of node, test of node"):
-        module(data, num_neighbors=[2], val="dev").val_dataloader()
+    with pytest.raises(KeyError, match="no split other of node; there are train of node, valid of node, test of node"):
+        module(data, num_neighbors=[2], val="other").val_dataloader()
 
 
 def test_it_can_be_sent_to_another_process(module, data):

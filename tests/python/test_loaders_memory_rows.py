@@ -92,8 +92,10 @@ def test_what_is_in_memory_replaces_what_is_in_a_file(data):
 
 def test_times_in_a_file_do_not_count_once_there_are_others_in_memory(data):
     assign(data.dataset, NODE, in_memory={"time": SCORE})
-    with pytest.raises(ValueError, match="time_attr: no node attribute 'time', and the graph has no edge times"):
-        loader_of(data, time_attr="time")
+    for batch in loader_of(data, time_attr="time"):
+        seeds = batch.n_id[: batch.batch_size]
+        assert bool((SCORE[batch.n_id] <= SCORE[seeds][batch.batch]).all())
+        assert len(batch.n_id) > batch.batch_size
 
 
 def test_values_without_rows_come_as_they_are(data):
