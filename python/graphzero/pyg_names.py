@@ -117,9 +117,10 @@ class PygNames:
         return next(iter(self.nodes))
 
     def to(self, device: Any, *names: str, non_blocking: bool = False) -> Self:
-        """Have tensors made, and the batches of loaders put, on a device. Files stay where they are.
+        """Have tensors made on a device, and rows and edges of batches put there. Files stay where they are.
 
-        Returns this data set, changed, as PyG's do. ``names`` are not needed: a batch moves as a whole.
+        Returns this data set, changed, as PyG's do. Attributes move together, whatever ``names`` says. Ids of a batch
+        stay on the host, where PyG leaves them; ``device=`` of a loader moves batches whole.
         """
         import torch
 

@@ -128,3 +128,24 @@ def test_ten_epochs_leave_nothing_behind(world):
 def test_a_device_that_is_not_there(world):
     with pytest.raises(ValueError, match=r"device: expected one of \d+ CUDA devices .* found 'cuda:99'"):
         loader(world, device="cuda:99")
+
+
+def test_a_data_set_on_the_device_as_scripts_use_it(tmp_path):
+    from torch_geometric.nn import GraphSAGE
+
+    from graphzero.loaders import NeighborLoader
+
+    torch.manual_seed(0)
+    data = pyg().Data(x=torch.randn(300, 8), y=torch.arange(300) % 3, edge_index=torch.randint(300, (2, 2000)))
+    gz.convert_dataset(data, tmp_path / "data")
+    data = gz.open(tmp_path / "data")[0].to("cuda", "x", "y")
+    model = GraphSAGE(8, 8, num_layers=2, out_channels=3).cuda().eval()
+    with torch.no_grad():
+        whole = model(data.x, data.edge_index)
+        for batch in NeighborLoader(data, [-1, -1], batch_size=64):
+            assert batch.x.is_cuda
+            assert batch.y.is_cuda
+            out = model(batch.x, batch.edge_index.to("cuda"))[: batch.batch_size]
+            torch.testing.assert_close(out, whole[batch.n_id[: batch.batch_size]], rtol=1e-4, atol=1e-4)
+        found = model.inference(NeighborLoader(data, [-1], batch_size=100), device="cuda")
+    torch.testing.assert_close(found, whole.cpu(), rtol=1e-4, atol=1e-4)

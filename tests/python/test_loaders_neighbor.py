@@ -710,3 +710,19 @@ def test_what_a_loader_says_is_not_hidden_by_attributes_of_the_same_names(tmp_pa
     assert batch.n_id.tolist() == [102, 101, 101, 100]
     assert batch.y.tolist() == [20, 10]  # looked up by ids that are no attribute
     assert "batch" not in next(iter(NeighborLoader(gz.open(tmp_path / "named"), [-1], **options)))
+
+
+def test_rows_and_edges_go_to_the_device_of_the_data_and_ids_stay():
+    with gz.DatasetWriter("moved") as writer:
+        writer.add_nodes({"x": np.ones((4, 2), dtype=np.float32)})
+        writer.add_edges([0, 1, 2], [3, 3, 3], attributes={"w": [1.0, 2.0, 3.0]})
+    ds = gz.open("moved").to("meta")
+    assert ds.x.device.type == "meta"
+    loader = NeighborLoader(ds, [-1], input_nodes=[3])
+    for batch in (next(iter(loader)), loader([0])):
+        assert {batch[name].device.type for name in ("x", "w", "edge_index")} == {"meta"}
+        assert {batch[name].device.type for name in ("n_id", "e_id", "input_id")} == {"cpu"}
+        assert batch.n_id.tolist() == [3, 0, 1, 2]
+    batch = next(iter(NeighborLoader(ds, [-1], input_nodes=[3], device="meta")))
+    assert batch.n_id.device.type == "meta"
+    assert next(iter(NeighborLoader(ds.to("cpu"), [-1], input_nodes=[3]))).x.device.type == "cpu"

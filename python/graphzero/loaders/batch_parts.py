@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,14 @@ from graphzero.loaders.tensors import as_tensor
 from graphzero.sampling import HeteroNeighborhood, Neighborhood, stacked
 
 Values = dict[str, Any]
+
+# What a batch has of its sample and its seeds, beside edge_index.
+OF_SAMPLE = frozenset(
+    {
+        "n_id", "e_id", "batch", "input_id", "seed_time", "edge_label_index", "edge_label", "edge_label_time",
+        "src_index", "dst_pos_index", "dst_neg_index",
+    }
+)  # fmt: skip
 
 
 @dataclass
@@ -33,11 +41,11 @@ class Parts:
         yield from self.edges.values()
         yield self.whole
 
-    def map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> None:
-        """Replace every tensor."""
+    def map(self, change: Callable[[torch.Tensor], torch.Tensor], *, stays: Collection[str] = ()) -> None:
+        """Replace every tensor but those under names that ``stays`` lists."""
         for values in self.groups():
             for name, value in values.items():
-                if isinstance(value, torch.Tensor):
+                if isinstance(value, torch.Tensor) and name not in stays:
                     values[name] = change(value)
 
 

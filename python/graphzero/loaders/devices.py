@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import logging
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,9 +75,12 @@ class Parcel:
 class CudaTransfer:
     """Copies batches to a CUDA device on a stream of their own."""
 
-    def __init__(self, device: torch.device, dtypes: dict[str, Any], rows: DeviceRows | None) -> None:
+    def __init__(
+        self, device: torch.device, dtypes: dict[str, Any], rows: DeviceRows | None, stays: Collection[str]
+    ) -> None:
         self.device = device
         self.rows = rows
+        self._stays = stays  # names of what is not copied
         self._dtypes = {name: getattr(torch, str(dtype).removeprefix("torch.")) for name, dtype in dtypes.items()}
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
         # What the device still reads must not be used again.
@@ -102,7 +106,7 @@ class CudaTransfer:
                 here = self._copy(as_tensor(value.values), held)
                 slots, places = (self._copy(torch.from_numpy(part), held) for part in (value.slots, value.places))
                 value = self.rows.join(of, name, here, slots, places)
-            elif isinstance(value, torch.Tensor):
+            elif isinstance(value, torch.Tensor) and name not in self._stays:
                 value = self._copy(value, held)
             dtype = self._dtypes.get(name)
             if dtype is not None and isinstance(value, torch.Tensor):
@@ -123,7 +127,7 @@ class CudaTransfer:
         current.wait_event(parcel.event)
         for values in parcel.parts.groups():
             for value in values.values():
-                if isinstance(value, torch.Tensor):
+                if isinstance(value, torch.Tensor) and value.is_cuda:
                     value.record_stream(current)
         return parcel.parts
 
@@ -136,12 +140,13 @@ class CudaTransfer:
 class PlainTransfer:
     """Copies batches to any other device, one after the other."""
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, stays: Collection[str]) -> None:
         self.device = device
+        self._stays = stays
 
     def send(self, parts: Parts) -> Parcel:
         """Copy a batch."""
-        parts.map(lambda tensor: tensor.to(self.device))
+        parts.map(lambda tensor: tensor.to(self.device), stays=self._stays)
         return Parcel(parts)
 
     def receive(self, parcel: Parcel) -> Parts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing
 from typing import Any
 
@@ -22,11 +22,17 @@ class Feed:
     """A pipeline of its own, and what brings its batches to a device. One iteration at a time is under way."""
 
     def __init__(
-        self, arguments: Mapping[str, Any], assembly: Assembly, device: torch.device | None, gpu_cache: Any
+        self,
+        arguments: Mapping[str, Any],
+        assembly: Assembly,
+        device: torch.device | None,
+        gpu_cache: Any,
+        stays: Collection[str],
     ) -> None:
         self._assembly = assembly
         self._device = device
         self._gpu_cache = gpu_cache
+        self._stays = stays
         self._transfer: CudaTransfer | PlainTransfer | None = None
         self._ahead = 0  # batches that are on their way to the device
         self._under_way: object | None = None  # stands for the iteration
@@ -118,11 +124,11 @@ class Feed:
 
     def _make_transfer(self, device: torch.device) -> CudaTransfer | PlainTransfer:
         if device.type != "cuda":
-            return PlainTransfer(device)
+            return PlainTransfer(device, self._stays)
         rows = None
         if self._gpu_cache is not None:
             rows = DeviceRows(self.pipeline, device, self._assembly.host_dtypes)
-        return CudaTransfer(device, self._assembly.dtypes, rows)
+        return CudaTransfer(device, self._assembly.dtypes, rows, self._stays)
 
     def _finish(self, parcel: Parcel, form: Callable[[Parts], Any]) -> Any:
         return form(parcel.parts if self._transfer is None else self._transfer.receive(parcel))

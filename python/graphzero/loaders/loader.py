@@ -13,7 +13,7 @@ from typing import Any
 from torch.utils.data import IterableDataset, get_worker_info
 
 from graphzero.loaders.batch_assembly import Assembly
-from graphzero.loaders.batch_parts import Parts
+from graphzero.loaders.batch_parts import OF_SAMPLE, Parts
 from graphzero.loaders.devices import as_device
 from graphzero.loaders.feed import Feed
 from graphzero.loaders.graph_data import GraphData
@@ -118,7 +118,12 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         self._arguments["dtype"] = {} if self._reads_late else self._assembly.host_dtypes
 
     def _make_feed(self, **more: Any) -> Feed:
-        return Feed({**self._arguments, **more}, self._assembly, self._device, self._options.gpu_cache)
+        return Feed({**self._arguments, **more}, self._assembly, self._device, self._options.gpu_cache, self._stays)
+
+    @property
+    def _stays(self) -> frozenset[str]:
+        """What does not go to the device: ids and the like, if it is that of the data, where PyG leaves them behind."""
+        return OF_SAMPLE if self._options.device is None else frozenset()
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch."""
@@ -218,7 +223,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         self._num_calls += 1
         parts = self._parts(self._assembly, self._calls.batch(places))
         if self._device is not None:
-            parts.map(lambda tensor: tensor.to(self._device))
+            parts.map(lambda tensor: tensor.to(self._device), stays=self._stays)
         return self._form(self._assembly, parts)
 
     def _sampler(self, **more: Any) -> Any:
