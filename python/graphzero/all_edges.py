@@ -93,3 +93,17 @@ def _check_memory(graph: Graph, needed: int, name: str) -> None:
             f"{name}: listing all {graph.num_input_edges:,} edges of {graph.path} takes {byte_text(needed)}, more than "
             f"half of the memory that is available; {instead}"
         )
+
+
+def is_undirected(graph: Graph) -> bool:
+    """Whether every edge has its reverse."""
+    if not graph.directed:
+        return True
+    if graph.bipartite:
+        return False
+    return all(bool(graph.has_edges(dst, src).all()) for _, src, dst, _ in stored_edges(graph))
+
+
+def has_self_loops(graph: Graph) -> bool:
+    """Whether an edge leads from a node to itself."""
+    return any(bool((src == dst).any()) for _, src, dst, _ in stored_edges(graph))

@@ -23,7 +23,9 @@ from graphzero.manifest import (
 )
 from graphzero.memory import MemoryReport, byte_text, memory_report
 from graphzero.mounted import Mounted
+from graphzero.named_tensors import take_edits
 from graphzero.pyg_names import Metadata, PygNames
+from graphzero.split_names import usual_split_name
 from graphzero.stored_values import StoredValues
 from graphzero.temporary_graphs import TemporaryGraphs
 
@@ -56,7 +58,7 @@ class NodeType:
     other: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, attribute: str) -> FeatureStore:
-        return _attribute(self.attributes, attribute, f"node type {self.name!r}")
+        return _attribute(self, attribute, f"node type {self.name!r}")
 
 
 @dataclass(frozen=True)
@@ -77,13 +79,15 @@ class EdgeType:
     files: TemporaryGraphs | None = field(default=None, repr=False)  # keeps the file of edges that were assigned
 
     def __getitem__(self, attribute: str) -> FeatureStore:
-        return _attribute(self.attributes, attribute, f"edge type {self.name!r}")
+        return _attribute(self, attribute, f"edge type {self.name!r}")
 
 
-def _attribute(attributes: Mapping[str, FeatureStore], name: str, owner: str) -> FeatureStore:
-    if name not in attributes:
-        raise KeyError(f"{owner} has no attribute {name!r}, only {sorted(attributes)}")
-    return attributes[name]
+def _attribute(kind: NodeType | EdgeType, name: str, owner: str) -> FeatureStore:
+    if name in kind.in_memory:
+        raise KeyError(f"{owner}: {name!r} was assigned, and is in memory, not in a file; use data[…].{name}")
+    if name not in kind.attributes:
+        raise KeyError(f"{owner} has no attribute {name!r}, only {sorted(kind.attributes)}")
+    return kind.attributes[name]
 
 
 @dataclass
@@ -104,12 +108,14 @@ class Dataset(PygNames):
     nodes: Mapping[str, NodeType]
     edges: Mapping[EdgeTriple, EdgeType]
     metadata: Metadata
-    _splits: Mapping[tuple[str, TypeName], FeatureStore] = field(repr=False)
+    _splits: Mapping[tuple[str, TypeName], FeatureStore | NDArray[np.int64]] = field(repr=False)
     _fingerprint: int = field(repr=False)
     _hetero: bool = field(default=False, repr=False)  # batches name their types even if there is one of each
     other: Mapping[str, Any] = field(default_factory=dict)  # of the whole data set: no row per node or edge
     device: Any = None  # where tensors and batches go; None: they stay in this machine's memory
     _changed: bool = field(default=False, init=False, repr=False)  # whether it is what the files say no longer
+
+    _made: dict[Any, tuple[Any, int]] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_changed", False)
@@ -150,6 +156,7 @@ class Dataset(PygNames):
 
     def features(self, name: str = "x", of: TypeName | None = None) -> FeatureStore:
         """Return the attribute ``name`` of a node type, or of an edge type given as a triple."""
+        take_edits(self)
         kind = self._kind(of)
         return (self.edges[kind] if isinstance(kind, tuple) else self.nodes[kind])[name]
 
@@ -189,11 +196,16 @@ class Dataset(PygNames):
         process; ``writable=False`` gives a view that refuses them.
         """
         kind = self._kind(of)
+        take_edits(self)
         found = self._split_name(name, kind)
         if found is None:
             there = ", ".join(f"{split} of {type_text(of_kind)}" for split, of_kind in self._splits) or "none"
             raise KeyError(f"{self.path}: no split {name} of {type_text(kind)}; there are {there}")
-        return self._splits[found, kind].get_tensor(writable=writable)
+        ids = self._splits[found, kind]
+        if isinstance(ids, FeatureStore):
+            return ids.get_tensor(writable=writable)
+        copied: NDArray[np.int64] = ids.copy()  # of a mask that was assigned
+        return copied
 
     def has_split(self, name: str, of: TypeName | None = None) -> bool:
         """Return whether there is such a split of a node type, or of an edge type given as a triple."""
@@ -225,7 +237,7 @@ class Dataset(PygNames):
         for edge in self.edges.values():
             yield edge.graph
             yield from edge.attributes.values()
-        yield from self._splits.values()
+        yield from (ids for ids in self._splits.values() if isinstance(ids, FeatureStore))
         for other in (
             self.other,
             *(node.other for node in self.nodes.values()),
@@ -260,14 +272,19 @@ class Dataset(PygNames):
         """Return a data set on the same files whose attributes are assigned and deleted by themselves."""
         copied = object.__new__(type(self))
         copied.__dict__.update(self.__dict__)
+        copied.__dict__["_made"] = dict(self._made)
         return copied
 
     def __reduce__(self) -> tuple[Any, ...]:
+        take_edits(self)
         return _reopen, (os.path.abspath(self.path), self._fingerprint, self._changes() if self._changed else None)
 
     def _changes(self) -> tuple[Any, ...]:
         """Return what assignments made of the files, as far as the files do not tell."""
-        nodes = {name: (list(node.attributes), node.in_memory, _given(node.other)) for name, node in self.nodes.items()}
+        nodes = {
+            name: (list(node.attributes), node.in_memory, _given(node.other), node.label)
+            for name, node in self.nodes.items()
+        }
         edges = {
             triple: (
                 list(edge.attributes),
@@ -278,13 +295,16 @@ class Dataset(PygNames):
             )
             for triple, edge in self.edges.items()
         }
-        return nodes, edges, _given(self.other), self.device
+        splits = {key: None if isinstance(ids, FeatureStore) else ids for key, ids in self._splits.items()}
+        return nodes, edges, splits, _given(self.other), self.device
 
-    def _apply(self, nodes: Any, edges: Any, other: Any, device: Any) -> None:
-        for name, (names, in_memory, values) in nodes.items():
+    def _apply(self, nodes: Any, edges: Any, splits: Any, other: Any, device: Any) -> None:
+        for name, (names, in_memory, values, label) in nodes.items():
             node = self.nodes[name]
             kept = {attribute: node.attributes[attribute] for attribute in names}
-            changed = replace(node, attributes=kept, in_memory=in_memory, other=_or_stored(values, node.other))
+            changed = replace(
+                node, attributes=kept, in_memory=in_memory, other=_or_stored(values, node.other), label=label
+            )
             self.nodes = {**self.nodes, name: changed}
         for triple in [triple for triple in self.edges if triple not in edges]:
             self.edges = {kept: edge for kept, edge in self.edges.items() if kept != triple}
@@ -300,6 +320,7 @@ class Dataset(PygNames):
                 graph=edge.graph if graph is None else graph,
             )
             self.edges = {**self.edges, triple: changed_edge}
+        self._splits = {key: self._splits[key] if ids is None else ids for key, ids in splits.items()}
         self.other = _or_stored(other, self.other)
         self.device = device
 
@@ -323,11 +344,6 @@ def _given(other: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def _or_stored(given: Mapping[str, Any] | None, stored: Mapping[str, Any]) -> Mapping[str, Any]:
     return stored if given is None else given
-
-
-def usual_split_name(name: str) -> str:
-    """Return the name that we have for a split that others call differently."""
-    return {"val": "valid", "validation": "valid", "dev": "valid"}.get(name, name)
 
 
 def type_text(kind: TypeName) -> str:

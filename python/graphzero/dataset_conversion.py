@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
+from graphzero._core import FormatError
 from graphzero.dataset import Dataset, EdgeTriple, TypeName, type_text
 from graphzero.dataset_writer import DatasetWriter
 from graphzero.edge_conversion import BadLine, ConversionReport, convert_edges
@@ -104,15 +105,16 @@ def convert_dataset(
         plan: Plan = _reader(layout).read(os.fsdecode(source) if on_disk else source, asked)
         writer.hetero = plan.hetero
 
-        def features(kind: str, attributes: Mapping[str, Any], node: NodePlan | None = None) -> dict[str, str]:
+        def features(kind: TypeName, attributes: Mapping[str, Any], node: NodePlan | None = None) -> dict[str, str]:
             written = {}
             for attribute, values in attributes.items():
                 values, own = _prepared(values, attribute, node, stage)
                 if feature_dtype is not None and attribute in ("x", "edge_attr"):
                     own["dtype"] = feature_dtype
-                written[attribute] = stage.file(f"{kind} {attribute}", ".gd")
+                written[attribute] = stage.file([kind, attribute], ".gd")
                 if not os.path.exists(written[attribute]):
-                    convert_features(values, written[attribute], memory=memory, progress=progress, **own)
+                    with _naming(attribute, kind):
+                        convert_features(values, written[attribute], memory=memory, progress=progress, **own)
             return written
 
         for kind, node in plan.nodes.items():
@@ -123,7 +125,7 @@ def convert_dataset(
             stage.clear()
         for triple, edge in plan.edges.items():
             ends = plan.nodes[triple[0]].num_nodes, plan.nodes[triple[2]].num_nodes
-            graph = stage.file(" ".join(triple), ".gl")
+            graph = stage.file(list(triple), ".gl")
             report = stage.report(graph)
             if report is None:
                 report = convert_edges(
@@ -136,7 +138,7 @@ def convert_dataset(
                 )
                 stage.keep_report(graph, report)
             reports[triple] = report
-            attributes = features(" ".join(triple), edge.attributes)
+            attributes = features(triple, edge.attributes)
             writer.add_edges(type=triple, graph=graph, attributes=attributes, weight=edge.weight, time=edge.time)
             stage.clear()
         for of, other in _others(plan):
@@ -149,6 +151,18 @@ def convert_dataset(
     if plan.ignored and layout == "pyg":  # its loaders would have it in every batch
         warnings.warn(f"{target}: not converted: {'; '.join(plan.ignored)}", stacklevel=2)
     return DatasetReport(target, layout, counts, reports, tuple(plan.ignored), time.perf_counter() - begin)
+
+
+@contextmanager
+def _naming(attribute: str, kind: TypeName) -> Iterator[None]:
+    """Say of which attribute an error is that names its values ``source``."""
+    try:
+        yield
+    except (TypeError, ValueError, RuntimeError) as error:
+        is_about_values = any(word in str(error) for word in ("source", "tensor", "ScalarType"))
+        if isinstance(error, (FormatError, UnicodeError)) or not is_about_values:
+            raise
+        raise type(error)(f"{attribute} of {type_text(kind)}: {error}") from error
 
 
 def _others(plan: Plan) -> Iterator[tuple[TypeName | None, dict[str, Any]]]:
@@ -167,6 +181,8 @@ def _layout_of(source: Any, format: str) -> str:
         raise ValueError(f"format: expected auto, pyg, {', '.join(_LAYOUTS)}, found {format!r}")
     if not isinstance(source, (str, os.PathLike)):
         if not _reader("pyg").recognises(source):
+            if hasattr(source, "get") and hasattr(source, "num_classes"):
+                raise TypeError(f"source: expected one graph, found a data set, {source!r}; convert its dataset[0]")
             raise TypeError(f"source: expected a folder, or a PyG Data or HeteroData, found {type(source).__name__}")
         if isinstance(source, Dataset):
             raise ValueError(f"{source.path}: expected a data set to convert, found one of graphzero")
@@ -185,7 +201,7 @@ def _layout_of(source: Any, format: str) -> str:
             return name
     there = ", ".join(sorted(os.listdir(path))[:8]) or "nothing"
     raise ValueError(
-        f"{path}: expected a data set of {', '.join(_LAYOUTS)}, found {there}; "
+        f"{path}: expected a data set of {', '.join(_LAYOUTS)} or pyg (processed/data.pt), found {there}; "
         "convert its parts with convert_edges and convert_features"
     )
 
@@ -218,9 +234,9 @@ class _Stage:
         os.makedirs(folder, exist_ok=True)
         os.makedirs(workspace)
 
-    def file(self, name: str, ending: str) -> str:
+    def file(self, names: Any, ending: str) -> str:
         """Return where a file waits. If it is there, it is finished: files appear whole."""
-        return os.path.join(self._folder, file_name(name) + ending)
+        return os.path.join(self._folder, file_name(json.dumps(names)) + ending)
 
     def report(self, graph: str) -> ConversionReport | None:
         """Return what :meth:`keep_report` kept, if an earlier run finished this graph."""
@@ -277,7 +293,7 @@ def _waiting_folder(source: str, target: str, options: list[Any]) -> str:
 def _prepared(values: Any, attribute: str, node: NodePlan | None, stage: _Stage) -> tuple[Any, dict[str, Any]]:
     """Turn what a layout found into what ``convert_features`` takes, with its options."""
     if isinstance(values, Labels):
-        path = stage.file(f"labels {attribute}", ".npy")
+        path = stage.file(["labels", attribute], ".npy")
         num_classes = write_labels(values, path)
         if node is not None and attribute == node.label and node.num_classes is None:
             node.num_classes = num_classes

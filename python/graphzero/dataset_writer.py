@@ -29,6 +29,7 @@ from graphzero.manifest import (
     SplitRecord,
     ValueRecord,
     file_name,
+    type_path,
     write_manifest,
 )
 
@@ -151,7 +152,7 @@ class DatasetWriter:
                 raise ValueError(f"edge type {triple!r}: add node type {end!r} first")
         if (src is None) != (dst is None) or (src is None) == (graph is None):
             raise TypeError("expected src and dst, or graph=")
-        place = f"edges/{'__'.join(file_name(part) for part in triple)}"
+        place = f"edges/{type_path(triple)}"
         target = self._folder.file(f"{place}/graph.gl")
         given = {"weight": weight, "time": time}
         names = {column: _name(values, column, attributes or {}) for column, values in given.items()}
@@ -208,8 +209,7 @@ class DatasetWriter:
             if wrong.size:
                 at = start + int(wrong[0])
                 raise IndexError(f"split {name!r}[{at}]: expected an id of {kind!r} below {limit}, found {vector[at]}")
-        part = file_name(kind) if isinstance(kind, str) else "__".join(file_name(part) for part in kind)
-        record = self._features(f"splits/{file_name(name)}/{part}.gd", vector, None, f"split {name!r}")
+        record = self._features(f"splits/{file_name(name)}/{type_path(kind)}.gd", vector, None, f"split {name!r}")
         self._manifest.splits.append(SplitRecord(name, kind, record))
 
     def add_other(self, name: str, value: Any, *, of: TypeName | None = None) -> None:
@@ -220,8 +220,7 @@ class DatasetWriter:
         kind = of if of is None or isinstance(of, str) else _triple(of)
         if kind is not None:
             self._count(kind)  # refuses a type that is not there
-        parts = [kind] if isinstance(kind, str) else list(kind or ())
-        place = "/".join(filter(None, ["other", "__".join(file_name(part) for part in parts), file_name(name)]))
+        place = "/".join(["other", *([] if kind is None else [type_path(kind)]), file_name(name)])
         if isinstance(kind, str):
             other = self._manifest.nodes[kind].other
         else:

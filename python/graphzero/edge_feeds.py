@@ -16,6 +16,7 @@ from graphzero import _core
 from graphzero.integers import integer
 from graphzero.mounted import path_bytes
 from graphzero.sources import EdgeBatch, EdgeSource, edge_source
+from graphzero.sources.batch import usual_ends
 from graphzero.text import (
     check_delimiter,
     compression_of,
@@ -352,8 +353,15 @@ def text_columns(name: str, form: _core.TextFormat, options: TextOptions) -> _co
             f"{name}: line {form.lines_before_data + 1}: expected {len(form.header)} fields as in the header, found "
             f"{form.num_columns}"
         )
-    columns.src = position(0 if options.src is None else options.src, "src")
-    columns.dst = position(1 if options.dst is None else options.dst, "dst")
+    src, dst = usual_ends(form.header) if options.src is None and options.dst is None else (0, 1)
+    is_unnamed = form.num_columns > 2 and bool(form.header) and not form.header[0].strip()
+    if is_unnamed and (src, dst) == (0, 1) and options.src is None:
+        raise ValueError(
+            f"{name}: the first column has no name, as if it numbered the rows: expected src= and dst=, two of "
+            f"{', '.join(form.header[1:])}, or src=0 if it is meant"
+        )
+    columns.src = position(src if options.src is None else options.src, "src")
+    columns.dst = position(dst if options.dst is None else options.dst, "dst")
     if columns.src == columns.dst:
         chosen = f"src={options.src!r}, dst={options.dst!r}"
         raise ValueError(f"{name}: expected two columns for the ends of an edge, found one for both: {chosen}")

@@ -116,6 +116,21 @@ def file_name(name: str) -> str:
     return urllib.parse.quote(name, safe="").replace(".", "%2E")
 
 
+def type_path(kind: str | tuple[str, str, str]) -> str:
+    """Turn a node type or an edge type into a name that is safe in a path, and that no other type has.
+
+    >>> type_path(("user", "rates", "movie")), type_path(("a", "b__c", "d"))
+    ('user__rates__movie', 'a__b%5F%5Fc__d')
+    """
+    if isinstance(kind, str):
+        return file_name(kind)
+    names = [file_name(part) for part in kind]
+    # What might be taken for the separator is written otherwise.
+    return "__".join(
+        name.replace("_", "%5F") if "__" in name or name[0] == "_" or name[-1] == "_" else name for name in names
+    )
+
+
 def write_manifest(path: str, manifest: Manifest) -> None:
     """Write the manifest, last of all files, and make it durable."""
 

@@ -85,6 +85,8 @@ class NamedTensors:
         """The number of features of a node, or of an edge."""
         return num_columns(self, "edge_attr" if isinstance(self._of, tuple) else "x")
 
+    num_node_features = num_edge_features = num_features
+
     def keys(self) -> list[str]:
         """Return the names."""
         return edge_names(self._data, self._of) if isinstance(self._of, tuple) else node_names(self._data, self._of)
@@ -95,13 +97,17 @@ class NamedTensors:
     def __iter__(self) -> Iterator[str]:
         return iter(self.keys())
 
+    def items(self) -> Iterator[tuple[str, Any]]:
+        """Walk over names and what they stand for."""
+        return ((name, self[name]) for name in self.keys())
+
     def __getattr__(self, name: str) -> Any:
+        return self[name]
+
+    def __getitem__(self, name: str) -> Any:
         if name.startswith("__") or name not in self.keys():
             raise missing(f"{'edge' if isinstance(self._of, tuple) else 'node'} type {self._of!r}", name, self.keys())
         return get_tensor(self._data, self._of, name)
-
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         assign(self._data, self._of, name, value)
@@ -142,12 +148,22 @@ def get_tensor(data: PygNames, of: Any, name: str) -> Any:
     kind: NodeType | EdgeType = data.edges[of] if isinstance(of, tuple) else data.nodes[of]
     if name in kind.other:
         return on_device(kind.other[name], data.device)
-    found: Any = kind.in_memory.get(name)
-    if found is None and isinstance(of, tuple):
-        found = _edge_tensor(data.edges[of], name)
-    elif found is None:
-        found = _node_tensor(data, data.nodes[of], name)
-    return on_device(found, data.device)
+    if name in kind.in_memory:
+        return on_device(kind.in_memory[name], data.device)
+    if (of, name) in data._made:
+        return data._made[of, name][0]
+    found = _edge_tensor(data.edges[of], name) if isinstance(of, tuple) else _node_tensor(data, data.nodes[of], name)
+    found = on_device(found, data.device)
+    if name != "edge_index":  # which would stay in memory
+        data._made[of, name] = (found, found._version)
+    return found
+
+
+def take_edits(data: PygNames) -> None:
+    """Have what was changed in place, such as by ``data.y[3] = 0``, count as assigned: files do not change."""
+    edited = [(key, tensor) for key, (tensor, version) in data._made.items() if tensor._version != version]
+    for (of, name), tensor in edited:
+        assign(data, of, name, tensor)
 
 
 def on_device(value: Any, device: Any) -> Any:
@@ -206,7 +222,7 @@ def num_columns(group: Any, name: str) -> int:
     if name not in group:
         return 0
     shape = _shape(group._data, group._of, name)
-    return int(shape[1]) if len(shape) > 1 else 1
+    return int(shape[-1]) if len(shape) > 1 else 1
 
 
 def _shape(data: PygNames, of: Any, name: str) -> tuple[int, ...]:
@@ -218,7 +234,8 @@ def _shape(data: PygNames, of: Any, name: str) -> tuple[int, ...]:
 
 
 def assign(data: PygNames, of: Any, name: str, value: Any) -> None:
-    """Let a type have a tensor with a row per node or edge, or any other value, in memory."""
+    """Let a type have a tensor with a row per node or edge, or any other value, in memory. A mask is a split, too."""
+    data._made.pop((of, name), None)
     if isinstance(of, tuple):
         _assign_to_edges(data, of, name, value)
         return
@@ -231,6 +248,8 @@ def assign(data: PygNames, of: Any, name: str, value: Any) -> None:
     if name == node.label and name in parts["other"]:
         parts["label"] = None
     data.nodes = {**data.nodes, of: replace(node, **parts)}
+    if name.endswith("_mask"):
+        data._set_split(name.removesuffix("_mask"), of, parts["in_memory"].get(name))
 
 
 def _assign_to_edges(data: PygNames, triple: EdgeTriple, name: str, value: Any) -> None:
@@ -244,13 +263,6 @@ def _assign_to_edges(data: PygNames, triple: EdgeTriple, name: str, value: Any) 
     counts = data.nodes[triple[0]].num_nodes, data.nodes[triple[2]].num_nodes
     files = TemporaryGraphs()
     graph = files.write(value, counts[0] if triple[0] == triple[2] else counts, index="both")
-    fits = graph.num_edges == edge.graph.num_input_edges
-    with_rows = [*edge.attributes, *edge.in_memory]
-    if not fits and with_rows:
-        raise ValueError(
-            f"edge_index: expected {edge.graph.num_input_edges} edges, as {', '.join(with_rows)} have so many rows, "
-            f"found {graph.num_edges}; delete these first, then assign edge_index, then new ones"
-        )
     data.edges = {**data.edges, triple: replace(edge, graph=graph, weight=None, time=None, files=files)}
 
 
@@ -270,6 +282,13 @@ def _with_value(kind: NodeType | EdgeType, name: str, value: Any, num_rows: int)
 
 def delete(data: PygNames, of: Any, name: str) -> None:
     """Let a type have nothing under a name; the file stays."""
+    data._made.pop((of, name), None)
+    if name == "num_nodes" and of in data.nodes:  # what scripts do once there is an attribute that tells it
+        return
+    if name.endswith("_mask") and data.has_split(name.removesuffix("_mask"), of):
+        data._set_split(name.removesuffix("_mask"), of, None)
+        if name not in data.nodes[of].attributes and name not in data.nodes[of].in_memory:
+            return
     if isinstance(of, tuple):
         data.edges = {**data.edges, of: replace(data.edges[of], **_without_value(data.edges[of], name))}
     else:

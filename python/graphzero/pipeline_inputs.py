@@ -12,6 +12,7 @@ from graphzero.arrays import int64_vector, time_vector
 from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.dtypes import as_data_type
 from graphzero.features import FeatureStore
+from graphzero.named_tensors import take_edits
 from graphzero.relations import Relations, as_triple
 from graphzero.sampling import IntArray, by_node_type
 
@@ -34,6 +35,16 @@ def attributes_of(graph: Any, relations: Relations, features: Any, edge_features
     if isinstance(features, Attributes):
         return features
     if isinstance(graph, Dataset):
+        take_edits(graph)
+        assigned: list[tuple[str, Any, Any]] = []
+        assigned += [(name, of, features) for of, node in graph.nodes.items() for name in node.in_memory]
+        assigned += [(name, triple, edge_features) for triple, edge in graph.edges.items() for name in edge.in_memory]
+        for name, owner, wanted in assigned:
+            if wanted is None or name in wanted:
+                raise ValueError(
+                    f"{name} of {owner!r} was assigned, and is in memory: expected attributes of files; use a loader, "
+                    "which has both, or name those of files"
+                )
         of_nodes = [Attribute(name, of, kind[name]) for of, kind in graph.nodes.items() for name in kind.attributes]
         of_edges = [Attribute(name, of, kind[name]) for of, kind in graph.edges.items() for name in kind.attributes]
         return Attributes(_chosen(of_nodes, features, "features") + _chosen(of_edges, edge_features, "edge_features"))

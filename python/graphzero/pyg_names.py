@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero.all_edges import has_self_loops, is_undirected, stored_edges
 from graphzero.named_tensors import (
     NamedTensors,
     assign,
@@ -17,7 +18,9 @@ from graphzero.named_tensors import (
     missing,
     node_names,
     on_device,
+    take_edits,
 )
+from graphzero.split_names import usual_split_name
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -43,8 +46,12 @@ class Metadata(dict[str, Any]):
 
 # What a data set consists of; all other names are those of tensors and values.
 _FIELDS = frozenset(
-    {"path", "nodes", "edges", "metadata", "other", "device", "_splits", "_fingerprint", "_hetero", "_changed"}
+    {"path", "nodes", "edges", "metadata", "other", "device", "_splits", "_fingerprint", "_hetero", "_changed", "_made"}
 )
+
+
+# What PyG's ``Data`` has as ``None`` where it is not there.
+_NONE = frozenset({"x", "y", "edge_attr", "edge_weight", "pos", "batch", "time", "face"})
 
 
 class PygNames:
@@ -55,7 +62,8 @@ class PygNames:
     edges: Mapping[EdgeTriple, EdgeType]
     other: Mapping[str, Any]
     device: Any
-    _splits: Mapping[tuple[str, TypeName], FeatureStore]
+    _splits: Mapping[tuple[str, TypeName], FeatureStore | NDArray[np.int64]]
+    _made: dict[Any, tuple[Any, int]]  # tensors that were asked for, and their version then
 
     if TYPE_CHECKING:
 
@@ -69,6 +77,7 @@ class PygNames:
         def edge_types(self) -> list[EdgeTriple]: ...
         @property
         def split_names(self) -> list[str]: ...
+        def _split_name(self, name: str, kind: TypeName) -> str | None: ...
         def has_split(self, name: str, of: TypeName | None = None) -> bool: ...
         def split(self, name: str, of: TypeName | None = None, *, writable: bool = True) -> NDArray[np.int64]: ...
 
@@ -76,6 +85,7 @@ class PygNames:
         """Return the ids of each split as tensors, as OGB's data sets do; of several types, dicts by node type."""
         import torch
 
+        take_edits(self)
         found: dict[str, Any] = {}
         for name, kind in self._splits:
             ids = torch.from_numpy(self.split(name, kind))
@@ -104,12 +114,20 @@ class PygNames:
         """The number of classes of the label, of the one node type that has one."""
         labelled = [node for node in self.nodes.values() if node.label is not None]
         if len(labelled) != 1:
-            raise AttributeError(
+            raise ValueError(
                 f"{self.path}: {len(labelled)} node types have labels; use nodes[type].num_classes with one of them"
             )
-        if labelled[0].num_classes is None:
-            raise AttributeError(f"{self.path}: the label of {labelled[0].name!r} does not tell classes apart")
+        if labelled[0].num_classes is None:  # numbers, which PyG counts
+            return len(get_tensor(self, labelled[0].name, "y").unique())
         return labelled[0].num_classes
+
+    def _set_split(self, name: str, of: str, mask: Any) -> None:
+        """Let a split be what a mask says; nothing, or a mask of several columns, stands for no split."""
+        key = (self._split_name(name, of) or usual_split_name(name), of)
+        splits = {known: ids for known, ids in self._splits.items() if known != key}
+        if mask is not None and mask.ndim == 1 and str(mask.dtype) == "torch.bool":
+            splits[key] = mask.nonzero().reshape(-1).cpu().numpy()
+        self._splits = splits
 
     @property
     def _node(self) -> str:
@@ -125,18 +143,23 @@ class PygNames:
         import torch
 
         where = torch.device(device)
+        take_edits(self)
+        self._made = {}
         self.device = None if where.type == "cpu" else where
         return self
 
     def keys(self) -> list[str]:
-        """Return the names of what a homogeneous data set has, or of what several types have together."""
-        if self.is_hetero:
-            return list(self.other)
+        """Return the names of all that there is, of whatever type."""
+        of_nodes = [name for kind in self.nodes for name in node_names(self, kind)]
         of_edges = [name for triple in self.edges for name in edge_names(self, triple)]
-        return list(dict.fromkeys([*node_names(self, self._node), *of_edges, *self.other]))
+        return list(dict.fromkeys([*of_nodes, *of_edges, *self.other]))
 
     def __contains__(self, name: object) -> bool:
         return name in self.keys()
+
+    def __len__(self) -> int:
+        """Return the number of graphs."""
+        return 1
 
     def __getitem__(self, key: Any) -> Any:
         """Return the tensors of a type, or of a homogeneous data set a tensor; ``data[0]`` is the data set itself."""
@@ -145,11 +168,14 @@ class PygNames:
                 raise IndexError(f"{self.path}: holds one graph, data[0]; found {key}")
             return self
         if isinstance(key, str) and key not in self.nodes and not self.is_hetero:
-            return getattr(self, key)
+            return self._named(key)
         return NamedTensors(self, self._named_type(key))
 
     def __setitem__(self, name: str, value: Any) -> None:
-        setattr(self, name, value)
+        if self.is_hetero:
+            self.other = {**self.other, name: value}
+        else:
+            self._assign(name, value)
 
     def __delitem__(self, key: Any) -> None:
         if key in self.edges:  # leaves the files as they are
@@ -176,6 +202,10 @@ class PygNames:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "nodes" not in self.__dict__:  # not while it is being made
             raise AttributeError(f"Dataset has no {name!r}")
+        return self._named(name)
+
+    def _named(self, name: str) -> Any:
+        """Return what there is under a name, even if it is that of a method."""
         if name in self.other:
             return on_device(self.other[name], self.device)
         if not self.is_hetero and (owner := self._owner_of(name)) is not None:
@@ -187,10 +217,44 @@ class PygNames:
                 f"{self.path}: has several types; use data[type].{name} or data.{name}_dict, with one of "
                 f"{self.node_types} or {self.edge_types}"
             )
+        if name in _NONE and not self.is_hetero and not self._is_stored_otherwise(name):
+            return None
         raise missing(self.path, name, self.keys())
 
+    def _is_stored_otherwise(self, name: str) -> bool:
+        """Whether a graph has weights or times that no attribute shows."""
+        graphs = [edge.graph for edge in self.edges.values()]
+        return any(graph.has_weights for graph in graphs) if name == "edge_weight" else False
+
+    def collect(self, name: str) -> dict[Any, Any]:
+        """Return what the types that have it have under a name, as ``x_dict`` does for ``x``."""
+        return self._by_type(name)
+
+    def is_undirected(self) -> bool:
+        """Whether every edge has its reverse. Reads all edges of a graph that was not written as undirected."""
+        return all(is_undirected(edge.graph) for edge in self.edges.values())
+
+    def is_directed(self) -> bool:
+        """Whether some edge lacks its reverse."""
+        return not self.is_undirected()
+
+    def has_self_loops(self) -> bool:
+        """Whether an edge leads from a node to itself. Reads edges until it finds one."""
+        return any(has_self_loops(edge.graph) for edge in self.edges.values() if not edge.graph.bipartite)
+
+    def contains_self_loops(self) -> bool:
+        """Whether an edge leads from a node to itself, under the older of PyG's names."""
+        return self.has_self_loops()
+
+    def has_isolated_nodes(self) -> bool:
+        """Whether a node has no edges. Takes 1 byte a node while it looks."""
+        touched = {kind: np.zeros(node.num_nodes, dtype=bool) for kind, node in self.nodes.items()}
+        for (source, _, destination), edge in self.edges.items():
+            for _, src, dst, _ in stored_edges(edge.graph):
+                touched[source][src], touched[destination][dst] = True, True
+        return not all(mask.all() for mask in touched.values())
+
     def _by_type(self, name: str) -> dict[Any, Any]:
-        """Return what the types that have it have under a name."""
         if name == "num_nodes":
             return {kind: node.num_nodes for kind, node in self.nodes.items()}
         groups = {kind: self[kind] for kind in (*self.nodes, *self.edges)}

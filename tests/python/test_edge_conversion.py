@@ -636,3 +636,34 @@ def test_a_failed_conversion_keeps_the_old_dictionary(tmp_path):
         gz.convert_edges("bad.csv", "g.gl", header=False)
     assert gz.IdDictionary("g.gi").labels([0, 1]).tolist() == ["a", "b"]
     assert sorted(os.listdir()) == ["bad.csv", "e.csv", "g.gi", "g.gl"]
+
+
+@pytest.mark.parametrize(
+    ("text", "edges"),
+    [
+        ("dst,src\n0,1\n1,2\n", [(1, 0), (2, 1)]),
+        (",src,dst\n0,5,6\n1,6,7\n", [(5, 6), (6, 7)]),
+        ("id,target,source\n9,0,1\n8,1,2\n", [(1, 0), (2, 1)]),
+        ("a,b\n0,1\n1,2\n", [(0, 1), (1, 2)]),
+        ("From\tTo\n3\t4\n", [(3, 4)]),
+    ],
+)
+def test_a_header_says_which_end_is_which_as_in_a_table(text, edges):
+    with open("e.csv", "w") as file:
+        file.write(text)
+    gz.convert_edges("e.csv", "e.gl")
+    index = gz.Graph("e.gl").index()
+    src = np.repeat(np.arange(len(index.indptr) - 1), np.diff(index.indptr))
+    assert list(zip(src.tolist(), index.indices.tolist(), strict=True)) == sorted(edges)
+
+
+def test_a_first_column_without_a_name_is_refused():
+    with open("e.csv", "w") as file:
+        file.write(",a,b\n0,5,6\n1,6,7\n")
+    message = (
+        r"e.csv: the first column has no name, as if it numbered the rows: expected src= and dst=, two of a, b, or"
+    )
+    with pytest.raises(ValueError, match=message):
+        gz.convert_edges("e.csv", "e.gl")
+    gz.convert_edges("e.csv", "e.gl", src="a", dst="b")
+    assert gz.Graph("e.gl").neighbors(5).tolist() == [6]

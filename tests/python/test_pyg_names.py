@@ -13,6 +13,9 @@ import torch
 import data_sets
 import graphzero as gz
 
+data_sets.pyg()
+from graphzero.loaders import FeatureStore, NeighborLoader  # noqa: E402
+
 CITES = ("paper", "cites", "paper")
 WRITES = ("author", "writes", "paper")
 
@@ -113,8 +116,8 @@ def test_one_type_of_each_stays_heterogeneous():
         (torch.tensor([0, 2, 1], dtype=torch.int32), 3),
         (torch.tensor([[0.0, 1.0], [1.0, 1.0], [0.0, 0.0]]), 2),
         (torch.tensor([[0, 1, 0], [1, 1, 1], [0, 0, 0]], dtype=torch.bool), 3),
-        (torch.tensor([0.0, 2.0, float("nan")]), 3),
-        (torch.tensor([0.0, 2.0, 1.0], dtype=torch.bfloat16), 3),
+        (torch.tensor([0.0, 2.0, float("nan")]), None),
+        (torch.tensor([0.0, 2.0, 1.0], dtype=torch.bfloat16), None),
         (torch.tensor([0.5, 2.0, 1.0], dtype=torch.float64), None),
         (torch.tensor([[0.5], [2.0], [1.0]], dtype=torch.float16), None),
         (torch.tensor([-1, -1, -1]), 0),
@@ -254,9 +257,9 @@ def test_edges_larger_than_memory_say_what_to_use(monkeypatch):
     [
         ("adj_t", "use edge_index, or give a loader transform=T.ToSparseTensor"),
         ("to_homogeneous", "do that with PyG before graphzero.convert_dataset"),
-        ("is_undirected", "do that with PyG before graphzero.convert_dataset"),
+        ("sort", "do that with PyG before graphzero.convert_dataset"),
         ("cuda", r"use .to\('cuda'\)"),
-        ("pos", "data has no 'pos', only x, y, "),
+        ("position", "data has no 'position', only x, y, "),
     ],
 )
 def test_what_there_is_not_is_named_with_what_there_is(name, advice):
@@ -310,15 +313,157 @@ def test_what_is_deleted_is_gone_from_this_object_alone():
 
 def test_edges_that_are_assigned_are_sampled():
     ds = mounted(homogeneous())
-    with pytest.raises(
-        ValueError, match=r"edge_index: expected 6 edges, as edge_attr, edge_weight have so many rows, fou"
-    ):
-        ds.edge_index = torch.tensor([[0, 1], [1, 2]])
-    del ds.edge_attr, ds.edge_weight
-    ds.edge_index = torch.tensor([[0, 1], [1, 2]])
+    ends = torch.tensor([[0, 1], [1, 2]])
+    ds.edge_index, ds.edge_attr = ends, torch.ones(2, 3)
+    with pytest.raises(ValueError, match=r"edge_weight of .*: expected 2 rows, found 6; assign it anew, or delete it"):
+        NeighborLoader(ds, [-1])
+    del ds.edge_weight
     assert ds.edge_index.tolist() == [[0, 1], [1, 2]]
+    assert next(iter(NeighborLoader(ds, [-1], input_nodes=[2]))).edge_attr.shape == (1, 3)
     assert gz.sample_neighbors(ds, [2], [-1, -1]).node.tolist() == [2, 1, 0]
     assert pickle.loads(pickle.dumps(ds)).edge_index.tolist() == [[0, 1], [1, 2]]
+
+
+def test_edits_in_place_are_in_batches():
+    ds = mounted(homogeneous())
+    ds.x[0] = 7
+    ds.y.mul_(2)
+    ds.edge_attr[ds.edge_attr > 5] = 0
+    (batch,) = NeighborLoader(ds, [-1], batch_size=5)
+    expected = homogeneous()
+    expected.x[0] = 7
+    expected.edge_attr[expected.edge_attr > 5] = 0
+    assert torch.equal(batch.x, expected.x[batch.n_id])
+    assert torch.equal(batch.y, expected.y[batch.n_id] * 2)
+    assert torch.equal(batch.edge_attr, expected.edge_attr[batch.e_id])
+    assert torch.equal(gz.open("data").x, homogeneous().x)
+    again = pickle.loads(pickle.dumps(ds))
+    assert torch.equal(again.x, expected.x)
+    loader = NeighborLoader(ds, [-1], batch_size=5)
+    ds.x[1] = 8  # between two epochs
+    assert next(iter(loader)).x[1].tolist() == [8, 8, 8]
+
+
+def test_a_mask_that_is_assigned_is_the_split():
+    ds = mounted(homogeneous())
+    ds.train_mask = torch.arange(5) >= 3
+    assert ds.split("train").tolist() == ds.get_idx_split()["train"].tolist() == [3, 4]
+    (batch,) = NeighborLoader(ds, [0], input_nodes="train", batch_size=5)
+    assert batch.n_id.tolist() == [3, 4]
+    ds.val_mask[0] = True  # in place
+    assert ds.split("valid").tolist() == [0, 1]
+    del ds.test_mask
+    assert set(ds.split_names) == {"train", "valid"}
+    assert "test_mask" not in ds
+    again = pickle.loads(pickle.dumps(ds))
+    assert {name: again.split(name).tolist() for name in again.split_names} == {"train": [3, 4], "valid": [0, 1]}
+    ds.train_mask = torch.ones(5, 2, dtype=torch.bool)
+    with pytest.raises(KeyError, match="no split train of node"):
+        ds.split("train")
+
+
+def test_names_of_methods_are_reached_by_index():
+    data = homogeneous()
+    data.labels = torch.arange(5)
+    data.path = "somewhere"
+    ds = mounted(data)
+    assert ds["labels"].tolist() == [0, 1, 2, 3, 4]
+    assert ds["path"] == "somewhere"
+    ds["labels"] = torch.zeros(5)
+    assert ds["labels"].tolist() == [0] * 5
+    assert callable(ds.labels)
+    (batch,) = NeighborLoader(ds, [0], batch_size=5)
+    assert batch.labels.tolist() == [0] * 5
+
+
+def test_what_data_of_pyg_has_as_none_is_none():
+    ds = mounted(data_sets.pyg().Data(x=torch.ones(3, 1), edge_index=torch.tensor([[0], [1]])))
+    assert ds.edge_attr is None
+    assert ds.edge_weight is None
+    assert ds.y is None
+    with gz.DatasetWriter("weighted") as w:
+        w.add_nodes(num_nodes=2)
+        w.add_edges([0], [1], weight=[0.5])
+    with pytest.raises(AttributeError, match="weighted has no 'edge_weight', only edge_index"):
+        gz.open("weighted").edge_weight  # noqa: B018
+
+
+def test_numbers_are_those_of_pyg():
+    pyg = data_sets.pyg()
+    ends = torch.tensor([[0], [1]])
+    assert mounted(pyg.Data(x=torch.ones(3, 2, 7), edge_index=ends)).num_features == 7
+    for y, classes in (([0.0, 5.0, 5.0], 2), ([1.0, 1.0, 1.0], 1), ([0, 2, 2], 3)):
+        assert mounted(pyg.Data(x=torch.ones(3, 1), y=torch.tensor(y), edge_index=ends)).num_classes == classes
+    ds = mounted(heterogeneous())
+    assert {"x", "edge_index", "y_index"} <= set(ds.keys())
+    assert "x" in ds
+    assert len(ds) == 1
+    assert set(ds.collect("x")) == {"paper"}
+    assert dict(ds["author"].items())["y_index"].tolist() == [2, 0]
+
+
+def test_graphs_say_what_they_are():
+    pyg = data_sets.pyg()
+    both_ways = torch.tensor([[0, 1, 1], [1, 0, 1]])
+    ds = mounted(pyg.Data(num_nodes=3, edge_index=both_ways))
+    assert (ds.is_undirected(), ds.has_self_loops(), ds.has_isolated_nodes()) == (True, True, True)
+    ds = mounted(pyg.Data(num_nodes=2, edge_index=both_ways[:, :1]))
+    assert (ds.is_undirected(), ds.has_self_loops(), ds.has_isolated_nodes()) == (False, False, False)
+    assert ds.is_directed()
+    assert mounted(pyg.Data(num_nodes=2, edge_index=both_ways[:, :1]), directed=False).is_undirected()
+
+
+def test_lists_with_an_entry_per_node():
+    data = homogeneous()
+    data.y = [0, 1, 0, 1, 0]
+    data.names = ["a", "b", "c", "d", "e"]
+    with pytest.warns(UserWarning, match=r"names of node: a list with an entry per node that are not numbers"):
+        ds = mounted(data)
+    (batch,) = NeighborLoader(ds, [-1], input_nodes=[3])
+    assert batch.y.tolist() == [data.y[node] for node in batch.n_id.tolist()]
+    assert "names" not in ds
+
+
+def test_tensors_that_count_along_their_last_dimension_are_named():
+    data = homogeneous()
+    data.tree_index = torch.zeros(2, 6, dtype=torch.int64)
+    with pytest.warns(UserWarning, match=r"tree_index of .*: PyG's loaders take the rows of its last dimension"):
+        assert "tree_index" not in mounted(data)
+
+
+def test_what_was_assigned_is_named_where_only_files_count():
+    ds = mounted(homogeneous())
+    ds.x = ds.x * 2
+    with pytest.raises(KeyError, match="node type 'node': 'x' was assigned, and is in memory, not in a file"):
+        ds.features("x")
+    with pytest.raises(ValueError, match="x of 'node' was assigned, and is in memory: expected attributes of files"):
+        gz.Pipeline(ds, [0], [1])
+    with pytest.raises(ValueError, match="data: x was assigned, and is in memory: expected attributes of files"):
+        FeatureStore(ds)
+    assert gz.Pipeline(ds, [0], [1], features="y")
+
+
+@pytest.mark.filterwarnings("ignore:There exist type names")
+def test_types_whose_names_look_alike_have_files_of_their_own():
+    data = data_sets.pyg().HeteroData()
+    for kind in ("a", "a__b", "d", "a_", "_b"):
+        data[kind].x = torch.zeros(3, 1)
+    triples = [("a", "b__c", "d"), ("a__b", "c", "d"), ("a_", "c", "d"), ("a", "_c", "d")]
+    for number, triple in enumerate(triples):
+        data[triple].edge_index = torch.tensor([[number % 3], [2]])
+        data[triple].w = torch.tensor([float(number)])
+    ds = mounted(data)
+    for number, triple in enumerate(triples):
+        assert ds[triple].edge_index.tolist() == [[number % 3], [2]]
+        assert ds[triple].w.tolist() == [number]
+    assert all(check.holds for check in gz.verify("data"))
+
+
+def test_an_attribute_that_cannot_be_stored_is_named():
+    data = homogeneous()
+    data.phase = torch.zeros(5, dtype=torch.complex64)
+    with pytest.raises(TypeError, match=r"phase of node: source: expected numbers, found complex64"):
+        mounted(data)
 
 
 def test_changes_travel_to_other_processes():

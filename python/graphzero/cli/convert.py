@@ -111,6 +111,8 @@ def _kind(source: list[str], target: Path) -> str:
         if len(source) > 1:
             raise ValueError(f"{source[1]}: expected one data set folder, found {len(source)}; convert them one by one")
         return _DATASET
+    if len(source) == 1 and source[0].endswith((".pt", ".pth")) and os.path.isfile(source[0]):
+        return _DATASET  # an object of PyG
     missing = [name for name in source if name != "-" and not glob.has_magic(name) and not os.path.lexists(name)]
     if missing:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), missing[0])

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from graphzero.dataset import EDGE as EDGE
 from graphzero.dataset import NODE as NODE
 from graphzero.dataset import EdgeTriple as EdgeTriple
-from graphzero.dataset import usual_split_name
 from graphzero.sources.array_file import ArrayFile, npy_file
+from graphzero.split_names import usual_split_name
 
 
 @dataclass(frozen=True)
@@ -126,13 +126,9 @@ def count_classes(array: NDArray[Any], *, block: int = 1 << 20) -> int | None:
     if array.ndim == 2 and array.shape[1] > 1:
         return int(array.shape[1])
     flat = array.reshape(-1)
-    if not (flat.dtype.kind in "iub" or all(_is_whole(part) for part in _parts(flat, block))):
+    if flat.dtype.kind not in "iub":  # numbers to be fitted, or classes; whoever asks may count them
         return None
-    largest = -1.0
-    for part in _parts(flat, block):
-        known = part[~np.isnan(part)] if part.dtype.kind == "f" else part
-        largest = max(largest, float(known.max()) if known.size else -1.0)
-    return int(largest) + 1
+    return max((int(part.max()) for part in _parts(flat, block)), default=-1) + 1
 
 
 def _parts(array: NDArray[Any], block: int) -> Iterator[NDArray[Any]]:

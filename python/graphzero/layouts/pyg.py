@@ -39,7 +39,12 @@ def recognises(source: Any) -> bool:
 def _file_of(path: str) -> str | None:
     if os.path.isfile(path):
         return path if path.endswith((".pt", ".pth")) else None
-    return existing(path, "processed/data.pt", "processed/geometric_data_processed.pt")
+    usual = existing(path, "processed/data.pt", "processed/geometric_data_processed.pt")
+    if usual is not None or not os.path.isdir(os.path.join(path, "processed")):
+        return usual
+    entries = os.listdir(os.path.join(path, "processed"))
+    found = [name for name in entries if name.endswith(".pt") and name not in ("pre_filter.pt", "pre_transform.pt")]
+    return os.path.join(path, "processed", found[0]) if len(found) == 1 else None
 
 
 def read(source: Any, options: LayoutOptions) -> Plan:
@@ -91,8 +96,16 @@ class _Reader:
             value = self._store[name]
             if name == "num_nodes":
                 continue
+            if isinstance(value, (list, tuple)) and len(value) == node.num_nodes:
+                value = _as_array(value)
+                if value is None:
+                    self._plan.ignored.append(
+                        f"{name} of {self._kind}: a list with an entry per node that are not numbers; text may be the "
+                        "ids= of DatasetWriter.add_nodes"
+                    )
+                    continue
             if not _has_rows(name, value, node.num_nodes):
-                _keep_other(self._plan, node.other, {name: value}, str(self._kind))
+                _keep_other(self._plan, node.other, {name: value}, str(self._kind), node.num_nodes)
                 continue
             node.attributes[name] = value
             if name == "y":
@@ -127,7 +140,7 @@ class _Reader:
             if _has_rows(name, value, len(src)):
                 edge.attributes[name] = value
             else:
-                _keep_other(self._plan, edge.other, {name: value}, str(triple))
+                _keep_other(self._plan, edge.other, {name: value}, str(triple), len(src))
         edge.weight = self._chosen("weight", edge.attributes)
         edge.time = self._chosen("time", edge.attributes)
         columns = (None if name is None else _numbers(edge.attributes[name], name) for name in (edge.weight, edge.time))
@@ -190,14 +203,27 @@ def _has_rows(name: str, value: Any, count: int) -> bool:
     return bool(value.shape[0] == count)
 
 
+def _counts_last(name: str, value: Any, counted: tuple[int, ...]) -> bool:
+    is_indices = "index" in name or name == "face"
+    return is_indices and len(getattr(value, "shape", ())) > 1 and int(value.shape[-1]) in counted
+
+
+def _as_array(values: Any) -> Any:
+    """Return a list as numbers, or ``None`` if they are none."""
+    array = np.asarray(values, dtype=None if all(isinstance(one, (bool, int, float)) for one in values) else object)
+    return array if array.dtype.kind in "biuf" else None
+
+
 def _is_array(value: Any) -> bool:
     return hasattr(value, "dtype") and hasattr(value, "shape") and hasattr(value, "__array__")
 
 
-def _keep_other(plan: Plan, other: dict[str, Any], values: dict[str, Any], of: str) -> None:
+def _keep_other(plan: Plan, other: dict[str, Any], values: dict[str, Any], of: str, *counted: int) -> None:
     """Keep what has no row per node or edge, as far as it can be stored."""
     for name, value in values.items():
         problem = None if _is_array(value) else _unfit_for_json(value)
+        if problem is None and name != "edge_label_index" and counted and _counts_last(name, value, counted):
+            problem = "PyG's loaders take the rows of its last dimension, which is not done here; transpose it"
         if problem is None:
             other[str(name)] = value
         else:

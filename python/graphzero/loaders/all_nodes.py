@@ -81,11 +81,11 @@ class AllNodes:
         graph, along = self.data.graph, self.edge_stores
         if isinstance(graph, Dataset):
             nodes = {
-                name: replace(kind, attributes={"x": stores[name]} if name in stores else {})
+                name: replace(kind, attributes={"x": stores[name]} if name in stores else {}, in_memory={})
                 for name, kind in graph.nodes.items()
             }
             edges = {
-                triple: replace(kind, attributes={"edge_attr": along[triple]} if triple in along else {})
+                triple: replace(kind, attributes={"edge_attr": along[triple]} if triple in along else {}, in_memory={})
                 for triple, kind in graph.edges.items()
             }
             return replace(graph, nodes=nodes, edges=edges), None, None

@@ -13,6 +13,7 @@ from graphzero.dataset import Dataset, EdgeTriple, EdgeType, NodeType, TypeName
 from graphzero.features import FeatureStore
 from graphzero.graph import Graph
 from graphzero.loaders.late_rows import Beside, Key, MemoryRows
+from graphzero.named_tensors import take_edits
 from graphzero.pipeline_inputs import Attribute, Attributes, attributes_of
 from graphzero.relations import Relations, as_relations
 
@@ -116,6 +117,7 @@ class DatasetData(GraphData):
         return _of_dataset, (self.dataset, self.features, self.edge_features)
 
     def refreshed(self) -> GraphData:
+        take_edits(self.dataset)
         same = all(one is other for one, other in zip(self.state, _state(self.dataset), strict=True))
         return self if same else _of_dataset(self.dataset, self.features, self.edge_features)
 
@@ -151,6 +153,7 @@ def _of_graph(graph: Any, attributes: Attributes) -> GraphData:
 
 
 def _of_dataset(dataset: Dataset, features: Any, edge_features: Any) -> GraphData:
+    take_edits(dataset)
     relations, state = as_relations(dataset), _state(dataset)
     if isinstance(features, Attributes):
         return DatasetData(dataset, relations, features, Beside(), features, edge_features, state)
@@ -166,6 +169,7 @@ def _of_dataset(dataset: Dataset, features: Any, edge_features: Any) -> GraphDat
     kinds: list[tuple[TypeName, NodeType | EdgeType]] = [*dataset.nodes.items(), *dataset.edges.items()]
     for of, kind in kinds:
         shown = of_edges if isinstance(of, tuple) else of_nodes
+        _check_rows(kind)
         in_memory.update({(of, name): (values, 0) for name, values in kind.in_memory.items()})
         columns += [(of, name) for name in kind.in_memory if name in shown]
         other[of] = {name: value for name, value in kind.other.items() if name in shown}
@@ -174,6 +178,16 @@ def _of_dataset(dataset: Dataset, features: Any, edge_features: Any) -> GraphDat
         attributes += [Attribute(name, of, kind.attributes[name]) for name in stored]
     beside = Beside(MemoryRows(in_memory), columns, other)
     return DatasetData(dataset, relations, attributes, beside, features, edge_features, state)
+
+
+def _check_rows(kind: NodeType | EdgeType) -> None:
+    """Refuse attributes of edges that were there before other edges were assigned."""
+    count = kind.num_nodes if isinstance(kind, NodeType) else kind.graph.num_input_edges
+    for name, rows in (*kind.in_memory.items(), *kind.attributes.items()):
+        if len(rows) != count:
+            raise ValueError(
+                f"{name} of {kind.name!r}: expected {count} rows, found {len(rows)}; assign it anew, or delete it"
+            )
 
 
 def _names(kind: NodeType | EdgeType) -> set[str]:

@@ -113,6 +113,10 @@ def _beside(given: Any, features: Any, edge_features: Any) -> Beside:
     other: dict[TypeName | None, dict[str, Any]] = {}
     for of, store in _stores(given):
         for name, value in store.items():
+            if name == "adj_t" and "edge_weight" not in store:
+                values = edges_of_adj_t(value, "adj_t")[2]
+                if values is not None and values.ndim == 1:
+                    rows[of or EDGE, "edge_weight"] = (values, 0)
             if name in _OF_SAMPLE:
                 continue
             kind = _kind(of, store, name, is_hetero=_is_hetero(given))

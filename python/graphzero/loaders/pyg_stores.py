@@ -58,6 +58,12 @@ class FeatureStore(torch_geometric.data.FeatureStore):  # type: ignore[misc]
     def __init__(self, data: Any, *, features: Any = None, edge_features: Any = None) -> None:
         super().__init__(tensor_attr_cls=TensorAttr)
         self.data = as_graph_data(data, features=features, edge_features=edge_features)
+        if self.data.beside.columns:
+            names = ", ".join(dict.fromkeys(name for _, name in self.data.beside.columns))
+            raise ValueError(
+                f"data: {names} was assigned, and is in memory: expected attributes of files; give it to "
+                "graphzero.loaders.NeighborLoader, which has both, or name others in features="
+            )
         self.listed: tuple[str, ...] | None = None
 
     def select(self, *names: str) -> FeatureStore:

@@ -10,10 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero.arrow_files import ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
-from graphzero.sources.batch import Column, EdgeBatch, check_ends, checked_rows, column_name, edge_batch
-
-# Names that say which end is which; without a pair of them the first two columns are taken.
-_USUAL_ENDS = (("src", "dst"), ("source", "target"), ("source", "destination"), ("from", "to"))
+from graphzero.sources.batch import Column, EdgeBatch, check_ends, checked_rows, column_name, edge_batch, usual_ends
 
 PARQUET = (".parquet", ".pq")
 IPC = (".arrow", ".ipc", ".feather", ".arrows")
@@ -76,7 +73,7 @@ def _refuse_second_pass(name: str) -> Callable[[list[str], int], Iterator[Any]]:
 def _chosen(names: list[str], columns: tuple[Column, Column, Column, Column], name: str) -> dict[str, str]:
     src, dst, weight, time = columns
     if src is None and dst is None:
-        src, dst = next((pair for pair in _USUAL_ENDS if set(pair) <= set(names)), (0, 1))
+        src, dst = usual_ends(names)
     elif src is None or dst is None:
         raise ValueError(f"{name}: expected both src= and dst=, found one; there are {', '.join(names)}")
     wanted: dict[str, Column] = {"src": src, "dst": dst}

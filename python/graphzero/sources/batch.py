@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -14,6 +14,19 @@ from graphzero.arrays import as_numpy, float32_vector, int64_vector, time_vector
 # How a column is chosen: by name, by position, True for the one the source has, False for none.
 Column: TypeAlias = "str | int | bool | None"
 NodeCount: TypeAlias = "int | tuple[int, int] | None"
+
+
+# Names that say which end is which; without a pair of them the first two columns are taken.
+_USUAL_ENDS = (("src", "dst"), ("source", "target"), ("source", "destination"), ("from", "to"))
+
+
+def usual_ends(names: Sequence[str]) -> tuple[int, int]:
+    """Return the places of the columns that hold sources and destinations, by their names or else the first two."""
+    known = [name.strip().lower() for name in names]
+    for src, dst in _USUAL_ENDS:
+        if known.count(src) == known.count(dst) == 1:
+            return known.index(src), known.index(dst)
+    return 0, 1
 
 
 @dataclass(frozen=True)
