@@ -291,12 +291,15 @@ class Dataset(PygNames):
                 edge.in_memory,
                 _given(edge.other),
                 (edge.weight, edge.time),
-                None if edge.files is None else edge.graph,
+                None if self._has_file(edge.graph) else edge.graph,
             )
             for triple, edge in self.edges.items()
         }
         splits = {key: None if isinstance(ids, FeatureStore) else ids for key, ids in self._splits.items()}
         return nodes, edges, splits, _given(self.other), self.device
+
+    def _has_file(self, graph: Graph) -> bool:
+        return os.path.abspath(graph.path).startswith(os.path.abspath(self.path) + os.sep)
 
     def _apply(self, nodes: Any, edges: Any, splits: Any, other: Any, device: Any) -> None:
         for name, (names, in_memory, values, label) in nodes.items():

@@ -97,6 +97,7 @@ class DatasetWriter:
         """
         if type in self._manifest.nodes:
             raise ValueError(f"node type {type!r} was added before")
+        self._renumbered.discard(type)  # of an attempt that was refused
         counts = {
             name: len(values)
             for name, values in (attributes or {}).items()
@@ -230,6 +231,10 @@ class DatasetWriter:
         other[name] = self._other(f"{place}.gd", value, name)
 
     def _other(self, file: str, value: Any, name: str) -> FileRecord | ValueRecord:
+        if isinstance(value, FeatureStore) and (value.quantised or value.reordered):
+            raise ValueError(
+                f"{name}: expected values as they are, found a file of coded or reordered rows, {value.path}"
+            )
         if hasattr(value, "shape"):
             if len(value.shape) > 0:
                 return self._features(file, value, None, name)
@@ -278,7 +283,7 @@ class DatasetWriter:
         """Return node ids of a type, for ids or labels."""
         if labels is None:
             labels = _is_text(values)
-            if not labels and kind in self._renumbered:
+            if not labels and kind in self._renumbered and len(values):
                 raise ValueError(
                     f"{what}: the integers given as ids= of {kind!r} are not its node ids, which are 0 to "
                     f"{self._count(kind) - 1} in the order of the labels: expected labels=True if these are labels, or "
@@ -335,9 +340,10 @@ class DatasetWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:
-            self.close()
-        else:
+        try:
+            if error is None:
+                self.close()
+        finally:
             self.abort()
 
 
@@ -355,7 +361,10 @@ def _values(attribute: Any) -> Any:
     if isinstance(attribute, (str, os.PathLike)):
         attribute = FeatureStore(attribute)
     if isinstance(attribute, FeatureStore):
-        attribute = attribute.gather(np.arange(attribute.num_rows))
+        is_coded = attribute.quantised or attribute.dtype == "bfloat16"  # else its bits would be taken for numbers
+        attribute = attribute.gather(np.arange(attribute.num_rows), dtype="float32" if is_coded else None)
+    elif str(getattr(attribute, "dtype", "")) == "torch.bfloat16":
+        attribute = attribute.float()
     return attribute.reshape(-1) if getattr(attribute, "shape", ())[1:] == (1,) else attribute
 
 

@@ -213,14 +213,18 @@ class StreamFeed:
         for name, opener in self._streams:
             form = columns = None
             lines: list[int] = []
+            header = b""  # lines that end in one, before the first line of data
             with opener() as stream:
                 for block in line_blocks(stream, name, self._block):
                     begin = 0
                     if form is None:
+                        block = header + block
                         form = self._options.sniff(name, block)
-                        if form.num_columns == 0:  # comments alone
+                        if form.num_columns == 0:
+                            header = block if form.header else b""
+                            if not header:  # comments alone
+                                lines.append(block.count(b"\n"))
                             form = None
-                            lines.append(block.count(b"\n"))
                             continue
                         with reading_utf8(name):
                             columns = text_columns(name, form, self._options)

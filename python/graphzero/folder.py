@@ -103,6 +103,8 @@ def _remove_stale(parent: str, name: str) -> None:
 
 def link_or_copy(source: str, target: str) -> None:
     """Give ``target`` the contents of ``source``: without a copy where both are on one file system."""
+    if os.path.lexists(target):  # of an attempt that was refused; it may be a link to what a user has
+        os.remove(target)
     try:
         os.link(os.path.realpath(source), target)
     except FileNotFoundError:

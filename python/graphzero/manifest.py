@@ -122,9 +122,7 @@ def type_path(kind: str | tuple[str, str, str]) -> str:
     >>> type_path(("user", "rates", "movie")), type_path(("a", "b__c", "d"))
     ('user__rates__movie', 'a__b%5F%5Fc__d')
     """
-    if isinstance(kind, str):
-        return file_name(kind)
-    names = [file_name(part) for part in kind]
+    names = [file_name(part) for part in ([kind] if isinstance(kind, str) else kind)]
     # What might be taken for the separator is written otherwise.
     return "__".join(
         name.replace("_", "%5F") if "__" in name or name[0] == "_" or name[-1] == "_" else name for name in names
@@ -225,6 +223,17 @@ def _fingerprint(document: Any) -> int:
     return int.from_bytes(hashlib.blake2b(canonical, digest_size=8).digest(), "little")
 
 
+def _fits(value: Any, dtype: str) -> bool:
+    """Whether a JSON value is one of an element type."""
+    if dtype == "bool":
+        return isinstance(value, bool)
+    if "float" in dtype:
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    bits = int(dtype.removeprefix("u").removeprefix("int"))
+    least, most = (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
 T = TypeVar("T")
 
 
@@ -307,7 +316,7 @@ class _Reader:
         dtype = self._get(entry, "dtype", str, place, "the name of an element type")
         if dtype not in _ELEMENT_TYPES:
             raise self._refuse(f"{place}.dtype", f"one of {', '.join(_ELEMENT_TYPES)}", dtype)
-        if not isinstance(entry["value"], (int, float)):
+        if not _fits(entry["value"], dtype):
             raise self._refuse(f"{place}.value", f"a number, as it has the dtype {dtype}", entry["value"])
         return ValueRecord(entry["value"], dtype)
 

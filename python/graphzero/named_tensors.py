@@ -102,6 +102,8 @@ class NamedTensors:
         return ((name, self[name]) for name in self.keys())
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # also while it is being copied
+            raise AttributeError(name)
         return self[name]
 
     def __getitem__(self, name: str) -> Any:
@@ -255,6 +257,12 @@ def assign(data: PygNames, of: Any, name: str, value: Any) -> None:
 def _assign_to_edges(data: PygNames, triple: EdgeTriple, name: str, value: Any) -> None:
     edge = data.edges[triple]
     if name != "edge_index":
+        rows = len(value) if getattr(value, "shape", ()) else None
+        if rows == edge.graph.num_edges != edge.graph.num_input_edges:
+            raise ValueError(
+                f"{name} of {triple!r}: expected {edge.graph.num_input_edges} rows, one for each edge id, found {rows}"
+                ": the graph has edges both ways under one id, or left some out, when it was converted"
+            )
         parts = _with_value(edge, name, value, edge.graph.num_input_edges)
         # Draws go by what the graph stores, which is not this.
         parts |= {column: f"{name} of the file" for column in ("weight", "time") if getattr(edge, column) == name}

@@ -276,16 +276,21 @@ class PygNames:
         rows = len(value) if getattr(value, "shape", ()) else None
         of_edges = next(iter(self.edges), None)
         num_edges = None if of_edges is None else self.edges[of_edges].graph.num_input_edges
+        stored = None if of_edges is None else self.edges[of_edges].graph.num_edges
         is_edge = of_edges is not None and (
-            name == "edge_index" or (rows == num_edges and ("edge" in name or rows != self.num_nodes))
+            name == "edge_index"
+            or (rows == num_edges and ("edge" in name or rows != self.num_nodes))
+            or (rows == stored and name in edge_names(self, of_edges))
         )
-        if is_edge or name == "num_nodes" or rows == self.num_nodes:
+        owner = self._owner_of(name)
+        of = of_edges if is_edge else self._node if name == "num_nodes" or rows == self.num_nodes else None
+        if of is not None:
+            assign(self, of, name, value)  # which may refuse it
             self.other = {key: kept for key, kept in self.other.items() if key != name}
-            assign(self, of_edges if is_edge else self._node, name, value)
         else:
-            if (owner := self._owner_of(name)) is not None:
-                delete(self, owner, name)
             self.other = {**self.other, name: value}
+        if owner is not None and owner != of:
+            delete(self, owner, name)
 
     def __delattr__(self, name: str) -> None:
         if name in self.other:

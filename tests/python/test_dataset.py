@@ -324,3 +324,41 @@ def test_a_missing_file_is_named_and_nothing_stays_open(hetero):
     with pytest.raises(FileNotFoundError, match="paper.gd"):
         gz.open(hetero)
     assert len(os.listdir("/proc/self/fd")) == descriptors
+
+
+def test_a_file_that_was_refused_is_not_written_to(tmp_path):
+    gz.write_features(tmp_path / "keep.gd", np.zeros((3, 2), dtype=np.float32))
+    gz.write_features(tmp_path / "fits.gd", np.ones((4, 2), dtype=np.float32))
+    with gz.DatasetWriter(tmp_path / "d") as w:
+        with pytest.raises(ValueError, match="expected 4 rows, found 3"):
+            w.add_nodes({"x": tmp_path / "keep.gd"}, num_nodes=4)
+        w.add_nodes({"x": tmp_path / "fits.gd"}, num_nodes=4)
+    assert gz.FeatureStore(tmp_path / "keep.gd").get_tensor().tolist() == [[0, 0]] * 3
+    assert gz.open(tmp_path / "d").features("x").get_tensor().tolist() == [[1, 1]] * 4
+
+
+def test_weights_of_coded_files_are_their_values(tmp_path):
+    weights = np.array([1.0, 2.0, 4.0, 0.5], dtype=np.float32)
+    gz.write_features(tmp_path / "w.gd", weights, dtype="bfloat16")
+    with gz.DatasetWriter(tmp_path / "d") as w:
+        w.add_nodes(num_nodes=5)
+        w.add_edges([0, 1, 2, 3], [4, 4, 4, 4], attributes={"w": tmp_path / "w.gd"}, weight="w")
+    assert gz.open(tmp_path / "d").graph.index("out").weights.tolist() == weights.tolist()
+
+
+def test_a_writer_that_cannot_finish_leaves_nothing(tmp_path):
+    with pytest.raises(TypeError), gz.DatasetWriter(tmp_path / "d") as w:
+        w.add_nodes(num_nodes=1)
+        w.set_metadata(x=object())
+    assert os.listdir(tmp_path) == []
+
+
+def test_splits_of_types_whose_names_look_alike(tmp_path):
+    with gz.DatasetWriter(tmp_path / "d") as w:
+        for kind in ("a", "c", "a__b__c"):
+            w.add_nodes(type=kind, num_nodes=3)
+        w.add_edges([0, 1], [1, 2], type=("a", "b", "c"))
+        w.add_split("train", [2], of="a__b__c")
+        w.add_split("train", [0, 1], of=("a", "b", "c"))
+    ds = gz.open(tmp_path / "d")
+    assert (ds.split("train", "a__b__c").tolist(), ds.split("train", ("a", "b", "c")).tolist()) == ([2], [0, 1])

@@ -3,6 +3,7 @@
 import bz2
 import glob
 import gzip
+import io
 import lzma
 import os
 import pathlib
@@ -667,3 +668,25 @@ def test_a_first_column_without_a_name_is_refused():
         gz.convert_edges("e.csv", "e.gl")
     gz.convert_edges("e.csv", "e.gl", src="a", dst="b")
     assert gz.Graph("e.gl").neighbors(5).tolist() == [6]
+
+
+@pytest.mark.parametrize("text", ["src,dst\n7,8", "src,dst\n7,8\n", "# a\nsrc,dst\n7,8"])
+@pytest.mark.parametrize("size", [1, 9, 1 << 20])
+def test_a_header_alone_in_a_block_does_not_hide_the_edges_behind_it(text, size):
+    class Slow(io.RawIOBase):
+        def __init__(self):
+            self.rest = text.encode()
+
+        def readable(self):
+            return True
+
+        def read(self, count=-1):
+            found, self.rest = self.rest[:size], self.rest[size:]
+            return found
+
+    report = gz.convert_edges(Slow(), "e.gl", header=True, src="src", dst="dst")
+    assert report.num_edges == 1
+    with gzip.open("e.csv.gz", "wt") as file:
+        file.write(text)
+    for options in ({"header": True}, {"ids": "map"}):
+        assert gz.convert_edges("e.csv.gz", "e.gl", **options).num_edges == 1

@@ -219,3 +219,31 @@ def test_a_copy_of_closed_data_is_refused(tmp_path):
 
 def test_torch_knows_what_a_loader_is(data):
     assert isinstance(loader_of(NeighborLoader, data), torch.utils.data.IterableDataset)
+
+
+def _make_loader(folder):
+    NeighborLoader(gz.open(folder), [1]).close()
+
+
+def test_a_forked_process_makes_a_loader_of_its_own(tmp_path):
+    with gz.DatasetWriter(tmp_path / "d") as writer:
+        writer.add_nodes({"x": np.ones(4)})
+        writer.add_edges([0, 1], [1, 2])
+    _make_loader(tmp_path / "d")
+    process = multiprocessing.get_context("fork").Process(target=_make_loader, args=(tmp_path / "d",))
+    process.start()
+    process.join(60)
+    assert process.exitcode == 0
+
+
+def test_a_copy_after_an_iteration_that_was_left_has_whole_epochs(tmp_path):
+    with gz.DatasetWriter(tmp_path / "d") as writer:
+        writer.add_nodes({"x": np.ones(6)})
+        writer.add_edges([0, 1], [1, 2])
+    loader = NeighborLoader(gz.open(tmp_path / "d"), [1], batch_size=2)
+    next(iter(loader))
+    assert len(list(pickle.loads(pickle.dumps(loader)))) == 3
+    loader.close()
+    assert repr(loader) == "NeighborLoader(closed)"
+    with pytest.raises(ValueError, match="this NeighborLoader is closed; make a new one"):
+        loader([0])

@@ -462,8 +462,13 @@ def test_types_whose_names_look_alike_have_files_of_their_own():
 def test_an_attribute_that_cannot_be_stored_is_named():
     data = homogeneous()
     data.phase = torch.zeros(5, dtype=torch.complex64)
-    with pytest.raises(TypeError, match=r"phase of node: source: expected numbers, found complex64"):
-        mounted(data)
+    data.unknown = torch.tensor(float("nan"))
+    data.sparse = torch.eye(5).to_sparse()
+    with pytest.warns(
+        UserWarning, match=r"phase of node: complex64 is no type that files have; sparse of node: a sparse"
+    ):
+        ds = mounted(data)
+    assert not {"phase", "unknown", "sparse"} & set(ds.keys())
 
 
 def test_changes_travel_to_other_processes():
@@ -487,3 +492,49 @@ def test_opening_and_naming_loads_no_torch():
     mounted(homogeneous()).close()
     code = "import sys, graphzero as gz; ds = gz.open('data'); ds.keys(); ds.num_features; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_attributes_of_edges_that_files_have_both_ways_are_by_edge_id():
+    ds = mounted(homogeneous(), directed=False)
+    with pytest.raises(
+        ValueError, match=r"edge_attr of .*: expected 6 rows, one for each edge id, found 12: the graph has"
+    ):
+        ds.edge_attr = ds.edge_attr * 2
+    assert ds.edge_attr.shape == (12, 2)
+    ds.edge_attr = torch.ones(6, 1)
+    (batch,) = NeighborLoader(ds, [-1], batch_size=5)
+    assert batch.edge_attr.shape == (batch.num_edges, 1)
+
+
+def test_a_name_belongs_to_nodes_or_to_edges():
+    ds = mounted(homogeneous())
+    ds.edge_attr = torch.ones(5)  # a row per node now
+    assert "edge_attr" not in ds[("node", "to", "node")]
+    (batch,) = NeighborLoader(ds, [-1], batch_size=5)
+    assert len(batch.edge_attr) == batch.num_nodes
+
+
+def test_assigned_edges_survive_any_number_of_pickles():
+    ds = mounted(homogeneous())
+    del ds.edge_attr, ds.edge_weight
+    ds.edge_index = torch.tensor([[0], [1]])
+    again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(copy.deepcopy(ds)))))
+    assert again.edge_index.tolist() == [[0], [1]]
+
+
+def test_tensors_of_a_type_are_copied():
+    ds = mounted(homogeneous())
+    assert copy.copy(ds["node"]).x.shape == (5, 3)
+    assert copy.deepcopy(ds["node"]).x.shape == (5, 3)
+
+
+def test_times_that_are_assigned_after_a_loader_was_made_are_refused():
+    data = homogeneous()
+    data.time = torch.arange(5)
+    ds = mounted(data)
+    loader = NeighborLoader(ds, [-1], time_attr="time", batch_size=5)
+    ds.time = torch.arange(5) * 2
+    with pytest.raises(
+        ValueError, match="time: was assigned after this loader, which samples by it, was made; make a new"
+    ):
+        next(iter(loader))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from typing import Any
 
@@ -26,6 +27,23 @@ from graphzero.sources.sparse_tensors import edges_of_adj_t
 
 _MASKS = {"train_mask": "train", "val_mask": "valid", "test_mask": "test"}
 _USUAL = {"weight": "edge_weight", "time": "edge_time"}
+_STORED = frozenset(
+    [
+        "bool",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "float16",
+        "bfloat16",
+        "float32",
+        "float64",
+    ]
+)
 _MOST_TEXT = 1 << 16  # of one value; the manifest is read whole
 
 
@@ -104,6 +122,9 @@ class _Reader:
                         "ids= of DatasetWriter.add_nodes"
                     )
                     continue
+            if (problem := _unfit_for_files(value)) is not None:
+                self._plan.ignored.append(f"{name} of {self._kind}: {problem}")
+                continue
             if not _has_rows(name, value, node.num_nodes):
                 _keep_other(self._plan, node.other, {name: value}, str(self._kind), node.num_nodes)
                 continue
@@ -137,7 +158,9 @@ class _Reader:
         if values is not None:
             attributes.setdefault("edge_weight" if len(values.shape) == 1 else "edge_attr", values)
         for name, value in attributes.items():
-            if _has_rows(name, value, len(src)):
+            if (problem := _unfit_for_files(value)) is not None:
+                self._plan.ignored.append(f"{name} of {triple}: {problem}")
+            elif _has_rows(name, value, len(src)):
                 edge.attributes[name] = value
             else:
                 _keep_other(self._plan, edge.other, {name: value}, str(triple), len(src))
@@ -214,6 +237,19 @@ def _as_array(values: Any) -> Any:
     return array if array.dtype.kind in "biuf" else None
 
 
+def _unfit_for_files(value: Any) -> str | None:
+    """Say why a tensor or an array cannot be stored; other values are judged elsewhere."""
+    if not _is_array(value):
+        return None
+    if "sparse" in str(getattr(value, "layout", "")):
+        return "a sparse tensor"
+    kind = str(value.dtype).removeprefix("torch.")
+    if kind not in _STORED:
+        return f"{kind} is no type that files have"
+    is_nan = len(value.shape) == 0 and kind.startswith(("float", "bfloat")) and not math.isfinite(float(value))
+    return "a number that is not finite, which JSON has not" if is_nan else None
+
+
 def _is_array(value: Any) -> bool:
     return hasattr(value, "dtype") and hasattr(value, "shape") and hasattr(value, "__array__")
 
@@ -221,7 +257,7 @@ def _is_array(value: Any) -> bool:
 def _keep_other(plan: Plan, other: dict[str, Any], values: dict[str, Any], of: str, *counted: int) -> None:
     """Keep what has no row per node or edge, as far as it can be stored."""
     for name, value in values.items():
-        problem = None if _is_array(value) else _unfit_for_json(value)
+        problem = _unfit_for_files(value) if _is_array(value) else _unfit_for_json(value)
         if problem is None and name != "edge_label_index" and counted and _counts_last(name, value, counted):
             problem = "PyG's loaders take the rows of its last dimension, which is not done here; transpose it"
         if problem is None:

@@ -69,6 +69,10 @@ class GraphData:
         """Return the tensors with a row per node that a user assigned."""
         return {}
 
+    def assigned(self) -> list[Mapping[str, Any]]:
+        """Return what a user assigned, by node type and by edge type."""
+        return []
+
     def split(self, name: str, of: TypeName, argument: str) -> NDArray[np.int64]:
         """Return the ids of a split. ``argument`` opens the error message."""
         expected = "node ids" if isinstance(of, str) else "(src, dst)"
@@ -102,6 +106,10 @@ class DatasetData(GraphData):
     features: Any = None
     edge_features: Any = None
     state: tuple[Any, ...] = ()
+
+    def assigned(self) -> list[Mapping[str, Any]]:
+        nodes, edges = self.state[:2]
+        return [kind.in_memory for kinds in (nodes, edges) for kind in kinds.values()]
 
     @property
     def dataset(self) -> Dataset:

@@ -142,6 +142,14 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         data = self._data.refreshed()
         if data is self._data:
             return
+        for name in filter(None, self._sampler_options.values()):
+            if any(
+                old.get(name) is not new.get(name)
+                for old, new in zip(self._data.assigned(), data.assigned(), strict=False)
+            ):
+                raise ValueError(
+                    f"{name}: was assigned after this loader, which samples by it, was made; make a new one"
+                )
         before = self._assembly.attributes, self._device, self._data.relations.graphs
         self._data = data
         self._prepare()
@@ -214,6 +222,8 @@ class Loader(TakenForPyG, IterableDataset[Any]):
 
         Each call draws anew; what it draws follows from the seed and the number of calls before.
         """
+        if self._closed_at is not None:
+            raise ValueError(f"this {type(self).__name__} is closed; make a new one")
         self._refresh()
         self._data.check_open()
         places = places_of(index, len(self.dataset))
@@ -326,11 +336,15 @@ class Loader(TakenForPyG, IterableDataset[Any]):
 
     def __getstate__(self) -> dict[str, Any]:
         own = ("_feed", "_calls", "_closed_stages", "_trace_number")
-        return {**self.__dict__, **dict.fromkeys(own), "_older": (), "_state": self._place()}
+        feed = self._open()
+        state = feed.place if feed.is_under_way else feed.next_place
+        return {**self.__dict__, **dict.fromkeys(own), "_older": (), "_state": {**state, "seed": self._seed}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._older = weakref.WeakSet()
 
     def __repr__(self) -> str:
+        if self._closed_at is not None:
+            return f"{type(self).__name__}(closed)"
         return f"{type(self).__name__}({len(self):,} batches)"

@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
-# Workers that are counted for.
-_MOST_WORKERS = 256
+# Workers that are counted for. Their counts stay below 32,768 numbers, from which on torch fills tensors with OpenMP's
+# threads, which a forked process has not.
+_MOST_WORKERS = 250
 
 
 class WorkerEpochs:
@@ -18,8 +19,7 @@ class WorkerEpochs:
     """
 
     def __init__(self) -> None:
-        self._counts = torch.zeros(_first_of(_MOST_WORKERS + 1), dtype=torch.int64)
-        self._share()
+        self._counts = _shared_zeros(_first_of(_MOST_WORKERS + 1))
 
     def begin(self, worker: int, num_workers: int) -> int:
         """Return the epoch that a worker begins, and count it."""
@@ -36,10 +36,15 @@ class WorkerEpochs:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._share()  # a plain pickle is a copy
+        if not self._counts.is_shared():  # a plain pickle is a copy
+            copied, self._counts = self._counts, _shared_zeros(len(self._counts))
+            self._counts.numpy()[:] = copied.numpy()
 
-    def _share(self) -> None:
-        self._counts.share_memory_()  # type: ignore[no-untyped-call]
+
+def _shared_zeros(count: int) -> torch.Tensor:
+    """Return zeros in memory that all processes share. ``share_memory_`` would copy them with OpenMP's threads."""
+    storage = torch.UntypedStorage._new_shared(8 * count)  # type: ignore[no-untyped-call]
+    return torch.empty(0, dtype=torch.int64).set_(storage)
 
 
 def _first_of(num_workers: int) -> int:
