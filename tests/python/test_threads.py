@@ -229,6 +229,8 @@ print(json.dumps(at_once(call, call, call)))
     assert wrong == {}
 
 
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
 def test_a_child_of_a_fork_is_not_kept_out_by_a_thread_it_does_not_have(world):
     """A thread of the parent is in calls all the time."""
     codes = run(
