@@ -5,6 +5,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "bindings/one_thread.h"
 #include "core/convert/edge_converter.h"
 #include "core/convert/text_labels.h"
 #include "core/convert/write_graph.h"
@@ -203,49 +204,56 @@ void bind_edge_converter(nb::module_& m) {
       .def_ro("entries", &EdgeConverter::Done::entries)
       .def_ro("largest_id", &EdgeConverter::Done::largest_id);
 
-  nb::class_<EdgeConverter>(m, "EdgeConverter")
-      .def(nb::init<const EdgeConverterOptions&>(), "options"_a)
+  using Converter = OneThread<EdgeConverter>;
+  nb::class_<Converter>(m, "EdgeConverter")
+      .def(
+          "__init__",
+          [](Converter* self, const EdgeConverterOptions& options) {
+            new (self) Converter("EdgeConverter", options);
+          },
+          "options"_a)
       .def(
           "add_text_file",
-          [](EdgeConverter& self, const nb::bytes& path, const TextFormat& format,
+          [](Converter& self, const nb::bytes& path, const TextFormat& format,
              const EdgeColumns& columns) {
             const std::string name = path_of(path);
-            without_gil([&] {
-              self.add_text(FileText(name), format.data_begin, format.lines_before_data, format,
-                            columns);
+            self.use([&](EdgeConverter& converter) {
+              converter.add_text(FileText(name), format.data_begin, format.lines_before_data,
+                                 format, columns);
             });
           },
           "path"_a, "format"_a, "columns"_a)
       .def(
           "add_text_block",
-          [](EdgeConverter& self, const std::string& name, const nb::bytes& text,
-             std::uint64_t begin, std::uint64_t lines_before, const TextFormat& format,
-             const EdgeColumns& columns) {
+          [](Converter& self, const std::string& name, const nb::bytes& text, std::uint64_t begin,
+             std::uint64_t lines_before, const TextFormat& format, const EdgeColumns& columns) {
             const MemoryText input(name, {text.c_str(), text.size()});
-            return without_gil(
-                [&] { return self.add_text(input, begin, lines_before, format, columns); });
+            return self.use([&](EdgeConverter& converter) {
+              return converter.add_text(input, begin, lines_before, format, columns);
+            });
           },
           "name"_a, "text"_a, "begin"_a, "lines_before"_a, "format"_a, "columns"_a)
       .def(
           "add_edges",
-          [](EdgeConverter& self, const NodeIdArray& src, const NodeIdArray& dst,
+          [](Converter& self, const NodeIdArray& src, const NodeIdArray& dst,
              const std::optional<InputArray<float>>& weight,
              const std::optional<InputArray<std::int64_t>>& time) {
             const auto weights = weight ? as_span(*weight) : std::span<const float>();
             const auto times = time ? as_span(*time) : std::span<const std::int64_t>();
             const auto from = as_span(src), to = as_span(dst);
-            without_gil([&] { self.add_edges(from, to, weights, times); });
+            self.use(
+                [&](EdgeConverter& converter) { converter.add_edges(from, to, weights, times); });
           },
           "src"_a.noconvert(), "dst"_a.noconvert(), "weight"_a.noconvert().none(),
           "time"_a.noconvert().none())
       .def(
           "finish",
-          [](EdgeConverter& self, const nb::bytes& path) {
+          [](Converter& self, const nb::bytes& path) {
             const std::string name = path_of(path);
-            return without_gil([&] { return self.finish(name); });
+            return self.use([&](EdgeConverter& converter) { return converter.finish(name); });
           },
           "path"_a)
-      .def("done", &EdgeConverter::done);
+      .def("done", [](const Converter& self) { return self.look().done(); });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "bindings/one_thread.h"
 #include "core/format/gd_writer.h"
 #include "core/format/row_places.h"
 
@@ -13,10 +14,12 @@ using namespace nb::literals;
 
 namespace {
 
+using Writer = OneThread<GdWriter>;
+
 template <class Id>
-void append_places(GdWriter& writer, const InputArray<Id>& places) {
+void append_places(Writer& self, const InputArray<Id>& places) {
   const auto items = as_span(places);
-  without_gil([&] { writer.append_row_map(items); });
+  self.use([&](GdWriter& writer) { writer.append_row_map(items); });
 }
 
 }  // namespace
@@ -53,57 +56,63 @@ void bind_format(nb::module_& m) {
       .def("order", [](const RowPlaces& places) {
         return owned_array(without_gil([&] { return places.order(); }));
       });
-  nb::class_<GdWriter>(m, "GdWriter")
+  nb::class_<Writer>(m, "GdWriter")
       .def(
           "__init__",
-          [](GdWriter* self, const nb::bytes& path, Dtype dtype,
+          [](Writer* self, const nb::bytes& path, Dtype dtype,
              const std::vector<std::uint64_t>& shape) {
-            new (self) GdWriter(path_of(path), dtype, shape);
+            new (self) Writer("GdWriter", path_of(path), dtype, shape);
           },
           "path"_a, "dtype"_a, "shape"_a)
       .def(
           "append",
-          [](GdWriter& self, const InputArray<std::uint8_t>& rows) {
+          [](Writer& self, const InputArray<std::uint8_t>& rows) {
             const auto bytes = std::as_bytes(as_span(rows));
-            without_gil([&] { self.append(bytes); });
+            self.use([&](GdWriter& writer) { writer.append(bytes); });
           },
           "rows"_a.noconvert())
       .def(
           "append_from",
-          [](GdWriter& self, const nb::bytes& path, std::uint64_t offset, std::uint64_t length) {
+          [](Writer& self, const nb::bytes& path, std::uint64_t offset, std::uint64_t length) {
             const std::string name = path_of(path);
-            without_gil([&] { self.append_from(File(name), offset, length); });
+            self.use([&](GdWriter& writer) { writer.append_from(File(name), offset, length); });
           },
           "path"_a, "offset"_a, "length"_a)
-      .def("rewind", [](GdWriter& self) { without_gil([&] { self.rewind(); }); })
+      .def("rewind", [](Writer& self) { self.use([](GdWriter& writer) { writer.rewind(); }); })
       .def(
           "read_back",
-          [](const GdWriter& self, std::uint64_t offset, std::uint64_t length) {
-            return owned_array(without_gil([&] {
+          [](Writer& self, std::uint64_t offset, std::uint64_t length) {
+            return owned_array(self.use([&](const GdWriter& writer) {
               std::vector<std::uint8_t> bytes(static_cast<std::size_t>(length));
-              self.read_back(std::as_writable_bytes(std::span(bytes)), offset);
+              writer.read_back(std::as_writable_bytes(std::span(bytes)), offset);
               return bytes;
             }));
           },
           "offset"_a, "length"_a)
       .def(
           "append_scales",
-          [](GdWriter& self, const InputArray<float>& scales) {
+          [](Writer& self, const InputArray<float>& scales) {
             const auto items = as_span(scales);
-            without_gil([&] { self.append_scales(items); });
+            self.use([&](GdWriter& writer) { writer.append_scales(items); });
           },
           "scales"_a.noconvert())
       .def(
           "append_row_map",
-          [](GdWriter& self, const RowPlaces& places) {
-            without_gil(
-                [&] { places.visit([&](const auto& by_id) { self.append_row_map(by_id); }); });
+          [](Writer& self, const RowPlaces& places) {
+            self.use([&](GdWriter& writer) {
+              places.visit([&](const auto& by_id) { writer.append_row_map(by_id); });
+            });
           },
           "places"_a)
       .def("append_row_map", &append_places<std::int32_t>, "places"_a.noconvert())
       .def("append_row_map", &append_places<std::int64_t>, "places"_a.noconvert())
-      .def("set_num_rows", &GdWriter::set_num_rows, "num_rows"_a)
-      .def("finish", [](GdWriter& self) { without_gil([&] { self.finish(); }); });
+      .def(
+          "set_num_rows",
+          [](Writer& self, std::uint64_t num_rows) {
+            self.use([&](GdWriter& writer) { writer.set_num_rows(num_rows); });
+          },
+          "num_rows"_a)
+      .def("finish", [](Writer& self) { self.use([](GdWriter& writer) { writer.finish(); }); });
 }
 
 }  // namespace gz

@@ -8,6 +8,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "bindings/one_thread.h"
 #include "core/base/error.h"
 #include "core/convert/id_builder.h"
 #include "core/store/id_dictionary.h"
@@ -137,27 +138,31 @@ void bind_builder(nb::module_& m) {
       .def_ro("num_added", &IdBuilderReport::num_added)
       .def_ro("num_labels", &IdBuilderReport::num_labels)
       .def_ro("num_runs", &IdBuilderReport::num_runs);
-  nb::class_<IdBuilder>(m, "IdBuilder")
+  using Builder = OneThread<IdBuilder>;
+  nb::class_<Builder>(m, "IdBuilder")
       .def(
           "__init__",
-          [](IdBuilder* self, const nb::bytes& path, LabelKind kind, std::uint64_t memory,
+          [](Builder* self, const nb::bytes& path, LabelKind kind, std::uint64_t memory,
              const nb::bytes& tmp_dir) {
-            new (self) IdBuilder(path_of(path), {kind, memory, path_of(tmp_dir)});
+            const IdBuilderOptions options = {kind, memory, path_of(tmp_dir)};
+            new (self) Builder("IdBuilder", path_of(path), options);
           },
           "path"_a, "kind"_a, "memory"_a, "tmp_dir"_a)
       .def(
           "add_integers",
-          [](IdBuilder& self, const InputArray<std::int64_t>& labels) {
-            without_gil([&] { self.add(as_span(labels)); });
+          [](Builder& self, const InputArray<std::int64_t>& labels) {
+            self.use([&](IdBuilder& builder) { builder.add(as_span(labels)); });
           },
           "labels"_a.noconvert())
       .def(
           "add_strings",
-          [](IdBuilder& self, const ByteArray& bytes, const OffsetArray& offsets) {
-            without_gil([&] { self.add(labels_of(bytes, offsets)); });
+          [](Builder& self, const ByteArray& bytes, const OffsetArray& offsets) {
+            self.use([&](IdBuilder& builder) { builder.add(labels_of(bytes, offsets)); });
           },
           "bytes"_a.noconvert(), "offsets"_a.noconvert())
-      .def("finish", [](IdBuilder& self) { return without_gil([&] { return self.finish(); }); });
+      .def("finish", [](Builder& self) {
+        return self.use([](IdBuilder& builder) { return builder.finish(); });
+      });
 }
 
 }  // namespace

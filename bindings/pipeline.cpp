@@ -5,6 +5,9 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <tuple>
@@ -12,6 +15,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "bindings/one_thread.h"
 #include "core/base/error.h"
 
 namespace gz {
@@ -50,7 +54,8 @@ nb::object id_array(IdArray& ids) {
   return nb::cast(Array(ids.data, {ids.count}, owner(std::move(ids.memory))));
 }
 
-// A pipeline and the arrays it reads: graphs and features are kept by nanobind.
+// A pipeline and the arrays it reads: graphs and features are kept by nanobind. One thread at a
+// time changes it or takes batches; others may look() meanwhile.
 class KeptPipeline {
  public:
   KeptPipeline(std::optional<NodesIn> nodes, std::optional<LinksIn> links,
@@ -92,7 +97,43 @@ class KeptPipeline {
     without_gil([&] { pipeline_.reset(); });
   }
 
-  Pipeline& pipeline() { return *pipeline_; }
+  // Runs body(pipeline), which ends the iteration that is under way.
+  template <class Body>
+  void change(Body&& body) {
+    const OneAtATime::Call call(calls_);
+    std::recursive_mutex& mutex = state_mutex();
+    without_gil([&] {
+      const std::lock_guard lock(mutex);
+      turn_ = kNobodysTurn;
+      body(*pipeline_);
+    });
+  }
+
+  // Runs body(pipeline), which changes nothing, also beside next(); it waits for an epoch that is
+  // being begun.
+  template <class Body>
+  auto look(Body&& body) {
+    std::recursive_mutex& mutex = state_mutex();
+    return without_gil([&] {
+      const std::lock_guard lock(mutex);
+      return body(*pipeline_);
+    });
+  }
+
+  // Returns whose turn it is now.
+  std::uint64_t start(std::uint64_t epoch, std::uint64_t first, std::uint64_t stride) {
+    std::uint64_t turn = kNobodysTurn;
+    change([&](Pipeline& pipeline) {
+      pipeline.start(epoch, first, stride);
+      turn_ = turn = ++num_turns_;
+    });
+    return turn;
+  }
+
+  // Ends the iteration that `turn` stands for, if that is under way.
+  void end(std::uint64_t turn) {
+    if (turn == turn_) change([](Pipeline& pipeline) { pipeline.stop(); });
+  }
 
   // As to_python(Neighborhood), with sources above destinations.
   nb::object ids_of(Batch& batch) const {
@@ -109,8 +150,14 @@ class KeptPipeline {
     return nb::make_tuple(types, relations);
   }
 
-  nb::object next() {
-    std::optional<Batch> batch = without_gil([&] { return pipeline_->next(); });
+  // None behind the last batch, False if it is no longer this one's turn.
+  nb::object next(std::uint64_t turn) {
+    std::optional<Batch> batch;
+    {
+      const OneAtATime::Call call(calls_);
+      if (turn != turn_) return nb::bool_(false);
+      batch = without_gil([&] { return pipeline_->next(); });
+    }
     if (!batch) return nb::none();
     nb::list rows;
     for (std::size_t a = 0; a < attributes_.size(); ++a) {
@@ -135,6 +182,24 @@ class KeptPipeline {
   }
 
  private:
+  static constexpr std::uint64_t kNobodysTurn = 0;
+
+  // Recursive, since a signal handler may look at what it interrupted. Needs the GIL.
+  std::recursive_mutex& state_mutex() {
+    if (const long here = process_id(); process_ != here) {
+      // A thread that did not come along into this child may hold it for ever.
+      static_cast<void>(state_mutex_.release());
+      state_mutex_ = std::make_unique<std::recursive_mutex>();
+      process_ = here;
+    }
+    return *state_mutex_;
+  }
+
+  OneAtATime calls_{"Pipeline"};
+  std::uint64_t num_turns_ = 0;
+  std::atomic<std::uint64_t> turn_{kNobodysTurn};
+  std::unique_ptr<std::recursive_mutex> state_mutex_ = std::make_unique<std::recursive_mutex>();
+  long process_ = process_id();  // that state_mutex_ belongs to
   std::optional<NodesIn> nodes_;
   std::optional<LinksIn> links_;
   std::vector<TypeIn> types_;
@@ -288,13 +353,11 @@ void bind_pipeline(nb::module_& m) {
            nb::sig("def __init__(self, nodes: typing.Any, links: typing.Any, types: "
                    "list[typing.Any], relations: list[typing.Any], attributes: list[typing.Any], "
                    "options: PipelineOptions) -> None"))
-      .def_prop_ro("num_batches", [](KeptPipeline& p) { return p.pipeline().num_batches(); })
-      .def(
-          "start",
-          [](KeptPipeline& p, std::uint64_t epoch, std::uint64_t first, std::uint64_t stride) {
-            without_gil([&] { p.pipeline().start(epoch, first, stride); });
-          },
-          "epoch"_a, "first"_a, "stride"_a)
+      .def_prop_ro("num_batches",
+                   [](KeptPipeline& p) {
+                     return p.look([](Pipeline& pipeline) { return pipeline.num_batches(); });
+                   })
+      .def("start", &KeptPipeline::start, "epoch"_a, "first"_a, "stride"_a)
       .def(
           "arrange",
           [](KeptPipeline& p, const OptionalArray& order, const OptionalArray& batch_sizes) {
@@ -304,36 +367,50 @@ void bind_pipeline(nb::module_& m) {
               arrangement.batch_sizes.emplace(as_span(*batch_sizes).begin(),
                                               as_span(*batch_sizes).end());
             }
-            without_gil([&] { p.pipeline().arrange(std::move(arrangement)); });
+            p.change([&](Pipeline& pipeline) { pipeline.arrange(std::move(arrangement)); });
           },
           "order"_a.none(), "batch_sizes"_a.none())
       .def(
           "elsewhere",
           [](KeptPipeline& p, std::size_t attribute) {
-            std::vector<std::int64_t> rows;
-            p.pipeline().elsewhere(attribute).for_each(
-                [&](std::uint64_t row) { rows.push_back(static_cast<std::int64_t>(row)); });
-            return owned_array(std::move(rows));
+            return owned_array(p.look([&](Pipeline& pipeline) {
+              std::vector<std::int64_t> rows;
+              pipeline.elsewhere(attribute).for_each(
+                  [&](std::uint64_t row) { rows.push_back(static_cast<std::int64_t>(row)); });
+              return rows;
+            }));
           },
           "attribute"_a)
-      .def("is_ready", [](KeptPipeline& p) { return p.pipeline().is_ready(); })
+      .def("is_ready",
+           [](KeptPipeline& p) {
+             return p.look([](Pipeline& pipeline) { return pipeline.is_ready(); });
+           })
       .def(
           "set_seed",
           [](KeptPipeline& p, std::uint64_t seed) {
-            without_gil([&] { p.pipeline().set_seed(seed); });
+            p.change([&](Pipeline& pipeline) { pipeline.set_seed(seed); });
           },
           "seed"_a)
-      .def("next", &KeptPipeline::next, nb::sig("def next(self) -> typing.Any"))
-      .def("stop", [](KeptPipeline& p) { without_gil([&] { p.pipeline().stop(); }); })
+      .def("next", &KeptPipeline::next, "turn"_a,
+           nb::sig("def next(self, turn: int) -> typing.Any"))
+      .def("end", &KeptPipeline::end, "turn"_a)
+      .def("stop", [](KeptPipeline& p) { p.change([](Pipeline& pipeline) { pipeline.stop(); }); })
       .def(
-          "stats", [](KeptPipeline& p) { return as_dict(p.pipeline().stats()); },
+          "stats",
+          [](KeptPipeline& p) {
+            return as_dict(p.look([](Pipeline& pipeline) { return pipeline.stats(); }));
+          },
           nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def(
-          "log_stages", [](KeptPipeline& p, bool on) { p.pipeline().log_stages(on); }, "on"_a)
+          "log_stages",
+          [](KeptPipeline& p, bool on) {
+            p.look([&](Pipeline& pipeline) { pipeline.log_stages(on); });
+          },
+          "on"_a)
       .def(
           "stages",
           [](KeptPipeline& p) {
-            return as_arrays(without_gil([&] { return p.pipeline().stages(); }));
+            return as_arrays(p.look([](Pipeline& pipeline) { return pipeline.stages(); }));
           },
           nb::sig("def stages(self) -> tuple[typing.Any, ...]"));
 }

@@ -10,6 +10,7 @@
 #include "core/store/adjacency.h"
 #include "core/store/appearances.h"
 #include "core/store/features.h"
+#include "core/store/index_reader.h"
 #include "core/store/topology.h"
 #include "core/store/verify.h"
 
@@ -76,6 +77,12 @@ void bind_topology(nb::module_& m) {
       .def("check_intact", [](const Topology& g) { g.mapping()->check_intact(); })
       .def("preload", [](const Topology& g) { without_gil([&] { g.mapping()->preload(); }); })
       .def("leave_paging_to_kernel", &Topology::leave_paging_to_kernel, "advice"_a)
+      .def(
+          "check_index",
+          [](const Topology& g, Direction direction) {
+            without_gil([&] { check_index(g, direction); });
+          },
+          "direction"_a)
       .def("edges_of", &Topology::edges_of, "direction"_a, "node"_a)
       .def(
           "degrees",

@@ -63,7 +63,7 @@ except OSError as error:
 
 # Stands between us and the C library. FAULT=pread:OFFSET fails reads at that byte with EIO, FAULT=short gives less
 # than asked for and interrupts every third call, FAULT=enter:ERRNO:EVERY fails every so manieth io_uring_enter,
-# FAULT=slow makes either take 200 ms.
+# FAULT=slow makes either take 200 ms, FAULT=unmap:SIZE maps an empty file where so much was unmapped, and reads it.
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -72,6 +72,7 @@ SHIM = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static unsigned calls;
@@ -88,6 +89,20 @@ ssize_t pread(int file, void* into, size_t size, off_t offset) {
     size = size / 1024 * 512;
   }
   return real(file, into, size, offset);
+}
+
+int munmap(void* data, size_t size) {
+  static int (*real)(void*, size_t);
+  if (!real) real = dlsym(RTLD_NEXT, "munmap");
+  const int result = real(data, size);
+  const char* fault = getenv("FAULT");
+  unsigned long long wanted;
+  if (fault && sscanf(fault, "unmap:%llu", &wanted) == 1 && size == wanted) {
+    const volatile char* other =
+        mmap(data, size, PROT_READ, MAP_SHARED | MAP_FIXED, memfd_create("empty", 0), 0);
+    (void)*other;
+  }
+  return result;
 }
 
 long syscall(long number, ...) {

@@ -152,6 +152,18 @@ def exercise_graph(graph, expected):
         assert graph.degree(good, side).tolist() == [indptr[node + 1] - indptr[node] for node in good]
         for node in (-1, len(indptr) - 1, 2**62):
             assert refused(graph.neighbors, node, side)
+        if not graph.bipartite:
+            exercise_sampling(graph, good, side)
+
+
+def exercise_sampling(graph, nodes, side):
+    """A sample holds nodes and edge ids that are there, or is refused."""
+    try:
+        sample = gz.sample_neighbors(graph, nodes, [-1, 2], direction=side, seed=0)
+    except gz.FormatError:
+        return
+    for ids, limit in ((sample.node, graph.num_nodes), (sample.edge, graph.num_input_edges)):
+        assert ((ids >= 0) & (ids < limit)).all()
 
 
 def same_row(store, row, stored, place):

@@ -37,8 +37,9 @@ def entries_of(graph, side, *, sorted_lists):
         keys = [(times[i], indices[i], edge_ids[i]) for i in range(begin, end)]
         expect(not sorted_lists or keys == sorted(keys), "GL22")
         if weight_sums is not None:
-            before = [0.0, *np.cumsum(weights[begin:end], dtype=np.float64)]
-            expect(all(weight_sums[i // 16] == before[i - begin] for i in range(begin, end) if i % 16 == 0), "GL27")
+            before = np.cumsum([0.0, *weights[begin:end]], dtype=np.float64).view(np.uint64)  # 0.0 is not -0.0
+            sums = weight_sums.view(np.uint64)
+            expect(all(sums[i // 16] == before[i - begin] for i in range(begin, end) if i % 16 == 0), "GL27")
         for time, neighbor, edge in keys:
             ends = (node, neighbor) if side == "out" else (neighbor, node)
             entries.append((*ends, edge, weights[len(entries)].tobytes(), time))

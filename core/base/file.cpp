@@ -110,11 +110,11 @@ std::byte* map(const File& file, std::uint64_t size, MappedFile::Mode mode) {
 MappedFile::MappedFile(std::shared_ptr<const File> file, Mode mode)
     : file_(std::move(file)),
       size_(file_->size()),
-      data_(map(*file_, size_, mode)),
-      guard_(data_, size_, mode == Mode::kCopyOnWrite, file_->descriptor(), file_->path().c_str()) {
-}
+      data_(map(*file_, size_, mode), {size_}),
+      guard_(data(), size_, mode == Mode::kCopyOnWrite, file_->descriptor(),
+             file_->path().c_str()) {}
 
-MappedFile::~MappedFile() { ::munmap(data_, size_); }
+void MappedFile::Unmap::operator()(std::byte* data) const { ::munmap(data, size); }
 
 void MappedFile::advise(Advice advice, std::uint64_t offset, std::uint64_t length) const {
   if (offset >= size_ || length == 0) return;
@@ -141,27 +141,27 @@ void MappedFile::advise(Advice advice, std::uint64_t offset, std::uint64_t lengt
       code = MADV_POPULATE_READ;
       break;
   }
-  ::madvise(data_ + begin, offset + length - begin, code);
+  ::madvise(data() + begin, offset + length - begin, code);
 }
 
 void MappedFile::preload() const {
   require_memory(size_, concat(path(), ": reading it into the page cache"));
   posix_fadvise(file_->descriptor(), 0, 0, POSIX_FADV_DONTNEED);
-  ::madvise(data_, size_, MADV_HUGEPAGE);
+  ::madvise(data(), size_, MADV_HUGEPAGE);
   constexpr std::uint64_t kStep = 64 << 20;
   for (std::uint64_t begin = 0; begin < size_; begin += kStep) {
     check_interrupt();
     const std::uint64_t length = std::min(kStep, size_ - begin);
     // Kernels before 5.14 cannot populate; a read of every page does the same.
-    if (::madvise(data_ + begin, length, MADV_POPULATE_READ) != 0) {
+    if (::madvise(data() + begin, length, MADV_POPULATE_READ) != 0) {
       check_intact();
       for (std::uint64_t at = begin; at < begin + length; at += machine_page()) {
-        const volatile std::byte* const page = data_ + at;
+        const volatile std::byte* const page = data() + at;
         [[maybe_unused]] const std::byte read = *page;
       }
     }
   }
-  ::madvise(data_, size_, MADV_NOHUGEPAGE);  // what is read again is read page by page
+  ::madvise(data(), size_, MADV_NOHUGEPAGE);  // what is read again is read page by page
   check_intact();
 }
 
@@ -222,7 +222,7 @@ std::optional<std::uint64_t> MappedFile::resident_bytes() const {
         ::faccessat(AT_FDCWD, path().c_str(), W_OK, AT_EACCESS) != 0) {
       return std::nullopt;
     }
-    pages = resident_pages(data_, size_);
+    pages = resident_pages(data(), size_);
   }
   if (!pages) return std::nullopt;
   return std::min(*pages * machine_page(), size_);

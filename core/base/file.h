@@ -70,11 +70,11 @@ class MappedFile {
   // Maps file->size() bytes even if the file has shrunk since; check_intact() then says so. Throws
   // IoError where the kernel refuses the mapping.
   MappedFile(std::shared_ptr<const File> file, Mode mode);
-  ~MappedFile();
+  ~MappedFile() = default;
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  std::byte* data() const { return data_; }
+  std::byte* data() const { return data_.get(); }
   std::uint64_t size() const { return size_; }
   const std::string& path() const { return file_->path(); }
   const File& file() const { return *file_; }
@@ -97,9 +97,15 @@ class MappedFile {
   std::optional<std::uint64_t> resident_bytes() const;
 
  private:
+  struct Unmap {
+    std::uint64_t size;
+    void operator()(std::byte* data) const;
+  };
+
   std::shared_ptr<const File> file_;
   std::uint64_t size_;
-  std::byte* data_;
+  std::unique_ptr<std::byte, Unmap> data_;
+  // Goes first: a fault in what is mapped here next is not this guard's.
   FaultGuard guard_;
 };
 

@@ -219,12 +219,12 @@ int num_threads() {
   return chosen > 0 ? chosen : default_threads();
 }
 
-void set_num_threads(int count) {
+void set_num_threads(std::int64_t count) {
   if (count < 0 || count > kMaxThreads) {
     throw std::invalid_argument(concat("number of threads: expected 1 to ", kMaxThreads,
                                        ", or 0 for the default, found ", count));
   }
-  chosen_threads = count;
+  chosen_threads = static_cast<int>(count);
 }
 
 void set_interrupt_check(void (*check)()) { interrupt_check = check; }

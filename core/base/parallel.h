@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <thread>
@@ -12,8 +13,8 @@ namespace gz {
 
 // Threads a parallel call may use: what was set, else GRAPHZERO_NUM_THREADS, else usable_cores().
 int num_threads();
-// 0 goes back to the default. Throws std::invalid_argument if negative.
-void set_num_threads(int count);
+// 0 goes back to the default. Throws std::invalid_argument if negative or above 4096.
+void set_num_threads(std::int64_t count);
 
 // Called about twenty times a second by the thread that waits for a long call, with no lock held.
 // It may throw; the call then stops and the exception reaches the caller. This is how the bindings

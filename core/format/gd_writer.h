@@ -16,7 +16,7 @@ namespace gz {
 
 // append() the rows in order, then append_scales() if the array is quantised, then append_row_map()
 // if that order is not the one of their ids, then finish(), which throws if they are not as many as
-// the shape says.
+// the shape says. For one thread at a time.
 class GdWriter {
  public:
   GdWriter(std::string path, Dtype dtype, const std::vector<std::uint64_t>& shape)

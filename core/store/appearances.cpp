@@ -8,28 +8,10 @@
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/store/index_reader.h"
+#include "core/store/sequential_scan.h"
 
 namespace gz {
 namespace {
-
-// Asks for read-ahead on a part of the mapping while it lives.
-class SequentialScan {
- public:
-  SequentialScan(const MappedFile& mapping, const void* begin, std::uint64_t length)
-      : mapping_(mapping),
-        offset_(static_cast<std::uint64_t>(static_cast<const std::byte*>(begin) - mapping.data())),
-        length_(length) {
-    mapping_.advise(Advice::kSequential, offset_, length_);
-  }
-  ~SequentialScan() { mapping_.advise(Advice::kRandom, offset_, length_); }
-  SequentialScan(const SequentialScan&) = delete;
-  SequentialScan& operator=(const SequentialScan&) = delete;
-
- private:
-  const MappedFile& mapping_;
-  std::uint64_t offset_;
-  std::uint64_t length_;
-};
 
 template <class Id>
 void take_degrees(const Topology& graph, Direction direction, std::vector<std::uint32_t>& counts) {

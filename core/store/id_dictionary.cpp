@@ -276,6 +276,7 @@ std::span<const std::byte> IdDictionary::string(std::uint64_t id) const {
   const std::int64_t begin = offsets_[id];
   const std::int64_t end = offsets_[id + 1];
   if (begin < 0 || end < begin || static_cast<std::uint64_t>(end) > bytes_.size()) {
+    mapping_->check_intact();  // zeros of a vanished page must not be blamed on the format
     throw FormatError(path(), "bad offsets of label ", id, ": expected 0 to ", bytes_.size(),
                       ", rising, found ", begin, " and ", end);
   }
@@ -283,6 +284,7 @@ std::span<const std::byte> IdDictionary::string(std::uint64_t id) const {
 }
 
 void IdDictionary::refuse_slot(std::uint64_t slot) const {
+  mapping_->check_intact();
   throw FormatError(path(), "bad slot ", slot, ": expected an id below ", num_labels(), ", found ",
                     gi_slot_id(slots_[slot]));
 }

@@ -26,7 +26,8 @@ class IndexReader {
         wide_edge_ids_(graph.layout().edge_id_width == IdWidth::k8),
         num_nodes_(graph.num_nodes(direction)),
         num_neighbors_(graph.num_neighbor_nodes(direction)),
-        num_edges_(graph.num_edges()) {}
+        num_edges_(graph.num_edges()),
+        num_edge_ids_(static_cast<EdgeId>(graph.layout().num_input_edges)) {}
 
   const Topology& graph() const { return *graph_; }
   NodeId num_nodes() const { return num_nodes_; }
@@ -69,10 +70,14 @@ class IndexReader {
   }
   std::size_t edge_id_size() const { return wide_edge_ids_ ? 8 : 4; }
 
+  // Below num_input_edges: that a position is, where it is the edge id, was proven by read_gl().
   [[gnu::always_inline]] EdgeId edge_id(EdgeId position) const {
     if (edge_ids_ == nullptr) return position;
-    return wide_edge_ids_ ? reinterpret_cast<const std::int64_t*>(edge_ids_)[position]
-                          : reinterpret_cast<const std::int32_t*>(edge_ids_)[position];
+    const EdgeId edge = wide_edge_ids_ ? reinterpret_cast<const std::int64_t*>(edge_ids_)[position]
+                                       : reinterpret_cast<const std::int32_t*>(edge_ids_)[position];
+    if (edge < 0 || edge >= num_edge_ids_) [[unlikely]]
+      refuse_edge_id(position, edge);
+    return edge;
   }
 
  private:
@@ -87,6 +92,11 @@ class IndexReader {
     throw FormatError(graph_->path(), "corrupt indices at entry ", position,
                       ": expected a node id below ", num_neighbors_, ", found ", node);
   }
+  [[noreturn, gnu::noinline]] void refuse_edge_id(EdgeId position, EdgeId edge) const {
+    graph_->mapping()->check_intact();
+    throw FormatError(graph_->path(), "corrupt edge_ids at entry ", position,
+                      ": expected an edge id below ", num_edge_ids_, ", found ", edge);
+  }
 
   const Topology* graph_;
   const std::int64_t* indptr_;
@@ -96,11 +106,17 @@ class IndexReader {
   NodeId num_nodes_;
   NodeId num_neighbors_;
   EdgeId num_edges_;
+  EdgeId num_edge_ids_;
 };
 
 // Throws std::out_of_range naming the first of `nodes` that is not below `num_nodes`, and its
 // position; `name` opens the message.
 void check_nodes(const Topology& graph, std::span<const NodeId> nodes, NodeId num_nodes,
                  const char* name);
+
+// Reads one index from end to end, for those who are handed its arrays and follow them unchecked.
+// Throws FormatError if an offset, a neighbour or an edge id leads outside, or the lists leave out
+// an entry; std::invalid_argument if the file does not store this index.
+void check_index(const Topology& graph, Direction direction);
 
 }  // namespace gz

@@ -201,7 +201,8 @@ class IndexScan {
   void check_weight_sum(std::size_t e, double sum) const {
     const std::size_t item = e / kWeightStride;
     const double stored = index_.weight_sums[item];
-    if (stored != sum) {
+    // By their bits: -0.0 equals 0.0, and is not what adding up gives.
+    if (std::bit_cast<std::uint64_t>(stored) != std::bit_cast<std::uint64_t>(sum)) {
       throw Violation(name_, "_weight_sums[", item, "]: expected ", sum,
                       ", the weights before entry ", e, " of its list, found ", stored);
     }

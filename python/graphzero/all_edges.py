@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphzero.graph import Direction, Graph
+from graphzero.arrays import check_stored_ids
+from graphzero.graph import Direction, Graph, as_direction
 from graphzero.memory import byte_text, pipeline_budget
 
 # Entries that are turned into pairs at a time.
@@ -18,9 +19,11 @@ _BLOCK = 1 << 22
 def stored_edges(graph: Graph) -> Iterator[tuple[slice, NDArray[Any], NDArray[Any], NDArray[Any] | None]]:
     """Yield blocks of edges as they are stored: which of them, sources, destinations, and ids.
 
-    Without ids an edge's place is its id. An undirected graph stores an edge once from each of its nodes.
+    Without ids an edge's place is its id. An undirected graph stores an edge once from each of its nodes. A file whose
+    offsets or ids lead outside is a ``FormatError``, before the first block.
     """
     side: Direction = "in" if "in" in graph.indexes else "out"
+    graph._core.check_index(as_direction(side))
     index = graph.index(side)
     for start in range(0, graph.num_edges, _BLOCK):
         part = slice(start, min(start + _BLOCK, graph.num_edges))
@@ -52,7 +55,8 @@ def all_edges(graph: Graph, name: str) -> NDArray[np.int64]:
 
 
 def some_edges(graph: Graph, ids: NDArray[np.int64], name: str) -> NDArray[np.int64]:
-    """Return the edges with these ids. ``name`` opens the error messages."""
+    """Return the edges with these ids, those of a split. ``name`` opens the error messages."""
+    check_stored_ids(ids, graph.num_input_edges, f"{name}: edges of {graph.path}")
     found = _by_id_if_it_fits(graph, name)[:, ids]
     if (found[0] < 0).any():
         gone = ids[int(np.argmax(found[0] < 0))]

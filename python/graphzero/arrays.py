@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._core import FormatError
+
 Array = TypeVar("Array", bound=NDArray[Any])
 
 
@@ -70,3 +72,10 @@ def time_vector(values: Any, name: str) -> NDArray[np.int64]:
             raise ValueError(f"{name}[{int(np.argmax(np.isnat(array)))}]: expected a time, found NaT")
         array = array.view(np.int64)
     return int64_vector(array, name)
+
+
+def check_stored_ids(ids: NDArray[Any], limit: int, what: str) -> None:
+    """Refuse ids of a file that lead outside, as those of a damaged one; a negative one would count from the end."""
+    if len(ids) and not (ids.min() >= 0 and ids.max() < limit):
+        at = int(np.argmax((ids < 0) | (ids >= limit)))
+        raise FormatError(f"{what}: corrupt id at place {at}: expected 0 to {limit - 1}, found {ids[at]}")

@@ -45,7 +45,7 @@ class DatasetWriter:
 
     Attributes are arrays, or paths of ``.gd`` files and mounted stores, which are linked or copied.
     Types are left out for a homogeneous data set. With ``hetero=True`` batches name their types even if there is
-    one of each, as those of PyG's ``HeteroData`` do.
+    one of each, as those of PyG's ``HeteroData`` do. For one thread.
 
     >>> with DatasetWriter("movies", overwrite=True) as w:
     ...     w.add_nodes({"x": np.eye(3)}, type="user")

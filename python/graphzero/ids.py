@@ -131,6 +131,9 @@ class IdBuilder:
     fit ``memory`` goes, sorted, to a nameless file in ``tmp_dir``, by default the target's folder. The
     result depends on the set of labels alone. It appears whole at :meth:`finish`, or not at all.
 
+    For one thread at a time: another one that adds meanwhile gets a ``RuntimeError``. A call
+    uses several threads itself.
+
     >>> with IdBuilder("users.gi", "integer", memory="64MB") as builder:
     ...     builder.add([7_000_000_000, 12])
     ...     builder.add([12, -3])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphzero.all_edges import message_edges
+from graphzero.arrays import check_stored_ids
 from graphzero.dtypes import BFLOAT16_BITS
 from graphzero.features import FeatureStore
 from graphzero.memory import byte_text, pipeline_budget
@@ -180,8 +181,10 @@ def _node_tensor(data: PygNames, node: NodeType, name: str) -> Any:
         return get_tensor(data, node.name, str(node.label))
     import torch
 
+    ids = data.split(name.removesuffix("_mask"), node.name)
+    check_stored_ids(ids, node.num_nodes, f"{data.path}: {name}: nodes")
     mask = torch.zeros(node.num_nodes, dtype=torch.bool)
-    mask[torch.from_numpy(data.split(name.removesuffix("_mask"), node.name))] = True
+    mask[torch.from_numpy(ids)] = True
     return mask
 
 

@@ -162,6 +162,9 @@ class Pipeline:
     The same ``seed`` gives the same batches for any memory, reader and number of threads. Each iteration
     is the next epoch.
 
+    For one thread at a time: another one that iterates meanwhile gets a ``RuntimeError``. It may look, with
+    :meth:`stats`, :meth:`status`, :meth:`is_ready` and :meth:`state_dict`, and :meth:`close`.
+
     >>> from graphzero import FeatureStore, Graph
     >>> pipeline = Pipeline(Graph(tiny_gl), [0, 2], [-1], features=FeatureStore(tiny_gd), batch_size=1)
     >>> for batch in pipeline:
@@ -293,7 +296,6 @@ class Pipeline:
         self._epoch = 0  # the one under way, or the next
         self._position = 0  # batches of it that have been handed out
         self._begun = False
-        self._turn = 0  # counts iterations: only the latest may go on
         self._begin = (0.0, 0, 0.0)  # of this iteration: time, position, seconds waited before
         self._ended: str | None = None  # the status of an epoch that is over, until another begins
 
@@ -334,7 +336,6 @@ class Pipeline:
 
     def _move(self, epoch: int, position: int) -> None:
         self._open().stop()
-        self._turn += 1
         self._epoch, self._position, self._begun, self._ended = epoch, position, False, None
 
     def __iter__(self) -> Generator[Batch, None, None]:
@@ -343,27 +344,19 @@ class Pipeline:
     def share(self, worker: int, num_workers: int) -> Generator[Batch, None, None]:
         """Iterate over every ``num_workers``-th batch of an epoch, the first of which is number ``worker``."""
         core = self._open()
-        if self._begun:
-            self._epoch, self._position, self._begun = self._epoch + 1, 0, False
-        self._turn += 1
-        turn = self._turn
+        epoch, position = (self._epoch + 1, 0) if self._begun else (self._epoch, self._position)
         self._schedule.begin_epoch(core)
-        core.start(self._epoch, self._position + worker, num_workers)
-        self._begin = (time.perf_counter(), self._position, core.stats()["seconds_waited"])
-        self._ended = None
+        turn = core.start(epoch, position + worker, num_workers)  # only the latest iteration may go on
+        self._epoch, self._position, self._begun, self._ended = epoch, position, True, None
+        self._begin = (time.perf_counter(), position, core.stats()["seconds_waited"])
         del core  # close() gives its memory back, whoever is in the middle of an iteration
-        self._begun = True
         process = os.getpid()
         shown = 0.0
         try:
             while True:
-                if self._turn != turn:
-                    raise RuntimeError(
-                        "this iteration is over: another one began, or the pipeline was set to another place or closed"
-                    )
                 if os.getpid() != process:
                     raise RuntimeError("this iteration is that of another process: begin one of this process")
-                batch = self._next()
+                batch = self._next(turn)
                 if batch is None:
                     break
                 if self._progress and time.perf_counter() - shown > 0.5:
@@ -374,8 +367,9 @@ class Pipeline:
             self._ended = self.status()
             self._epoch, self._position, self._begun = self._epoch + 1, 0, False
         finally:
-            if self._turn == turn:
-                self._open().stop()
+            still_open = self._core
+            if still_open is not None:
+                still_open.end(turn)
             if shown:
                 _show("\n")
 
@@ -383,8 +377,13 @@ class Pipeline:
         """Return whether the iteration that is under way would return its next batch, or end, at once."""
         return self._open().is_ready()
 
-    def _next(self) -> Batch | None:
-        found = self._open().next()
+    def _next(self, turn: int) -> Batch | None:
+        core = self._core
+        found: Any = False if core is None else core.next(turn)
+        if found is False:
+            raise RuntimeError(
+                "this iteration is over: another one began, or the pipeline was set to another place or closed"
+            )
         if found is None:
             return None
         number, (types, edges), input_id, src, dst, rows = found
@@ -493,7 +492,6 @@ class Pipeline:
 
     def close(self) -> None:
         """End the iteration that is under way and give all memory back. May be repeated."""
-        self._turn += 1
         self._core = None
 
     def __enter__(self) -> Self:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from graphzero import _core
+from graphzero.integers import integer
 
 
 def num_threads() -> int:
@@ -27,7 +28,8 @@ def set_num_threads(count: int) -> None:
     2
     >>> set_num_threads(0)
     """
-    _core.set_num_threads(count)
+    number = integer(count, "number of threads")
+    _core.set_num_threads(max(-(2**62), min(number, 2**62)))
 
 
 @contextmanager

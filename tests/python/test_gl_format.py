@@ -575,6 +575,7 @@ DAMAGED = [
             ("a sum that runs on from another list", "in", 4, 8, 0, 8),
             ("the last bit of a sum", "in", 5, np.nextafter(8, 9), 8, "8.000000000000002"),
             ("a first sum that is not 0", "out", 0, 1e-300, 0, "1e-300"),
+            ("a first sum of another 0", "in", 0, -0.0, 0, "-0"),
             ("a negative sum", "out", 1, -8, 8, -8),
             ("a sum that is no number", "in", 1, np.nan, 8, "nan"),
         )

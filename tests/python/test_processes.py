@@ -191,6 +191,13 @@ def test_the_number_of_threads_comes_from_the_environment():
     assert "GRAPHZERO_NUM_THREADS: expected 1 to 4096, found 'many'" in refused.stderr
     with pytest.raises(ValueError, match="number of threads: expected 1 to 4096, or 0 for the default, found -1"):
         gz.set_num_threads(-1)
+    with pytest.raises(
+        ValueError, match="number of threads: expected 1 to 4096, or 0 for the default, found 10995116277"
+    ):
+        gz.set_num_threads(2**40)
+    for wrong in ("a", 1.5, None):
+        with pytest.raises(TypeError, match=f"number of threads: expected an integer, found {wrong!r}"):
+            gz.set_num_threads(wrong)
 
 
 def test_the_number_of_threads_follows_the_affinity_mask():

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from graphzero._core import FormatError
 from graphzero.dtypes import as_data_type, numpy_dtype
 from graphzero.features import FeatureStore
 from graphzero.loaders.tensors import as_tensor
@@ -76,10 +77,13 @@ def _ids_of(store: FeatureStore, count: int) -> NDArray[np.int64]:
     """Return whose rows the first ``count`` stored ones are."""
     row_map = store.row_map
     assert row_map is not None
-    ids = np.empty(count, dtype=np.int64)
+    ids = np.full(count, -1, dtype=np.int64)
     at_once = 1 << 22
     for first in range(0, len(row_map), at_once):
         places = row_map[first : first + at_once]
-        among = np.flatnonzero(places < count)
+        among = np.flatnonzero((places >= 0) & (places < count))
         ids[places[among]] = among + first
+    if (ids < 0).any():
+        place = int(np.argmax(ids < 0))
+        raise FormatError(f"{store.path}: corrupt row_map: expected each place once, found none for place {place}")
     return ids

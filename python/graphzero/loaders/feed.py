@@ -82,9 +82,19 @@ class Feed:
         parts_of: Callable[[Batch], Parts],
         form: Callable[[Parts], Any],
     ) -> Iterator[Any]:
-        """Iterate over the batches of an epoch that belong to a worker."""
+        """Iterate over the batches of an epoch that belong to a worker. That is under way from this call on."""
         own = self._under_way = object()
         self._is_broken_off, self._ahead = True, 0
+        return self._batches(own, worker, num_workers, parts_of, form)
+
+    def _batches(
+        self,
+        own: object,
+        worker: int,
+        num_workers: int,
+        parts_of: Callable[[Batch], Parts],
+        form: Callable[[Parts], Any],
+    ) -> Iterator[Any]:
         try:
             with closing(_in_words_of_torch(self.pipeline.share(worker, num_workers))) as taken:
                 arriving: Parcel | None = None

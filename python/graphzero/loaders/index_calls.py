@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,6 +37,7 @@ class IndexCalls:
     def __init__(self, arguments: Mapping[str, Any], rank: int, number: int) -> None:
         self._asked: list[NDArray[np.int64]] = []
         self._process = os.getpid()
+        self._one_at_a_time = threading.RLock()
         # Copies in workers count alike, and torch seeds each of them.
         seed = keyed(arguments["seed"], INDEX_CALLS, rank) if get_worker_info() is None else torch_seed()
         self._pipeline = Pipeline(**{**arguments, **_ALONE, "batches": self._asked, "seed": seed})
@@ -48,9 +50,10 @@ class IndexCalls:
 
     def batch(self, places: NDArray[np.int64]) -> Batch:
         """Make the batch of some places."""
-        self._asked[:] = [places]
-        (batch,) = self._pipeline
-        return batch
+        with self._one_at_a_time:
+            self._asked[:] = [places]
+            (batch,) = self._pipeline
+            return batch
 
     def close(self) -> None:
         """Give all memory back."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -38,7 +39,8 @@ _traced = itertools.count()
 class Loader(TakenForPyG, IterableDataset[Any]):
     """Iterates over an epoch of batches; each iteration is the next epoch.
 
-    An iteration that begins while another is under way has a pipeline of its own, with as much memory.
+    An iteration that begins while another is under way, in this thread or in another, has a pipeline of its own, with
+    as much memory.
     :meth:`state_dict`, :meth:`set_epoch` and :meth:`stats` are about the one that began last.
 
     Also a data set for ``torch.utils.data.DataLoader(loader, batch_size=None, num_workers=...)``, which gives
@@ -96,6 +98,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         self._num_calls = 0
         self._own_sampler: Any = None
         self._older: weakref.WeakSet[Feed] = weakref.WeakSet()
+        self._beginning = threading.RLock()  # held while it is decided which feed an iteration has
         self._feed: Feed | None = self._make_feed()
         for source in self._feed.pipeline.stats()["sources"].values():
             _log.info("%s", source["reason"])
@@ -139,27 +142,26 @@ class Loader(TakenForPyG, IterableDataset[Any]):
 
     def _refresh(self) -> None:
         """Take over what a user made of the data since the last iteration."""
-        data = self._data.refreshed()
-        if data is self._data:
-            return
-        for name in filter(None, self._sampler_options.values()):
-            if any(
-                old.get(name) is not new.get(name)
-                for old, new in zip(self._data.assigned(), data.assigned(), strict=False)
-            ):
-                raise ValueError(
-                    f"{name}: was assigned after this loader, which samples by it, was made; make a new one"
-                )
-        before = self._assembly.attributes, self._device, self._data.relations.graphs
-        self._data = data
-        self._prepare()
-        if (self._assembly.attributes, self._device, data.relations.graphs) == before:
-            return
-        self._calls = None
-        if self._feed is not None:
-            feed = self._make_feed()
-            feed.move(self._feed.next_place)
-            self._replace_feed(feed)
+        with self._beginning:
+            data = self._data.refreshed()
+            if data is self._data:
+                return
+            for name in filter(None, self._sampler_options.values()):
+                pairs = zip(self._data.assigned(), data.assigned(), strict=False)
+                if any(old.get(name) is not new.get(name) for old, new in pairs):
+                    raise ValueError(
+                        f"{name}: was assigned after this loader, which samples by it, was made; make a new one"
+                    )
+            before = self._assembly.attributes, self._device, self._data.relations.graphs
+            self._data = data
+            self._prepare()
+            if (self._assembly.attributes, self._device, data.relations.graphs) == before:
+                return
+            self._calls = None
+            if self._feed is not None:
+                feed = self._make_feed()
+                feed.move(self._feed.next_place)
+                self._replace_feed(feed)
 
     def _iterate_in_worker(self, worker: int, num_workers: int) -> Iterator[Any]:
         if self._device is not None:
@@ -179,15 +181,17 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         return self._iterate(worker, num_workers)
 
     def _iterate(self, worker: int, num_workers: int) -> Iterator[Any]:
-        feed = self._open()
-        if feed.is_under_way:
-            other = self._make_feed()
-            other.move(feed.next_place)
-            self._replace_feed(other)
-            feed = other
-        try:
+        with self._beginning:
+            feed = self._open()
+            if feed.is_under_way:
+                other = self._make_feed()
+                other.move(feed.next_place)
+                self._replace_feed(other)
+                feed = other
             own = self._assembly  # whatever is assigned to the data while this iteration is under way
-            yield from feed.batches(worker, num_workers, partial(self._parts, own), partial(self._form, own))
+            batches = feed.batches(worker, num_workers, partial(self._parts, own), partial(self._form, own))
+        try:
+            yield from batches
         finally:
             if feed is not self._feed:
                 feed.close()
@@ -335,7 +339,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         return self._feed
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("_feed", "_calls", "_closed_stages", "_trace_number")
+        own = ("_feed", "_calls", "_closed_stages", "_trace_number", "_beginning")
         feed = self._open()
         state = feed.place if feed.is_under_way else feed.next_place
         return {**self.__dict__, **dict.fromkeys(own), "_older": (), "_state": {**state, "seed": self._seed}}
@@ -343,6 +347,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._older = weakref.WeakSet()
+        self._beginning = threading.RLock()
 
     def __repr__(self) -> str:
         if self._closed_at is not None:

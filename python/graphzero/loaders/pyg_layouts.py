@@ -7,7 +7,7 @@ import torch
 from torch_geometric.data.graph_store import EdgeLayout
 
 from graphzero.all_edges import message_edges
-from graphzero.graph import Direction, Graph
+from graphzero.graph import Direction, Graph, as_direction
 from graphzero.loaders.tensors import mapped_tensor
 
 # Which index of a graph has a layout.
@@ -33,6 +33,7 @@ def in_layout(graph: Graph, layout: EdgeLayout) -> tuple[torch.Tensor, torch.Ten
     if side is None:
         return _pairs(graph)
     if side in graph.indexes:
+        graph._core.check_index(as_direction(side))  # PyG's samplers follow the arrays unchecked
         index = graph.index(side)
         indptr, far = mapped_tensor(index.indptr), mapped_tensor(index.indices).long()
         ids = None if index.edge_ids is None else mapped_tensor(index.edge_ids).long()

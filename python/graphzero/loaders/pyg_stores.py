@@ -17,6 +17,7 @@ from torch_geometric.data.graph_store import EdgeAttr, EdgeLayout
 from graphzero.arrays import as_numpy, int64_vector
 from graphzero.dataset import EdgeTriple
 from graphzero.features import FeatureStore as Rows
+from graphzero.graph import as_direction
 from graphzero.loaders.graph_data import as_graph_data
 from graphzero.loaders.pyg_layouts import SIDES, in_layout, layout_bytes
 from graphzero.loaders.tensors import as_tensor, mapped_tensor
@@ -252,6 +253,7 @@ class GraphStore(torch_geometric.data.GraphStore):  # type: ignore[misc]
             raise KeyError(
                 f"{graph.path}: has no {side!r} index, so {name!r} is not stored; {name}() makes it in memory"
             )
+        graph._core.check_index(as_direction(side))
         index = graph.index(side)
         indptr, indices = mapped_tensor(index.indptr), mapped_tensor(index.indices)
         return (indices, indptr) if side == "in" else (indptr, indices)

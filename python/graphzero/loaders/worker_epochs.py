@@ -36,7 +36,7 @@ class WorkerEpochs:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        if not self._counts.is_shared():  # a plain pickle is a copy
+        if not self._counts.is_shared():  # type: ignore[no-untyped-call]  # a plain pickle is a copy
             copied, self._counts = self._counts, _shared_zeros(len(self._counts))
             self._counts.numpy()[:] = copied.numpy()
 
