@@ -289,11 +289,7 @@ def _member(path: str, key: str | None) -> str:
 
 
 def _tensor_of(path: str, key: str | None) -> Any:
-    try:
-        torch = importlib.import_module("torch")
-        found = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except Exception:  # an old file cannot be mapped, and what is no tensor gets its error there
-        found = load_pt(path)
+    found = load_pt(path, mapped=True)
     if isinstance(found, Mapping):
         if key is None and len(found) == 1:
             return next(iter(found.values()))

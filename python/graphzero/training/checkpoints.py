@@ -11,6 +11,7 @@ import torch
 
 from graphzero._core import FormatError
 from graphzero.dataset import Dataset
+from graphzero.sources.torch_files import load_pt
 from graphzero.training.run import Run
 from graphzero.training.settings import FREE, Settings
 
@@ -66,11 +67,12 @@ def last_path(folder: str | os.PathLike[str]) -> str:
 def load(path: str | os.PathLike[str]) -> Checkpoint:
     """Read a checkpoint. Nothing in it is run: it holds tensors, numbers and names."""
     name = os.fspath(path)
-    with open(name, "rb") as file:
-        try:
-            document = torch.load(file, map_location="cpu", weights_only=True)
-        except Exception as error:  # torch, zipfile and pickle have many, and none of them names the file
-            raise FormatError(f"{name}: is no checkpoint, or a damaged one: {type(error).__name__}: {error}") from None
+    try:
+        document = load_pt(name)
+    except FormatError as error:
+        raise FormatError(
+            f"{name}: is no checkpoint, or a damaged one: {str(error).removeprefix(f'{name}: ')}"
+        ) from None
     if not isinstance(document, dict) or document.get("kind") != _KIND:
         raise FormatError(f"{name}: expected a checkpoint of graphzero train, found another file of torch")
     if document.get("schema") != _SCHEMA:
