@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
+import stat
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -215,7 +217,7 @@ class _Stage:
         self._folder = folder
         self._resumes = resumes
         self.workspace = workspace
-        os.makedirs(folder, exist_ok=True)
+        _make_own_folder(folder)
         os.makedirs(workspace)
 
     def file(self, name: str, ending: str) -> str:
@@ -272,6 +274,23 @@ def _waiting_folder(source: str, target: str, options: list[Any]) -> str:
     parent, name = os.path.split(os.path.abspath(target))
     digest = hashlib.blake2b("\n".join(facts).encode(errors="surrogateescape"), digest_size=8).hexdigest()
     return os.path.join(parent, f".{name}.{digest}.graphzero-resume")
+
+
+def _make_own_folder(path: str) -> None:
+    """Make a folder; one that is there already is trusted only if nobody else can have put files into it."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        status = os.lstat(path)
+        found = f"one of user {status.st_uid} with mode {stat.S_IMODE(status.st_mode):o}"
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022:
+            return
+        raise PermissionError(
+            errno.EPERM,
+            "expected a folder of your own that nobody else may write, to resume from, found "
+            f"{found if stat.S_ISDIR(status.st_mode) else 'a link or a file'}; remove it, and convert anew",
+            path,
+        ) from None
 
 
 def _prepared(values: Any, attribute: str, node: NodePlan | None, stage: _Stage) -> tuple[Any, dict[str, Any]]:

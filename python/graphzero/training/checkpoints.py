@@ -11,6 +11,7 @@ import torch
 
 from graphzero._core import FormatError
 from graphzero.dataset import Dataset
+from graphzero.folder import replace_file
 from graphzero.sources.torch_files import load_pt
 from graphzero.training.run import Run
 from graphzero.training.settings import FREE, Settings
@@ -38,7 +39,7 @@ class Checkpoints:
     """Writes the checkpoints of a run into a folder, which is made if it is not there.
 
     A file is written beside the one it replaces and then takes its name, so that whatever ends the process leaves
-    one that can be loaded.
+    one that can be loaded. A link in its place is replaced, not followed.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -135,22 +136,6 @@ def _document(run: Run, state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write(path: str, document: dict[str, Any]) -> None:
-    """Replace a file by a whole one, on disk before it takes the name."""
     buffer = io.BytesIO()
     torch.save(document, buffer)
-    beside = f"{path}.writing"
-    try:
-        with open(beside, "wb") as file:
-            file.write(buffer.getbuffer())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except OSError as error:
-        if os.path.exists(beside):
-            os.remove(beside)
-        raise OSError(error.errno, error.strerror, path) from error
-    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    replace_file(path, buffer.getbuffer())
