@@ -8,6 +8,8 @@ import fcntl
 import os
 import shutil
 
+from graphzero.memory import byte_text
+
 _SUFFIX = ".graphzero-tmp"
 
 
@@ -131,6 +133,30 @@ def replace_file(path: str, content: bytes | memoryview) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def is_inside(path: object) -> bool:
+    """Whether a path that a stranger's file names stays in the folder it is joined to."""
+    return (
+        isinstance(path, str)
+        and bool(path)
+        and not os.path.isabs(path)
+        and ".." not in path.split("/")
+        and "\0" not in path
+    )
+
+
+def check_free_space(path: str, needed: int) -> None:
+    """Refuse to begin with a file, of about ``needed`` bytes, that the disk has no room for."""
+    folder = os.path.dirname(os.path.abspath(path))
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    status = os.statvfs(folder)
+    free = status.f_bavail * status.f_frsize
+    if needed > free:
+        raise OSError(
+            errno.ENOSPC, f"needs about {byte_text(needed)} of disk, and {byte_text(free)} are free; free some", path
+        )
 
 
 def link_or_copy(source: str, target: str) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 from graphzero._core import DataType, FormatError
+from graphzero.folder import is_inside
 
 MANIFEST = "graphzero.json"
 FORMAT = "graphzero dataset"
@@ -330,8 +331,7 @@ class _Reader:
         record = self._get(parent, key, dict, place, "a file")
         place = f"{place}.{key}"
         file = self._get(record, "file", str, place, "a relative path")
-        # A manifest from a stranger must not make us open files outside its folder.
-        if os.path.isabs(file) or ".." in file.split("/") or "\0" in file or not file:
+        if not is_inside(file):
             raise self._refuse(f"{place}.file", "a path inside the folder", file)
         text = self._get(record, "fingerprint", str, place, "a fingerprint")
         if not re.fullmatch("0x[0-9a-f]{16}", text):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from graphzero._core import FormatError
 from graphzero.ids import IdBuilder, IdDictionary
-from graphzero.layouts.plan import NODE, EdgePlan, EdgeTriple, LayoutOptions, NodePlan, Plan
+from graphzero.layouts.plan import NODE, EdgePlan, EdgeTriple, LayoutOptions, NodePlan, Plan, filled_array
 from graphzero.sources.array_file import ArrayFile
 from graphzero.sources.batch import EdgeBatch
 
@@ -137,7 +137,7 @@ def read(folder: str, options: LayoutOptions) -> Plan:
 
 
 def _number(plan: Plan, space: str, tables: list[_Table], options: LayoutOptions) -> IdDictionary:
-    path = _made(options, f"ids-{len(plan.nodes)}.gi")
+    path = options.made(f"ids-{len(plan.nodes)}.gi")
     count = 0
     with IdBuilder(path, "string", memory=options.memory or "256MB") as builder:
         for table in tables:
@@ -161,8 +161,9 @@ def _number(plan: Plan, space: str, tables: list[_Table], options: LayoutOptions
                 continue
             if field.name not in node.attributes:
                 made_by[field.name] = table
-                file = _made(options, f"{len(plan.nodes)}-{len(node.attributes)}.npy")
-                node.attributes[field.name] = _blank(file, dtype, len(ids))
+                file = options.made(f"{len(plan.nodes)}-{len(node.attributes)}.npy")
+                missing = np.nan if dtype == "float64" else 0
+                node.attributes[field.name] = filled_array(file, np.dtype(dtype), (len(ids),), missing)
             values = node.attributes[field.name]
             if values.dtype != dtype:
                 raise FormatError(
@@ -172,20 +173,6 @@ def _number(plan: Plan, space: str, tables: list[_Table], options: LayoutOptions
             for block in table.blocks():
                 values[ids.indices([row[place] for row in block])] = _numbers(block, i, dtype, table)
     return ids
-
-
-def _made(options: LayoutOptions, name: str) -> str:
-    if options.workspace is None:
-        raise ValueError("workspace: expected a folder for the files made on the way, found none")
-    return os.path.join(options.workspace, name)
-
-
-def _blank(path: str, dtype: str, count: int) -> NDArray[Any]:
-    """Make a column on disk: zeros, or NaN, where a node does not have the property."""
-    column = np.lib.format.open_memmap(path, "w+", np.dtype(dtype), (count,))
-    if dtype == "float64":
-        column[:] = np.nan
-    return column
 
 
 def _numbers(block: list[list[str]], place: int, dtype: str, table: _Table) -> NDArray[Any]:
@@ -250,7 +237,7 @@ def _read_relationships(
         edge = plan.edges[triple] = EdgePlan(rows)
         for i, field in enumerate(table.fields):
             if field.kind in _NUMBERS:
-                path = _made(options, f"edges-{len(plan.edges)}-{i}.raw")
+                path = options.made(f"edges-{len(plan.edges)}-{i}.raw")
                 edge.attributes[field.name] = _column(rows, i, _NUMBERS[field.kind], path)
             elif field.kind not in ("START_ID", "END_ID", "TYPE", "IGNORE") and name == names[0]:
                 plan.ignored.append(f"{table.path}: column {field.name}: not numbers")

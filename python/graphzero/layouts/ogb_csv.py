@@ -32,6 +32,7 @@ from graphzero.layouts.plan import (
     Plan,
     Typed,
     folders_in,
+    inside,
 )
 
 _SNIFFED_LINES = 1000
@@ -67,13 +68,15 @@ def _read_kinds(plan: Plan, raw: str, directed: bool) -> None:
     path = needed_csv(raw, "num-node-dict")
     names, *rows = csv_rows(path)
     for name, *counts in zip(names, *rows, strict=True):
-        plan.nodes[name] = NodePlan(one_graph(counts, path), _tables(os.path.join(raw, "node-feat", name), "node"))
+        plan.nodes[name] = NodePlan(
+            one_graph(counts, path), _tables(inside(os.path.join(raw, "node-feat"), name, path), "node")
+        )
     for name in folders_in(os.path.join(raw, "node-label")):
         _add_label(plan, name, os.path.join(raw, "node-label", name))
     triples = needed_csv(raw, "triplet-type-list")
     for row in csv_rows(triples):
         triple = _triple(row, list(plan.nodes), triples)
-        place = os.path.join(raw, "relations", "___".join(triple))
+        place = inside(os.path.join(raw, "relations"), "___".join(triple), triples)
         # Between different kinds of node an inverse edge would be another kind of edge.
         both = not directed and triple[0] == triple[2]
         plan.edges[triple] = EdgePlan(needed_csv(place, "edge"), {"directed": not both}, _tables(place, "edge"))

@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from graphzero._core import FormatError
-from graphzero.layouts.plan import EdgePlan, EdgeTriple, Labels, LayoutOptions, NodePlan, Plan, existing, folders_in
+from graphzero.layouts.plan import (
+    EdgePlan,
+    EdgeTriple,
+    Labels,
+    LayoutOptions,
+    NodePlan,
+    Plan,
+    existing,
+    folders_in,
+    inside,
+)
 from graphzero.sources.array_file import NPY_MAGIC, ArrayFile, npy_file
 from graphzero.sources.torch_files import load_pt
 
@@ -58,6 +68,8 @@ def _triple(name: str, path: str) -> EdgeTriple:
     parts = name.split("___" if "___" in name else "__")
     if len(parts) != 3:
         raise FormatError(f"{path}: expected a folder called SOURCE___RELATION___DESTINATION, found {name}")
+    for end in (parts[0], parts[2]):
+        inside(os.path.dirname(path), end, path)
     return parts[0], parts[1], parts[2]
 
 
