@@ -62,6 +62,7 @@ class DatasetWriter:
         self.hetero = hetero
         # Types whose integer labels, given in memory, are other numbers than their node ids.
         self._renumbered: set[str] = set()
+        self._splits: set[tuple[str, TypeName]] = set()
 
     @property
     def folder(self) -> str:
@@ -194,7 +195,7 @@ class DatasetWriter:
                 raise ValueError(f"split {name!r}: say of= one of {list(self._manifest.nodes)}")
             of = next(iter(self._manifest.nodes))
         kind: TypeName = of if isinstance(of, str) else _triple(of)
-        if any((split.name, split.of) == (name, kind) for split in self._manifest.splits):
+        if (name, kind) in self._splits:
             raise ValueError(f"split {name!r} of {kind!r} was added before")
         limit = self._count(kind)
         if isinstance(kind, str):
@@ -211,6 +212,7 @@ class DatasetWriter:
         part = file_name(kind) if isinstance(kind, str) else "__".join(file_name(part) for part in kind)
         record = self._features(f"splits/{file_name(name)}/{part}.gd", vector, None, f"split {name!r}")
         self._manifest.splits.append(SplitRecord(name, kind, record))
+        self._splits.add((name, kind))
 
     def add_other(self, name: str, value: Any, *, of: TypeName | None = None) -> None:
         """Add a tensor or a JSON value that has no row per node or edge, of a type or of the whole data set.

@@ -10,6 +10,8 @@ from typing import Any, Literal
 
 from graphzero import _core
 from graphzero.edge_feeds import Column, Feed, Labels, TextOptions, edge_feed
+from graphzero.folder import check_free_space
+from graphzero.graph import graph_bytes
 from graphzero.integers import integer
 from graphzero.memory import byte_count, byte_text, conversion_budget, peak_memory
 from graphzero.mounted import path_bytes
@@ -151,6 +153,10 @@ def convert_edges(
     options.skip_bad_lines = skip_bad_lines
     told = feed.num_nodes if num_nodes is None else num_nodes
     _set_num_nodes(options, told)
+    drops = dedup or options.drop_self_loops
+    known = 0 if drops or feed.unit != "edges" else feed.total or 0
+    nodes = (options.num_src_nodes or 0, options.num_dst_nodes or 0)
+    check_free_space(target, graph_bytes(nodes, known, index if options.directed else "out"))
     # A thread fills some thousand blocks at once; more threads than the budget has room for would break it.
     most_threads = max(1, budget // _MEMORY_PER_THREAD)
     with using_threads(min(threads or _core.num_threads(), most_threads)), contextlib.ExitStack() as stack:

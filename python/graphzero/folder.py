@@ -146,6 +146,13 @@ def is_inside(path: object) -> bool:
     )
 
 
+def check_regular(path: str) -> None:
+    """Refuse a pipe or a device: opening one may wait for ever, and reading one may never end."""
+    # Of what is missing, and of a folder, the system says so itself.
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise OSError(errno.EINVAL, "is not a regular file, expected one", path)
+
+
 def check_free_space(path: str, needed: int) -> None:
     """Refuse to begin with a file, of about ``needed`` bytes, that the disk has no room for."""
     folder = os.path.dirname(os.path.abspath(path))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 from graphzero._core import DataType, FormatError
-from graphzero.folder import is_inside
+from graphzero.folder import check_regular, is_inside
 
 MANIFEST = "graphzero.json"
 FORMAT = "graphzero dataset"
@@ -192,6 +192,7 @@ def read_manifest(folder: str) -> tuple[Manifest, int]:
         raise NotADirectoryError(
             errno.ENOTDIR, "is a file, expected a data set folder; use Graph or FeatureStore for one", folder
         )
+    check_regular(path)
     with open(path, "rb") as file:
         text = file.read(_LARGEST_MANIFEST + 1)
     if len(text) > _LARGEST_MANIFEST:
@@ -251,10 +252,12 @@ class _Reader:
             if triple in manifest.edges:
                 raise self._refuse(f"{place}.type", "each edge type once", list(triple))
             manifest.edges[triple] = self._edge(edge, place)
+        known = set()
         for i, split in enumerate(self._get(document, "splits", list, "", "a list of splits")):
             record = self._split(split, f"splits[{i}]", manifest)
-            if any((other.name, other.of) == (record.name, record.of) for other in manifest.splits):
+            if (record.name, record.of) in known:
                 raise self._refuse(f"splits[{i}]", "each split of a type once", split)
+            known.add((record.name, record.of))
             manifest.splits.append(record)
         manifest.metadata = self._get(document, "metadata", dict, "", "an object")
         if document.get("hetero") is not None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from graphzero._core import FormatError
 from graphzero.ids import IdBuilder, IdDictionary
-from graphzero.layouts.plan import NODE, EdgePlan, EdgeTriple, LayoutOptions, NodePlan, Plan, filled_array
+from graphzero.layouts.plan import NODE, EdgePlan, EdgeTriple, LayoutOptions, NodePlan, Plan, files_in, filled_array
 from graphzero.sources.array_file import ArrayFile
 from graphzero.sources.batch import EdgeBatch
 
@@ -96,7 +96,7 @@ def _header(path: str) -> tuple[_Field, ...] | None:
 
 
 def _tables(folder: str) -> list[_Table]:
-    paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(_ENDINGS)]
+    paths = [os.path.join(folder, name) for name in files_in(folder) if name.endswith(_ENDINGS)]
     headers = {path: _header(path) for path in paths}
     tables = []
     for path, fields in headers.items():
@@ -111,7 +111,7 @@ def _tables(folder: str) -> list[_Table]:
 
 def recognises(folder: str) -> bool:
     """Whether a csv file has a header with ``:ID`` or ``:START_ID``."""
-    names = [name for name in os.listdir(folder) if name.endswith(_ENDINGS)]
+    names = [name for name in files_in(folder) if name.endswith(_ENDINGS)]
     return any(_header(os.path.join(folder, name)) is not None for name in names)
 
 

@@ -16,7 +16,7 @@ from graphzero.dataset import EDGE as EDGE
 from graphzero.dataset import NODE as NODE
 from graphzero.dataset import EdgeTriple as EdgeTriple
 from graphzero.dataset import usual_split_name
-from graphzero.folder import check_free_space, is_inside
+from graphzero.folder import check_free_space, check_regular, is_inside
 from graphzero.sources.array_file import ArrayFile, npy_file
 
 
@@ -168,6 +168,7 @@ def existing(folder: str, *names: str) -> str | None:
     for name in names:
         path = os.path.join(folder, name)
         if os.path.exists(path):
+            check_regular(path)
             return path
     return None
 
@@ -176,7 +177,17 @@ def inside(folder: str, name: Any, named_by: str) -> str:
     """Return the path of what the file ``named_by`` calls ``name``; it must not lead out of ``folder``."""
     if not is_inside(name):
         raise FormatError(f"{named_by}: expected a path inside the folder, found {str(name)[:80]!r}")
-    return os.path.join(folder, name)
+    path = os.path.join(folder, name)
+    check_regular(path)
+    return path
+
+
+def files_in(folder: str) -> list[str]:
+    """List what is in ``folder``, by name; pipes and devices are refused."""
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    for name in names:
+        check_regular(os.path.join(folder, name))
+    return names
 
 
 def folders_in(folder: str) -> list[str]:

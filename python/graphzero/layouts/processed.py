@@ -16,6 +16,7 @@ from graphzero.layouts.plan import (
     NodePlan,
     Plan,
     existing,
+    files_in,
     folders_in,
     inside,
 )
@@ -55,7 +56,7 @@ def read(folder: str, options: LayoutOptions) -> Plan:
     _check_label(plan, options.label, place)
     for triple, path in triples.items():
         plan.edges[triple] = EdgePlan(path)
-        for entry in sorted(os.listdir(os.path.dirname(path))):
+        for entry in files_in(os.path.dirname(path)):
             if entry.startswith("edge_") and entry.endswith(".npy") and entry != "edge_index.npy":
                 name = {"edge_feat.npy": "edge_attr"}.get(entry, entry.removeprefix("edge_").removesuffix(".npy"))
                 plan.edges[triple].attributes[name] = os.path.join(os.path.dirname(path), entry)
@@ -75,9 +76,8 @@ def _triple(name: str, path: str) -> EdgeTriple:
 
 def _read_nodes(plan: Plan, place: str, kind: str, count: int | None, label: str | None) -> None:
     folder = os.path.join(place, kind)
-    entries = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     arrays: dict[str, Any] = {}
-    for entry in entries:
+    for entry in files_in(folder):
         if entry.startswith("node_") and entry.endswith(".npy"):
             arrays[entry.removeprefix("node_").removesuffix(".npy")] = os.path.join(folder, entry)
         elif entry.endswith(".npy"):

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 from graphzero._core import FormatError
+from graphzero.folder import check_regular
 
 _LARGEST = 1 << 20  # bytes
 _MOST_VALUES = 1 << 20  # with those that aliases repeat
@@ -17,6 +18,7 @@ def read_yaml(path: str) -> dict[str, Any]:
         yaml: Any = importlib.import_module("yaml")
     except ImportError as error:
         raise ImportError(f"{path}: GraphBolt data sets need PyYAML: pip install pyyaml ({error})") from error
+    check_regular(path)
     with open(path, "rb") as file:
         text = file.read(_LARGEST + 1)
     if len(text) > _LARGEST:

@@ -14,6 +14,7 @@ from graphzero._core import FormatError
 from graphzero.arrays import as_numpy
 from graphzero.dtypes import DataType, numpy_dtype
 from graphzero.features import FeatureStore
+from graphzero.folder import check_regular
 from graphzero.rows.blocks import Block, Columns, FeatureSource, column_positions
 from graphzero.sources.array_file import NPY_MAGIC, ArrayFile, npy_file, npz_file, npz_members, read_items
 from graphzero.sources.torch_files import load_pt
@@ -234,6 +235,7 @@ def feature_source(
 def _path_source(
     path: str, key: str | None, shape: tuple[int, ...] | None, dtype: Any, columns: Columns, id_column: Any
 ) -> FeatureSource | None:
+    check_regular(path)
     with open(path, "rb") as file:
         start = file.read(8)
     suffix = os.path.splitext(path)[1].lower()

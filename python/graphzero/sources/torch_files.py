@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero._core import FormatError
+from graphzero.folder import check_regular
 from graphzero.sources.array_file import refusing_broken_zips
 
 _DEFAULT_KEY = "edge_index"
@@ -29,6 +30,7 @@ def load_pt(path: str, classes: Sequence[Any] = (), *, mapped: bool = False) -> 
 
     ``mapped`` leaves the numbers of tensors in the file, if it is not of torch's old form.
     """
+    check_regular(path)
     torch = _safe_torch(path)
     mapped = _is_zip(path) and mapped
     try:
