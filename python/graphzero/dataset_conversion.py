@@ -22,6 +22,7 @@ from graphzero.feature_conversion import convert_features
 from graphzero.layouts.plan import Labels, LayoutOptions, NodePlan, Plan, Typed, write_labels
 from graphzero.manifest import MANIFEST, file_name
 from graphzero.sources.array_file import ArrayFile
+from graphzero.visible import visible
 
 # Those of folders, in the order they are tried. Each is a module of graphzero.layouts, loaded when it is looked at.
 _LAYOUTS = ("graphbolt", "ogb-binary", "ogb-csv", "processed", "neo4j")
@@ -54,7 +55,7 @@ class DatasetReport:
         lines += [f"  {name}: {count:,} nodes" for name, count in self.nodes.items()]
         lines += [f"  {type_text(triple)}: {report.num_edges:,} edges" for triple, report in self.edges.items()]
         lines += [f"  not converted: {text}" for text in self.ignored]
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))
 
 
 def convert_dataset(

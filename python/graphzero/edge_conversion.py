@@ -18,6 +18,7 @@ from graphzero.mounted import path_bytes
 from graphzero.progress import watching
 from graphzero.text import open_text, text_paths
 from graphzero.threads import using_threads
+from graphzero.visible import visible
 
 _MEMORY_PER_THREAD = 32 << 20
 
@@ -74,7 +75,7 @@ class ConversionReport:
         if self.num_bad_lines:
             lines.append(f"  bad lines   {self.num_bad_lines:,} skipped")
             lines += [f"    line {bad.line:,}: {bad.reason}: {bad.text}" for bad in self.bad_lines[:5]]
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))
 
 
 def convert_edges(
