@@ -10,9 +10,12 @@ import pytest
 import torch
 
 import graphzero as gz
+from data_sets import pyg
 from graphzero.cli.__main__ import run
 from graphzero.visible import visible, visible_lines
 from terminals import COMMAND
+
+pyg()  # what train imports, without the warnings of it
 
 # Clear the screen, do so in 8 bits, set a title, turn text around, forge a line, ring the bell, delete.
 EVIL = "n\x1b[2J\x9b2J\x1b]0;x\x07\u202egnp\u2066\u200f\nforged\r\x7f"
