@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
@@ -28,6 +27,7 @@ from graphzero.manifest import (
     NodeRecord,
     SplitRecord,
     ValueRecord,
+    check_json,
     file_name,
     write_manifest,
 )
@@ -116,7 +116,8 @@ class DatasetWriter:
             )
         if ids is not None and counts["ids="] != num_nodes:
             raise ValueError(f"ids of {type!r}: expected {num_nodes} labels, found {counts['ids=']}")
-        record = NodeRecord(num_nodes, {}, label, num_classes, record_of_ids)
+        classes = None if num_classes is None else integer(num_classes, "num_classes")
+        record = NodeRecord(num_nodes, {}, label, classes, record_of_ids)
         for name, values in (attributes or {}).items():
             file = f"nodes/{file_name(type)}/{file_name(name)}.gd"
             what = f"attribute {name!r} of {type!r}"
@@ -239,14 +240,13 @@ class DatasetWriter:
             item = value.item()
             if isinstance(item, (bool, int, float)) and math.isfinite(item):
                 return ValueRecord(item, name_of(as_data_type(value.dtype)))
-        try:
-            json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError):
-            raise TypeError(f"{name}: expected a tensor or a JSON value, found {type(value).__name__}") from None
+        check_json(value, name)
         return ValueRecord(value)
 
     def set_metadata(self, **values: Any) -> None:
         """Keep JSON values, such as a name or a licence, in the manifest."""
+        for name, value in values.items():
+            check_json(value, name)
         self._manifest.metadata.update(values)
 
     def _count(self, kind: TypeName) -> int:
@@ -363,7 +363,7 @@ def _values(attribute: Any) -> Any:
 
 
 def _triple(value: Any) -> EdgeTriple:
-    parts = tuple(value) if not isinstance(value, str) else ()
+    parts = tuple(value) if isinstance(value, (tuple, list)) else ()
     if len(parts) != 3 or not all(isinstance(part, str) for part in parts):
         raise ValueError(f"edge type: expected (source, relation, destination), found {value!r}")
     return parts

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
 
 from graphzero._core import DataType, FormatError
 from graphzero.folder import check_regular, is_inside
@@ -18,6 +22,7 @@ FORMAT = "graphzero dataset"
 VERSION = 1
 
 _ELEMENT_TYPES = sorted(data_type.name.lower() for data_type in DataType)
+_DEEPEST = 100  # levels of JSON
 _LARGEST_MANIFEST = 16 << 20  # bytes: a hostile folder must not make us read without end
 
 
@@ -110,8 +115,12 @@ def file_name(name: str) -> str:
     >>> file_name("paper"), file_name("../x y")
     ('paper', '%2E%2E%2Fx%20y')
     """
+    if not isinstance(name, str):
+        raise TypeError(f"expected a name, found {name!r}")
     if not name:
         raise ValueError("expected a name, found an empty one")
+    if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+        raise ValueError(f"expected a name that is text, found {name!r}")
     import urllib.parse  # takes longer than all else that mounting a data set imports
 
     return urllib.parse.quote(name, safe="").replace(".", "%2E")
@@ -198,10 +207,44 @@ def read_manifest(folder: str) -> tuple[Manifest, int]:
     if len(text) > _LARGEST_MANIFEST:
         raise FormatError(f"{path}: expected at most {_LARGEST_MANIFEST} bytes, found more")
     try:
-        document = json.loads(text)
+        document = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: expected JSON, found {error}") from None
+    if _is_deep(document):
+        raise FormatError(f"{path}: expected JSON of at most {_DEEPEST} levels, found more")
     return _Reader(path).manifest(document), _fingerprint(document)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name}, which is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"{text[:40]}, which is too large")
+    return value
+
+
+def check_json(value: Any, name: str) -> None:
+    """Refuse what a manifest cannot keep."""
+    try:
+        json.dumps(value, allow_nan=False)
+        if not _is_deep(value):
+            return
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise TypeError(f"{name}: expected a tensor or a JSON value, found {type(value).__name__}")
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether there are more levels than can be walked over and written again."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        parts = [part for part in level if isinstance(part, (dict, list, tuple))]
+        level = [item for part in parts for item in (part.values() if isinstance(part, dict) else part)]
+        if not level:
+            return False
+    return True
 
 
 def _fingerprint(document: Any) -> int:
@@ -210,6 +253,14 @@ def _fingerprint(document: Any) -> int:
 
     canonical = json.dumps(document, sort_keys=True).encode()
     return int.from_bytes(hashlib.blake2b(canonical, digest_size=8).digest(), "little")
+
+
+def _fits(value: int | float, dtype: str) -> bool:
+    if dtype == "bool":
+        return value in (0, 1)
+    if "int" in dtype:
+        return isinstance(value, int) and bool(np.iinfo(dtype).min <= value <= np.iinfo(dtype).max)
+    return abs(value) <= sys.float_info.max
 
 
 T = TypeVar("T")
@@ -296,8 +347,8 @@ class _Reader:
         dtype = self._get(entry, "dtype", str, place, "the name of an element type")
         if dtype not in _ELEMENT_TYPES:
             raise self._refuse(f"{place}.dtype", f"one of {', '.join(_ELEMENT_TYPES)}", dtype)
-        if not isinstance(entry["value"], (int, float)):
-            raise self._refuse(f"{place}.value", f"a number, as it has the dtype {dtype}", entry["value"])
+        if not isinstance(entry["value"], (int, float)) or not _fits(entry["value"], dtype):
+            raise self._refuse(f"{place}.value", f"a number that fits the dtype {dtype}", entry["value"])
         return ValueRecord(entry["value"], dtype)
 
     def _node(self, node: Any, place: str) -> NodeRecord:
@@ -321,8 +372,8 @@ class _Reader:
     def _split(self, split: Any, place: str, manifest: Manifest) -> SplitRecord:
         name = self._get(split, "name", str, place, "a name")
         of = split.get("of")
-        kind: str | tuple[str, str, str] = self._triple(of, f"{place}.of") if isinstance(of, list) else of
-        if kind not in manifest.nodes and kind not in manifest.edges:
+        kind = self._triple(of, f"{place}.of") if isinstance(of, list) else of
+        if not isinstance(kind, (str, tuple)) or (kind not in manifest.nodes and kind not in manifest.edges):
             raise self._refuse(f"{place}.of", "a node type or an edge type of this data set", of)
         return SplitRecord(name, kind, self._file(split, "ids", place))
 

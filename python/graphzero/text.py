@@ -69,6 +69,15 @@ def refuse_own_file(path: str) -> None:
         raise ValueError(f"{path}: expected text, found {held}, which is converted already")
 
 
+def refuse_open_text(source: Any) -> None:
+    """Refuse a file that was opened as text: bytes are read."""
+    if isinstance(source, io.TextIOBase):
+        name = getattr(source, "name", type(source).__name__)
+        raise TypeError(
+            f"{name}: expected a file opened for bytes, as by open(path, 'rb') or io.BytesIO, found one for text"
+        )
+
+
 def check_delimiter(delimiter: str | None) -> None:
     """Refuse what cannot stand between two fields."""
     if delimiter is not None and len(delimiter.encode(errors="surrogateescape")) != 1:

@@ -1,6 +1,7 @@
 """Files and folders of strangers give an error soon: they neither block, nor fill the memory or the disk."""
 
 import gzip
+import io
 import json
 import os
 import resource
@@ -299,3 +300,109 @@ def test_a_manifest_of_many_splits_is_read_in_one_pass():
     with pytest.raises(gz.FormatError, match=r"splits\[60000\]: expected each split of a type once"):
         gz.open("data")
     assert time.process_time() - begin < 5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: d["splits"][0].update(of={}), r"splits\[0\].of: expected a node type or an edge type"),
+        (lambda d: d["splits"][0].update(of=7), r"splits\[0\].of: expected a node type or an edge type"),
+        (
+            lambda d: d["splits"][0].update(of=[[], {}, 1]),
+            r"splits\[0\].of: expected \[source, relation, destination\]",
+        ),
+        (lambda d: d["edges"][0].update(type=[{}, [], 1]), r"edges\[0\].type: expected \[source"),
+        (lambda d: d["splits"][0].update(name={}), r"splits\[0\].name: expected a name"),
+        (lambda d: d["nodes"]["node"].update(label=[]), r"nodes.node.label: expected the name of an attribute"),
+        (
+            lambda d: d["nodes"]["node"].update(num_nodes=float("1e300")),
+            r"nodes.node.num_nodes: expected a number of nodes",
+        ),
+        (lambda d: d["metadata"].update(x=float("inf")), r"expected JSON, found Infinity, which is no number of JSON"),
+        (lambda d: d["metadata"].update(x=float("nan")), r"expected JSON, found NaN, which is no number of JSON"),
+        (lambda d: d["metadata"].update(x=nested(200)), r"expected JSON of at most 100 levels, found more"),
+        (lambda d: d.update(other={"x": {"value": nested(200)}}), r"expected JSON of at most 100 levels, found more"),
+        (
+            lambda d: d.update(other={"x": {"value": 2**70, "dtype": "int64"}}),
+            r"other.x.value: expected a number that fits",
+        ),
+        (
+            lambda d: d.update(other={"x": {"value": 0.5, "dtype": "int64"}}),
+            r"other.x.value: expected a number that fits",
+        ),
+        (lambda d: d.update(other={"x": {"value": 2, "dtype": "bool"}}), r"other.x.value: expected a number that fits"),
+        (
+            lambda d: d.update(other={"x": {"value": 10**400, "dtype": "float32"}}),
+            r"other.x.value: expected a number that",
+        ),
+    ],
+)
+def test_manifests_with_odd_values_are_refused(change, message):
+    document = manifest()
+    change(document)
+    with open("data/graphzero.json", "w") as file:
+        json.dump(document, file)
+    with pytest.raises(gz.FormatError, match=f"data/graphzero.json: {message}"):
+        gz.open("data")
+
+
+def nested(levels):
+    value = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 100_000, "expected JSON, found"),
+        ('{"a": 1e400}', "expected JSON, found 1e400, which is too large"),
+        ('{"a": -1e400}', "expected JSON, found -1e400, which is too large"),
+        ("1" * 5000, "expected "),
+        ("", "expected JSON, found"),
+        ("[]", "top: expected an object"),
+    ],
+)
+def test_what_is_hardly_json_is_refused(text, message):
+    os.mkdir("data")
+    with open("data/graphzero.json", "w") as file:
+        file.write(text)
+    with pytest.raises(gz.FormatError, match=f"data/graphzero.json: {message}"):
+        gz.open("data")
+
+
+# What a program may hand us by mistake
+
+
+@pytest.mark.parametrize(
+    ("add", "message"),
+    [
+        (lambda w: w.add_nodes({5: np.eye(2)}), "expected a name, found 5"),
+        (lambda w: w.add_nodes({"x": np.eye(2)}, type=5), "expected a name, found 5"),
+        (lambda w: w.add_nodes({"x": np.eye(2)}, type="a\ud800"), "expected a name that is text"),
+        (lambda w: w.add_nodes(num_nodes=2, num_classes="three"), "num_classes: expected an integer"),
+        (lambda w: (w.add_nodes(num_nodes=2), w.add_split(5, [0])), "expected a name, found 5"),
+        (lambda w: (w.add_nodes(num_nodes=2), w.add_split("a", [0], of=5)), "edge type: expected"),
+        (lambda w: w.add_other(5, 1), "expected a name, found 5"),
+        (lambda w: w.add_other("x", nested(200)), "x: expected a tensor or a JSON value, found list"),
+        (lambda w: w.add_other("x", nested(100_000)), "x: expected a tensor or a JSON value, found list"),
+        (lambda w: w.set_metadata(x=nested(100_000)), "x: expected a tensor or a JSON value, found list"),
+        (lambda w: w.set_metadata(x=float("inf")), "x: expected a tensor or a JSON value, found float"),
+        (lambda w: w.set_metadata(x=object()), "x: expected a tensor or a JSON value, found object"),
+    ],
+)
+def test_names_and_values_that_a_manifest_cannot_hold_are_refused_where_they_are_given(add, message):
+    with pytest.raises((TypeError, ValueError), match=message), gz.DatasetWriter("data") as writer:
+        add(writer)
+    assert not os.path.exists("data")
+
+
+def test_a_file_opened_as_text_is_refused():
+    with pytest.raises(TypeError, match="StringIO: expected a file opened for bytes, .*found one for text"):
+        gz.convert_edges(io.StringIO("0,1\n"), "out.gl")
+    with pytest.raises(TypeError, match="source: expected a path, .* found StringIO"):
+        gz.convert_features(io.StringIO("0,1\n"), "out.gd", dtype="float32")
+    with pytest.raises(TypeError, match="source: expected a path, .* found BytesIO"):
+        gz.convert_features(io.BytesIO(b"0,1\n"), "out.gd", dtype="float32")
+    assert gz.convert_edges(io.BytesIO(b"0,1\n"), "out.gl").num_edges == 1

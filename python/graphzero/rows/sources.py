@@ -221,10 +221,11 @@ def feature_source(
         return _store_source(source, columns)
     if hasattr(source, "tocsr") and hasattr(source, "nnz"):
         return SparseFeatures(source, columns=columns)
-    if hasattr(source, "detach") or hasattr(source, "__array__") or isinstance(source, (list, tuple)):
+    is_file = hasattr(source, "read")  # files have a detach too, as tensors do
+    if not is_file and (hasattr(source, "detach") or hasattr(source, "__array__") or isinstance(source, (list, tuple))):
         array, bfloat16 = _block_array(source, None)
         return ArrayFeatures("source", array, bfloat16=bfloat16, columns=columns)
-    if isinstance(source, Iterable) and not isinstance(source, (bytes, Mapping)):
+    if isinstance(source, Iterable) and not is_file and not isinstance(source, (bytes, Mapping)):
         return IterableFeatures(source, columns=columns)
     raise TypeError(
         "source: expected a path, an array, a tensor, a table, a sparse matrix, a FeatureStore or an iterable of row "
