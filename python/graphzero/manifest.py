@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-
 from graphzero._core import DataType, FormatError
 from graphzero.folder import check_regular, is_inside
 
@@ -259,7 +257,9 @@ def _fits(value: int | float, dtype: str) -> bool:
     if dtype == "bool":
         return value in (0, 1)
     if "int" in dtype:
-        return isinstance(value, int) and bool(np.iinfo(dtype).min <= value <= np.iinfo(dtype).max)
+        bits = int(dtype.removeprefix("u").removeprefix("int"))
+        low, high = (0, 2**bits) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+        return isinstance(value, int) and low <= value < high
     return abs(value) <= sys.float_info.max
 
 
@@ -347,7 +347,9 @@ class _Reader:
         dtype = self._get(entry, "dtype", str, place, "the name of an element type")
         if dtype not in _ELEMENT_TYPES:
             raise self._refuse(f"{place}.dtype", f"one of {', '.join(_ELEMENT_TYPES)}", dtype)
-        if not isinstance(entry["value"], (int, float)) or not _fits(entry["value"], dtype):
+        if not isinstance(entry["value"], (int, float)):
+            raise self._refuse(f"{place}.value", f"a number, as it has the dtype {dtype}", entry["value"])
+        if not _fits(entry["value"], dtype):
             raise self._refuse(f"{place}.value", f"a number that fits the dtype {dtype}", entry["value"])
         return ValueRecord(entry["value"], dtype)
 
