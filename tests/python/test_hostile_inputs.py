@@ -210,6 +210,15 @@ def test_tables_of_types_are_small(name):
         gz.convert_dataset("theirs", "out")
 
 
+@pytest.mark.parametrize("start", [b"", b"id:ID,n:int\n"])
+def test_a_line_without_end_of_neo4j_is_refused(start):
+    os.mkdir("theirs")
+    with gzip.open("theirs/nodes.csv.gz", "wb") as file:
+        file.write(start + b"1" * (4 << 20))
+    with pytest.raises(gz.FormatError, match="nodes.csv.gz: expected lines of at most 1048576 characters"):
+        gz.convert_dataset("theirs", "out", format="neo4j")
+
+
 def test_a_cut_table_is_refused():
     data_sets.ogb_csv("theirs")
     with open("theirs/raw/num-node-list.csv.gz", "r+b") as file:

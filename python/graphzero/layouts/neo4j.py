@@ -23,6 +23,7 @@ from graphzero.sources.batch import EdgeBatch
 
 _ENDINGS = (".csv", ".csv.gz")
 _ROWS = 1 << 16
+_LONGEST_LINE = 1 << 20
 _FIELD = re.compile(r"(?P<name>[^:]*)(:(?P<kind>\w+(\[\])?))?(\((?P<space>[^)]*)\))?(\{.*\})?$")
 _HEADER_FILE = re.compile(r"[-_]header\.csv(\.gz)?$")
 _NUMBERS = dict.fromkeys(("int", "long", "short", "byte"), "int64") | dict.fromkeys(("float", "double"), "float64")
@@ -55,7 +56,7 @@ class _Table:
 
     def _rows(self) -> Iterator[list[str]]:
         with _opened(self.path) as file:
-            reader = csv.reader(file)
+            reader = csv.reader(_lines(file, self.path))
             try:
                 if self.has_header:
                     next(reader)
@@ -79,10 +80,20 @@ def _opened(path: str, errors: str = "strict") -> Any:
     return open(path, encoding="utf-8-sig", errors=errors, newline="")
 
 
+def _lines(file: Any, path: str) -> Iterator[str]:
+    while line := file.readline(_LONGEST_LINE + 1):
+        if len(line) > _LONGEST_LINE:
+            raise FormatError(f"{path}: expected lines of at most {_LONGEST_LINE} characters, found a longer one")
+        yield line
+
+
 def _header(path: str) -> tuple[_Field, ...] | None:
     """Return the fields of a first line that is a header, which has an ``:ID`` or a ``:START_ID``."""
     with _opened(path, errors="replace") as file:  # what follows the header is judged when it is read
-        words = next(csv.reader(file), [])
+        try:
+            words = next(csv.reader(_lines(file, path)), [])
+        except (csv.Error, EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise FormatError(f"{path}: line 1: expected csv, found: {error}") from error
     matches = [_FIELD.match(word) for word in words]
     found = [_Field(m["name"], m["kind"] or "string", m["space"] or NODE) for m in matches if m is not None]
     kinds = {field.kind for field in found}
