@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
+import stat
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -21,6 +23,7 @@ from graphzero.feature_conversion import convert_features
 from graphzero.layouts.plan import Labels, LayoutOptions, NodePlan, Plan, Typed, write_labels
 from graphzero.manifest import MANIFEST, file_name
 from graphzero.sources.array_file import ArrayFile
+from graphzero.visible import visible
 
 # Those of folders, in the order they are tried. Each is a module of graphzero.layouts, loaded when it is looked at.
 _LAYOUTS = ("graphbolt", "ogb-binary", "ogb-csv", "processed", "neo4j")
@@ -53,7 +56,7 @@ class DatasetReport:
         lines += [f"  {name}: {count:,} nodes" for name, count in self.nodes.items()]
         lines += [f"  {type_text(triple)}: {report.num_edges:,} edges" for triple, report in self.edges.items()]
         lines += [f"  not converted: {text}" for text in self.ignored]
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))
 
 
 def convert_dataset(
@@ -231,7 +234,7 @@ class _Stage:
         self._folder = folder
         self._resumes = resumes
         self.workspace = workspace
-        os.makedirs(folder, exist_ok=True)
+        _make_own_folder(folder)
         os.makedirs(workspace)
 
     def file(self, names: Any, ending: str) -> str:
@@ -288,6 +291,23 @@ def _waiting_folder(source: str, target: str, options: list[Any]) -> str:
     parent, name = os.path.split(os.path.abspath(target))
     digest = hashlib.blake2b("\n".join(facts).encode(errors="surrogateescape"), digest_size=8).hexdigest()
     return os.path.join(parent, f".{name}.{digest}.graphzero-resume")
+
+
+def _make_own_folder(path: str) -> None:
+    """Make a folder; one that is there already is trusted only if nobody else can have put files into it."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        status = os.lstat(path)
+        found = f"one of user {status.st_uid} with mode {stat.S_IMODE(status.st_mode):o}"
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022:
+            return
+        raise PermissionError(
+            errno.EPERM,
+            "expected a folder of your own that nobody else may write, to resume from, found "
+            f"{found if stat.S_ISDIR(status.st_mode) else 'a link or a file'}; remove it, and convert anew",
+            path,
+        ) from None
 
 
 def _prepared(values: Any, attribute: str, node: NodePlan | None, stage: _Stage) -> tuple[Any, dict[str, Any]]:

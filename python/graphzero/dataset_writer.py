@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
@@ -28,6 +27,7 @@ from graphzero.manifest import (
     NodeRecord,
     SplitRecord,
     ValueRecord,
+    check_json,
     file_name,
     type_path,
     write_manifest,
@@ -63,6 +63,7 @@ class DatasetWriter:
         self.hetero = hetero
         # Types whose integer labels, given in memory, are other numbers than their node ids.
         self._renumbered: set[str] = set()
+        self._splits: set[tuple[str, TypeName]] = set()
 
     @property
     def folder(self) -> str:
@@ -117,7 +118,8 @@ class DatasetWriter:
             )
         if ids is not None and counts["ids="] != num_nodes:
             raise ValueError(f"ids of {type!r}: expected {num_nodes} labels, found {counts['ids=']}")
-        record = NodeRecord(num_nodes, {}, label, num_classes, record_of_ids)
+        classes = None if num_classes is None else integer(num_classes, "num_classes")
+        record = NodeRecord(num_nodes, {}, label, classes, record_of_ids)
         for name, values in (attributes or {}).items():
             file = f"nodes/{file_name(type)}/{file_name(name)}.gd"
             what = f"attribute {name!r} of {type!r}"
@@ -196,7 +198,7 @@ class DatasetWriter:
                 raise ValueError(f"split {name!r}: say of= one of {list(self._manifest.nodes)}")
             of = next(iter(self._manifest.nodes))
         kind: TypeName = of if isinstance(of, str) else _triple(of)
-        if any((split.name, split.of) == (name, kind) for split in self._manifest.splits):
+        if (name, kind) in self._splits:
             raise ValueError(f"split {name!r} of {kind!r} was added before")
         limit = self._count(kind)
         if isinstance(kind, str):
@@ -212,6 +214,7 @@ class DatasetWriter:
                 raise IndexError(f"split {name!r}[{at}]: expected an id of {kind!r} below {limit}, found {vector[at]}")
         record = self._features(f"splits/{file_name(name)}/{type_path(kind)}.gd", vector, None, f"split {name!r}")
         self._manifest.splits.append(SplitRecord(name, kind, record))
+        self._splits.add((name, kind))
 
     def add_other(self, name: str, value: Any, *, of: TypeName | None = None) -> None:
         """Add a tensor or a JSON value that has no row per node or edge, of a type or of the whole data set.
@@ -241,14 +244,13 @@ class DatasetWriter:
             item = value.item()
             if isinstance(item, (bool, int, float)) and math.isfinite(item):
                 return ValueRecord(item, name_of(as_data_type(value.dtype)))
-        try:
-            json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError):
-            raise TypeError(f"{name}: expected a tensor or a JSON value, found {type(value).__name__}") from None
+        check_json(value, name)
         return ValueRecord(value)
 
     def set_metadata(self, **values: Any) -> None:
         """Keep JSON values, such as a name or a licence, in the manifest."""
+        for name, value in values.items():
+            check_json(value, name)
         self._manifest.metadata.update(values)
 
     def _count(self, kind: TypeName) -> int:
@@ -369,7 +371,7 @@ def _values(attribute: Any) -> Any:
 
 
 def _triple(value: Any) -> EdgeTriple:
-    parts = tuple(value) if not isinstance(value, str) else ()
+    parts = tuple(value) if isinstance(value, (tuple, list)) else ()
     if len(parts) != 3 or not all(isinstance(part, str) for part in parts):
         raise ValueError(f"edge type: expected (source, relation, destination), found {value!r}")
     return parts

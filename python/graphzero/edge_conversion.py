@@ -10,12 +10,15 @@ from typing import Any, Literal
 
 from graphzero import _core
 from graphzero.edge_feeds import Column, Feed, Labels, TextOptions, edge_feed
+from graphzero.folder import check_free_space
+from graphzero.graph import graph_bytes
 from graphzero.integers import integer
 from graphzero.memory import byte_count, byte_text, conversion_budget, peak_memory
 from graphzero.mounted import path_bytes
 from graphzero.progress import watching
 from graphzero.text import open_text, text_paths
 from graphzero.threads import using_threads
+from graphzero.visible import visible
 
 _MEMORY_PER_THREAD = 32 << 20
 
@@ -72,7 +75,7 @@ class ConversionReport:
         if self.num_bad_lines:
             lines.append(f"  bad lines   {self.num_bad_lines:,} skipped")
             lines += [f"    line {bad.line:,}: {bad.reason}: {bad.text}" for bad in self.bad_lines[:5]]
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))
 
 
 def convert_edges(
@@ -151,6 +154,10 @@ def convert_edges(
     options.skip_bad_lines = skip_bad_lines
     told = feed.num_nodes if num_nodes is None else num_nodes
     _set_num_nodes(options, told)
+    drops = dedup or options.drop_self_loops
+    known = 0 if drops or feed.unit != "edges" else feed.total or 0
+    nodes = (options.num_src_nodes or 0, options.num_dst_nodes or 0)
+    check_free_space(target, graph_bytes(nodes, known, index if options.directed else "out"))
     # A thread fills some thousand blocks at once; more threads than the budget has room for would break it.
     most_threads = max(1, budget // _MEMORY_PER_THREAD)
     with using_threads(min(threads or _core.num_threads(), most_threads)), contextlib.ExitStack() as stack:

@@ -23,6 +23,7 @@ from graphzero.text import (
     line_blocks,
     open_text,
     reading_utf8,
+    refuse_open_text,
     refuse_own_file,
     text_paths,
 )
@@ -139,6 +140,7 @@ def edge_feed(source: Any, target: str, options: TextOptions, *, tmp_dir: str, b
             "source: expected edges, or paths of files, found an empty list; a graph without edges is made of "
             "np.empty((2, 0), int)"
         )
+    refuse_open_text(source)
     if hasattr(source, "read"):
         return StreamFeed([(str(getattr(source, "name", "stream")), lambda: source)], options, block)
     batches = edge_source(

@@ -26,6 +26,7 @@ from graphzero.rows.sources import FileFeatures, feature_source
 from graphzero.rows.text import TextFeatures
 from graphzero.rows.values import Loss, ValueConverter
 from graphzero.text import refuse_own_file
+from graphzero.visible import visible
 
 QUANTISED = "int8-quantised"
 
@@ -97,7 +98,7 @@ class FeatureReport:
         if not self.dry_run:
             rate = "" if self.bytes_in is None else f", {byte_text(self.bytes_in / max(self.seconds, 1e-9))}/s"
             lines.append(f"time       {self.seconds:.2f} s{rate}, {byte_text(self.peak_memory)} of memory at most")
-        return "\n".join(lines)
+        return "\n".join(map(visible, lines))
 
 
 def convert_features(

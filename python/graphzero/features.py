@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphzero import _core
 from graphzero.arrays import as_numpy, int64_vector, plain
 from graphzero.dtypes import BFLOAT16_BITS, DataType, as_data_type, name_of, numpy_dtype
+from graphzero.folder import check_free_space
 from graphzero.integers import integer
 from graphzero.memory import MemoryReport, byte_text, memory_report
 from graphzero.mounted import Mounted, one_path, path_bytes, verify_if_asked
@@ -351,8 +352,10 @@ def _write(
     ids: range | NDArray[np.int64],
     places: _core.RowPlaces | None,
 ) -> None:
+    row_items = int(np.prod(source.shape[1:], dtype=np.int64))
+    check_free_space(os.fsdecode(path), len(ids) * row_items * numpy_dtype(stored).itemsize)
     writer = _core.GdWriter(path_bytes(path), stored, [len(ids), *source.shape[1:]])
-    at_once = _rows_per_block(source.itemsize * int(np.prod(source.shape[1:], dtype=np.int64)))
+    at_once = _rows_per_block(source.itemsize * row_items)
     for start in range(0, len(ids), at_once):
         rows = ids[start : start + at_once]
         block = source[rows.start : rows.stop] if isinstance(rows, range) else source[rows]

@@ -1,4 +1,4 @@
-"""A folder that appears at its path whole or not at all."""
+"""Folders and files that appear at their path whole or not at all. A link at the path is replaced, never followed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import errno
 import fcntl
 import os
 import shutil
+
+from graphzero.memory import byte_text
 
 _SUFFIX = ".graphzero-tmp"
 
@@ -38,12 +40,12 @@ class NewFolder:
     def _check_target(self) -> None:
         if not os.path.lexists(self._target):
             return
-        if not os.path.isdir(self._target):
+        if os.path.exists(self._target) and not os.path.isdir(self._target):
             raise NotADirectoryError(errno.ENOTDIR, "is a file, expected a folder to write", self._target)
-        if os.listdir(self._target) and not self._overwrite:
-            raise FileExistsError(
-                errno.EEXIST, "exists and is not empty; give overwrite=True to replace it", self._target
-            )
+        leads_nowhere = not os.path.exists(self._target)
+        if (leads_nowhere or os.listdir(self._target)) and not self._overwrite:
+            found = "is a link that leads nowhere" if leads_nowhere else "exists and is not empty"
+            raise FileExistsError(errno.EEXIST, f"{found}; give overwrite=True to replace it", self._target)
 
     def file(self, relative: str) -> str:
         """Return where to write a file of the folder; the folders above it are made."""
@@ -57,7 +59,7 @@ class NewFolder:
         """Put the folder in place, replacing an old one only now."""
         self._check_target()
         old = None
-        if os.path.isdir(self._target):
+        if os.path.lexists(self._target):
             old = f"{self.temporary}.old"
             os.rename(self._target, old)
         try:
@@ -68,7 +70,7 @@ class NewFolder:
             raise
         self._release()
         if old is not None:
-            shutil.rmtree(old)
+            _remove(old)
 
     def abort(self) -> None:
         """Remove what was written. May be repeated."""
@@ -90,15 +92,78 @@ def _remove_stale(parent: str, name: str) -> None:
             continue
         stale = os.path.join(parent, entry)
         try:
-            descriptor = os.open(stale, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            descriptor = os.open(stale, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
             continue
         try:
-            with contextlib.suppress(BlockingIOError):
+            with contextlib.suppress(OSError):
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(stale, ignore_errors=True)
+                _remove(stale)
         finally:
             os.close(descriptor)
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    else:
+        os.remove(path)
+
+
+def replace_file(path: str, content: bytes | memoryview) -> None:
+    """Write a file that takes its name when it is on disk, as the core writes its own (core/base/atomic_file.h)."""
+    parent, name = os.path.split(os.path.abspath(path))
+    _remove_stale(parent, name)
+    temporary = os.path.join(parent, f".{name}.{os.urandom(8).hex()}{_SUFFIX}")
+    try:
+        with open(temporary, "xb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+                os.replace(temporary, path)
+            except BaseException:
+                os.remove(temporary)
+                raise
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
+    descriptor = os.open(parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_inside(path: object) -> bool:
+    """Whether a path that a stranger's file names stays in the folder it is joined to."""
+    return (
+        isinstance(path, str)
+        and bool(path)
+        and not os.path.isabs(path)
+        and ".." not in path.split("/")
+        and "\0" not in path
+    )
+
+
+def check_regular(path: str) -> None:
+    """Refuse a pipe or a device: opening one may wait for ever, and reading one may never end."""
+    # Of what is missing, and of a folder, the system says so itself.
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise OSError(errno.EINVAL, "is not a regular file, expected one", path)
+
+
+def check_free_space(path: str, needed: int) -> None:
+    """Refuse to begin with a file, of about ``needed`` bytes, that the disk has no room for."""
+    folder = os.path.dirname(os.path.abspath(path))
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    status = os.statvfs(folder)
+    free = status.f_bavail * status.f_frsize
+    if needed > free:
+        raise OSError(
+            errno.ENOSPC, f"needs about {byte_text(needed)} of disk, and {byte_text(free)} are free; free some", path
+        )
 
 
 def link_or_copy(source: str, target: str) -> None:

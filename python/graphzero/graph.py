@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
 from graphzero.arrays import float32_vector, int64_vector, plain, time_vector
+from graphzero.folder import check_free_space
 from graphzero.integers import integer
 from graphzero.memory import MemoryReport, byte_text, memory_report
 from graphzero.mounted import Mounted, one_path, path_bytes, verify_if_asked
@@ -372,14 +373,23 @@ def write_graph(
     options.directed = directed
     options.out_index = index != "in"
     options.in_index = index != "out"
+    sources = int64_vector(src, "src")
+    nodes = (options.num_src_nodes or 0, options.num_dst_nodes or 0)
+    check_free_space(os.fsdecode(path), graph_bytes(nodes, len(sources), index if directed else "out"))
     _core.write_graph(
         path_bytes(path),
-        int64_vector(src, "src"),
+        sources,
         int64_vector(dst, "dst"),
         None if weight is None else float32_vector(weight, "weight"),
         None if time is None else time_vector(time, "time"),
         options,
     )
+
+
+def graph_bytes(num_nodes: tuple[int, int], num_edges: int, index: str) -> int:
+    """Return how many bytes a ``.gl`` of so many sources, destinations and edges has at least."""
+    offsets = {"out": num_nodes[0], "in": num_nodes[1], "both": sum(num_nodes)}
+    return 8 * offsets[index] + 4 * num_edges * (2 if index == "both" else 1)
 
 
 def _fanout(value: Any) -> int:

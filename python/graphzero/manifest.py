@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, TypeVar
 
 from graphzero._core import DataType, FormatError
+from graphzero.folder import check_regular, is_inside
 
 MANIFEST = "graphzero.json"
 FORMAT = "graphzero dataset"
 VERSION = 1
 
 _ELEMENT_TYPES = sorted(data_type.name.lower() for data_type in DataType)
+_DEEPEST = 100  # levels of JSON
 _LARGEST_MANIFEST = 16 << 20  # bytes: a hostile folder must not make us read without end
 
 
@@ -109,8 +113,12 @@ def file_name(name: str) -> str:
     >>> file_name("paper"), file_name("../x y")
     ('paper', '%2E%2E%2Fx%20y')
     """
+    if not isinstance(name, str):
+        raise TypeError(f"expected a name, found {name!r}")
     if not name:
         raise ValueError("expected a name, found an empty one")
+    if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+        raise ValueError(f"expected a name that is text, found {name!r}")
     import urllib.parse  # takes longer than all else that mounting a data set imports
 
     return urllib.parse.quote(name, safe="").replace(".", "%2E")
@@ -204,15 +212,50 @@ def read_manifest(folder: str) -> tuple[Manifest, int]:
         raise NotADirectoryError(
             errno.ENOTDIR, "is a file, expected a data set folder; use Graph or FeatureStore for one", folder
         )
+    check_regular(path)
     with open(path, "rb") as file:
         text = file.read(_LARGEST_MANIFEST + 1)
     if len(text) > _LARGEST_MANIFEST:
         raise FormatError(f"{path}: expected at most {_LARGEST_MANIFEST} bytes, found more")
     try:
-        document = json.loads(text)
+        document = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{path}: expected JSON, found {error}") from None
+    if _is_deep(document):
+        raise FormatError(f"{path}: expected JSON of at most {_DEEPEST} levels, found more")
     return _Reader(path).manifest(document), _fingerprint(document)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name}, which is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"{text[:40]}, which is too large")
+    return value
+
+
+def check_json(value: Any, name: str) -> None:
+    """Refuse what a manifest cannot keep."""
+    try:
+        json.dumps(value, allow_nan=False)
+        if not _is_deep(value):
+            return
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise TypeError(f"{name}: expected a tensor or a JSON value, found {type(value).__name__}")
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether there are more levels than can be walked over and written again."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        parts = [part for part in level if isinstance(part, (dict, list, tuple))]
+        level = [item for part in parts for item in (part.values() if isinstance(part, dict) else part)]
+        if not level:
+            return False
+    return True
 
 
 def _fingerprint(document: Any) -> int:
@@ -223,15 +266,14 @@ def _fingerprint(document: Any) -> int:
     return int.from_bytes(hashlib.blake2b(canonical, digest_size=8).digest(), "little")
 
 
-def _fits(value: Any, dtype: str) -> bool:
-    """Whether a JSON value is one of an element type."""
+def _fits(value: int | float, dtype: str) -> bool:
     if dtype == "bool":
-        return isinstance(value, bool)
-    if "float" in dtype:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    bits = int(dtype.removeprefix("u").removeprefix("int"))
-    least, most = (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+        return value in (0, 1)
+    if "int" in dtype:
+        bits = int(dtype.removeprefix("u").removeprefix("int"))
+        low, high = (0, 2**bits) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+        return isinstance(value, int) and low <= value < high
+    return abs(value) <= sys.float_info.max
 
 
 T = TypeVar("T")
@@ -274,10 +316,12 @@ class _Reader:
             if triple in manifest.edges:
                 raise self._refuse(f"{place}.type", "each edge type once", list(triple))
             manifest.edges[triple] = self._edge(edge, place)
+        known = set()
         for i, split in enumerate(self._get(document, "splits", list, "", "a list of splits")):
             record = self._split(split, f"splits[{i}]", manifest)
-            if any((other.name, other.of) == (record.name, record.of) for other in manifest.splits):
+            if (record.name, record.of) in known:
                 raise self._refuse(f"splits[{i}]", "each split of a type once", split)
+            known.add((record.name, record.of))
             manifest.splits.append(record)
         manifest.metadata = self._get(document, "metadata", dict, "", "an object")
         if document.get("hetero") is not None:
@@ -316,8 +360,10 @@ class _Reader:
         dtype = self._get(entry, "dtype", str, place, "the name of an element type")
         if dtype not in _ELEMENT_TYPES:
             raise self._refuse(f"{place}.dtype", f"one of {', '.join(_ELEMENT_TYPES)}", dtype)
-        if not _fits(entry["value"], dtype):
+        if not isinstance(entry["value"], (int, float)):
             raise self._refuse(f"{place}.value", f"a number, as it has the dtype {dtype}", entry["value"])
+        if not _fits(entry["value"], dtype):
+            raise self._refuse(f"{place}.value", f"a number that fits the dtype {dtype}", entry["value"])
         return ValueRecord(entry["value"], dtype)
 
     def _node(self, node: Any, place: str) -> NodeRecord:
@@ -341,8 +387,8 @@ class _Reader:
     def _split(self, split: Any, place: str, manifest: Manifest) -> SplitRecord:
         name = self._get(split, "name", str, place, "a name")
         of = split.get("of")
-        kind: str | tuple[str, str, str] = self._triple(of, f"{place}.of") if isinstance(of, list) else of
-        if kind not in manifest.nodes and kind not in manifest.edges:
+        kind = self._triple(of, f"{place}.of") if isinstance(of, list) else of
+        if not isinstance(kind, (str, tuple)) or (kind not in manifest.nodes and kind not in manifest.edges):
             raise self._refuse(f"{place}.of", "a node type or an edge type of this data set", of)
         return SplitRecord(name, kind, self._file(split, "ids", place))
 
@@ -354,8 +400,7 @@ class _Reader:
         record = self._get(parent, key, dict, place, "a file")
         place = f"{place}.{key}"
         file = self._get(record, "file", str, place, "a relative path")
-        # A manifest from a stranger must not make us open files outside its folder.
-        if os.path.isabs(file) or ".." in file.split("/") or "\0" in file or not file:
+        if not is_inside(file):
             raise self._refuse(f"{place}.file", "a path inside the folder", file)
         text = self._get(record, "fingerprint", str, place, "a fingerprint")
         if not re.fullmatch("0x[0-9a-f]{16}", text):

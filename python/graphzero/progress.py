@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from graphzero.memory import byte_text
+from graphzero.visible import visible
 
 
 @contextmanager
@@ -53,7 +54,7 @@ def watching(
     )
 
     def text() -> str:
-        return escape(title if isinstance(title, str) else title())
+        return escape(visible(title if isinstance(title, str) else title()))
 
     finished = threading.Event()
     with bar:

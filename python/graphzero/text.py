@@ -17,7 +17,14 @@ import zlib
 from collections.abc import Iterator
 from typing import IO, Any
 
+import numpy as np
+
+from graphzero._core import FormatError
+
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+
+# A block holds whole lines, so a line without end would be held whole. Larger blocks take longer lines.
+_LONGEST_LINE = 16 << 20
 
 _OWN = {
     b"GRAPHZGL": "a graph (.gl)",
@@ -60,6 +67,15 @@ def refuse_own_file(path: str) -> None:
         held = _OWN.get(file.read(8))
     if held is not None:
         raise ValueError(f"{path}: expected text, found {held}, which is converted already")
+
+
+def refuse_open_text(source: Any) -> None:
+    """Refuse a file that was opened as text: bytes are read."""
+    if isinstance(source, io.TextIOBase):
+        name = getattr(source, "name", type(source).__name__)
+        raise TypeError(
+            f"{name}: expected a file opened for bytes, as by open(path, 'rb') or io.BytesIO, found one for text"
+        )
 
 
 def check_delimiter(delimiter: str | None) -> None:
@@ -125,7 +141,7 @@ def line_blocks(stream: IO[bytes], name: str, size: int) -> Iterator[bytes]:
 
     def read() -> None:
         try:
-            for block in _whole_lines(stream, size, stopped):
+            for block in _whole_lines(stream, name, size, stopped):
                 if not _put(blocks, block, stopped):
                     return
             _put(blocks, None, stopped)
@@ -156,12 +172,18 @@ def _put(blocks: queue.Queue[Any], item: Any, stopped: threading.Event) -> bool:
     return False
 
 
-def _whole_lines(stream: IO[bytes], size: int, stopped: threading.Event) -> Iterator[bytes]:
+def _whole_lines(stream: IO[bytes], name: str, size: int, stopped: threading.Event) -> Iterator[bytes]:
     waits = _may_wait(stream)
-    rest = b""
+    rest, lines = b"", 0
+    longest = max(size, _LONGEST_LINE)
     while data := _read_when_ready(stream, size, stopped) if waits else stream.read(size):
         data = bytes(data)
         cut = data.rfind(b"\n") + 1
+        if len(rest) + (data.find(b"\n") if cut else len(data)) > longest:
+            raise FormatError(
+                f"{name}: line {lines + 1}: expected lines of at most {longest >> 20} MB, found a longer one"
+            )
+        lines += int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
         if cut == 0 and b"\r" in data[:-1]:  # lines of old Macs, which whoever parses them refuses
             yield rest + data
             rest = b""

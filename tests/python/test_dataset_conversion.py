@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+import yaml
 
 import data_sets
 import graphzero as gz
@@ -441,3 +442,122 @@ def test_a_changed_source_or_an_object_is_not_resumed(tmp_path):
     assert first != module._waiting_folder("mag", "ds", [])
     with pytest.raises(ValueError, match="resume: expected a folder as the source, found an object"):
         convert_dataset(data_sets.pyg_data(), "ds", resume=True)
+
+
+# Folders of strangers
+
+
+def graphbolt_with(change):
+    data_sets.graphbolt("theirs")
+    with open("theirs/metadata.yaml") as file:
+        document = yaml.safe_load(file)
+    change(document)
+    with open("theirs/metadata.yaml", "w") as file:
+        yaml.safe_dump(document, file)
+
+
+def first_feature(document, path):
+    document["feature_data"][0]["path"] = path
+
+
+def first_edge(document, path):
+    document["graph"]["edges"][0]["path"] = path
+
+
+def first_seeds(document, path):
+    document["tasks"][0]["train_set"][0]["data"][0]["path"] = path
+
+
+@pytest.mark.parametrize("place", [first_feature, first_edge, first_seeds])
+@pytest.mark.parametrize("path", ["/etc/hostname", "../secret.npy", "data/../../secret.npy", "", "a\0b", None, 7])
+def test_graphbolt_names_files_of_its_own_folder_only(place, path):
+    data_sets.save("./secret.npy", X)
+    graphbolt_with(lambda document: place(document, path))
+    with pytest.raises(gz.FormatError, match=r"theirs/metadata.yaml: expected a path inside the folder, found "):
+        convert_dataset("theirs", "out")
+
+
+@pytest.mark.parametrize("name", ["../../../secret", "/secret", ".."])
+def test_type_names_of_ogb_do_not_lead_out_of_its_folder(name):
+    data_sets.ogb_csv_hetero("theirs")
+    os.makedirs("secret")
+    data_sets.write_csv("theirs/raw/num-node-dict.csv.gz", [["author", "paper", name], [3, 5, 1]])
+    with pytest.raises(gz.FormatError, match=r"num-node-dict.csv.gz: expected a path inside the folder, found "):
+        convert_dataset("theirs", "out")
+    data_sets.write_csv("theirs/raw/num-node-dict.csv.gz", [["author", "paper"], [3, 5]])
+    data_sets.write_csv("theirs/raw/triplet-type-list.csv.gz", [["author", f"/../{name}/x", "paper"]])
+    with pytest.raises(gz.FormatError, match=r"triplet-type-list.csv.gz: expected a path inside the folder, found "):
+        convert_dataset("theirs", "out")
+
+
+def test_folder_names_of_the_processed_layout_do_not_lead_out_of_it():
+    data_sets.mag240m("theirs")
+    os.rename("theirs/processed/paper___cites___paper", "theirs/processed/..___cites___..")
+    with pytest.raises(gz.FormatError, match=r"edge_index.npy: expected a path inside the folder, found '\.\.'"):
+        convert_dataset("theirs", "out")
+
+
+def test_yaml_that_grows_when_it_is_read_is_refused():
+    os.mkdir("theirs")
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 10)]
+    for text in (
+        "\n".join([*lines, "dataset_name: *a9"]),
+        "&a [*a]",
+        "a: &a {b: *a}",
+        "[" * 5000,
+        f"x: {'y' * (2 << 20)}",
+        "x: 0001-99-99",
+        "? [a, b]\n: c",
+        "x: !!python/object/apply:os.mkdir [trapped]",
+        "x: \x00",
+    ):
+        with open("theirs/metadata.yaml", "w") as file:
+            file.write(text)
+        with pytest.raises(gz.FormatError, match="theirs/metadata.yaml: expected (YAML|at most|a mapping)"):
+            convert_dataset("theirs", "out")
+    assert not os.path.exists("trapped")
+
+
+def test_yaml_may_say_a_thing_once_and_mean_it_twice():
+    def share(document):
+        task = document["tasks"][0]
+        task["test_set"] = task["validation_set"]
+
+    graphbolt_with(share)
+    with open("theirs/metadata.yaml") as file:
+        assert "*id001" in file.read()
+    assert converted("theirs")[0].split("test", of="paper").tolist() == SPLITS["valid"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda document: document.update(graph=7),
+        lambda document: document["graph"].update(nodes=[7]),
+        lambda document: document["graph"].update(nodes=[{"type": "paper"}]),
+        lambda document: document["graph"].update(nodes=[{"type": "paper", "num": 2**70}]),
+        lambda document: document["graph"].update(nodes=[{"type": "paper", "num": -1}]),
+        lambda document: document["graph"].update(nodes=[{"type": "paper", "num": float("inf")}]),
+        lambda document: document["graph"].update(nodes=[{"type": ["paper"], "num": 3}]),
+        lambda document: document["graph"]["edges"][0].update(type=7),
+        lambda document: document.update(feature_data=[[]]),
+        lambda document: document["feature_data"][0].pop("name"),
+        lambda document: document["feature_data"][0].update(name=["x"]),
+        lambda document: document["feature_data"][0].update(type="ghost"),
+        lambda document: document.update(tasks={"a": 1}),
+        lambda document: document["tasks"][0].update(train_set=[7]),
+    ],
+)
+def test_graphbolt_with_odd_parts_is_refused(change):
+    graphbolt_with(change)
+    with pytest.raises(gz.FormatError, match=r"theirs/metadata.yaml: expected "):
+        convert_dataset("theirs", "out")
+
+
+@pytest.mark.parametrize("ids", [[0, -1], [0, 5]])
+def test_graphbolt_labels_of_nodes_that_are_not_there_are_refused(ids):
+    data_sets.graphbolt("theirs")
+    data_sets.save("theirs/set/train.npy", np.array(ids))
+    with pytest.raises((gz.FormatError, IndexError), match=r"expected"):
+        convert_dataset("theirs", "out")

@@ -272,7 +272,7 @@ BAD_EDGES = [
     ({"src": [0], "dst": [0], "num_nodes": 2**60}, ValueError, r"num_nodes: expected 0 to 2\^59"),
     ({"src": [0], "dst": [0], "num_nodes": 1.5}, TypeError, "num_nodes: expected an integer, found 1.5"),
     ({"src": [0], "dst": [0], "num_nodes": (1, 2, 3)}, ValueError, "num_nodes: expected a number or a pair"),
-    ({"src": [0], "dst": [0], "num_nodes": 2**50}, MemoryError, "needs .* MB of memory, .* MB are available"),
+    ({"src": [0], "dst": [0], "num_nodes": 2**50}, OSError, "needs about .* of disk, and .* are free"),
     ({"src": [2**61], "dst": [0]}, MemoryError, r"sorting 1 edges over 2305843009213693953 nodes in memory needs"),
     ({"src": [0], "dst": [0], "index": "all"}, ValueError, "index: expected 'both', 'out' or 'in', found 'all'"),
     ({"src": [0], "dst": [0], "num_nodes": (1, 1), "directed": False}, ValueError, "a bipartite graph is directed"),

@@ -28,6 +28,7 @@ from hypothesis import strategies as st
 import graphzero as gz
 from data_sets import pyg
 from graphzero.sources import EdgeBatch, edge_source
+from graphzero.sources.torch_files import load_pt
 
 Data, HeteroData = pyg().Data, pyg().HeteroData
 
@@ -814,6 +815,90 @@ def test_a_pickle_with_code_is_refused_and_not_run():
     torch.save({"edge_index": Trap()}, "edges.pt")
     with pytest.raises(gz.FormatError, match="edges.pt: expected tensors and plain values, which load safely, found"):
         edge_source("edges.pt")
+    assert not os.path.exists("trapped")
+
+
+class Call:
+    """Pickles as a call, and the state that its result is given."""
+
+    def __init__(self, function, *arguments, state=None):
+        self._parts = (function, arguments) if state is None else (function, arguments, state)
+
+    def __reduce__(self):
+        return self._parts
+
+
+_reconstruct = np.zeros(1).__reduce__()[0]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        Call(np.dtype, ("i4", (2,))),
+        Call(np.dtype, "2i4"),
+        Call(np.dtype, [("a", "i4")]),
+        Call(np.dtype, "O8", False, True),
+        Call(np.dtype, "V8", False, True, state=(3, "|", (np.dtype("i4"), (2,)), None, None, 8, 1, 0)),
+        Call(np.dtype, "i4", False, True, state=(3, "<", (np.dtype("i4"), (2**31,)), None, None, -1, -1, 0)),
+        Call(np.ndarray, (2**60,), "O"),
+        Call(_reconstruct, np.ndarray, (2**50,), b"b"),
+        Call(_reconstruct, np.ndarray, (0,), b"b", state=(1, (2**40,), np.dtype("i8"), False, b"12345678")),
+        Call(_reconstruct, np.ndarray, (0,), b"b", state=(1, (-1,), np.dtype("i8"), False, b"12345678")),
+        Call(_reconstruct, np.ndarray, (0,), b"b", state=(1, (1,), np.dtype("O"), False, [1])),
+        Call(_reconstruct, np.ndarray, (0,), b"b", state=7),
+        Call(type(np.float32(1)).__reduce__(np.float32(1))[0], np.dtype("O"), b"12345678"),
+    ],
+    ids=range(13),
+)
+def test_arrays_that_numpy_did_not_pickle_are_refused_or_empty(part):
+    """NumPy takes any state, and crashes on that of a subarray. The child does not take the tests with it."""
+    torch.save({"edge_index": torch.tensor([SRC, DST]), "other": part}, "edges.pt")
+    program = (
+        "import graphzero as gz\nfrom graphzero.sources.torch_files import load_pt\n"
+        "try:\n    print(load_pt('edges.pt')['other'].size)\nexcept gz.FormatError as error:\n    print(error)"
+    )
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert child.stdout == "0\n" or "edges.pt: expected tensors and plain values, which load safely" in child.stdout
+
+
+@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", ">i4", "<u4", "i8", "u8", "f2", "f4", ">f8"])
+def test_pickled_arrays_and_scalars_of_numbers_are_loaded(dtype):
+    array = np.array([[0, 1, 2], [1, 0, 1]], dtype, order="F")
+    torch.save({"array": array, "scalar": array[0, 2]}, "arrays.pt")
+    found = load_pt("arrays.pt")
+    assert found["array"].dtype == array.dtype.newbyteorder("=")
+    assert found["array"].tolist() == array.tolist()
+    assert found["scalar"] == array[0, 2]
+
+
+def test_pt_files_are_refused_where_torch_loads_them_unsafely(monkeypatch):
+    torch.save(torch.tensor([SRC, DST]), "edges.pt")
+    for version in ("2.5.1+cu124", "2.6.0", "2.9.1"):
+        monkeypatch.setattr(torch, "__version__", torch.torch_version.TorchVersion(version))
+        with pytest.raises(ImportError, match=r"edges.pt: .pt files need torch 2.10 or newer, found 2.*npy"):
+            read("edges.pt")
+        with pytest.raises(ImportError, match=r"edges.pt: .pt files need torch 2.10 or newer"):
+            gz.convert_features("edges.pt", "x.gd")
+    monkeypatch.setattr(torch, "__version__", torch.torch_version.TorchVersion("2.10.0+cpu"))
+    assert read("edges.pt") == EDGES
+
+
+def test_a_pt_file_that_would_inflate_is_refused():
+    torch.save(torch.zeros(2, 1 << 20, dtype=torch.int64), "plain.pt")
+    with zipfile.ZipFile("plain.pt") as plain, zipfile.ZipFile("bomb.pt", "w", zipfile.ZIP_DEFLATED) as bomb:
+        for name in plain.namelist():
+            bomb.writestr(name, plain.read(name))
+    assert os.path.getsize("bomb.pt") < 1 << 20
+    with pytest.raises(gz.FormatError, match="bomb.pt: expected members stored as they are"):
+        read("bomb.pt")
+
+
+def test_features_allow_no_more_than_edges_do():
+    """What other libraries have allowed torch to load is not allowed here."""
+    torch.save({"x": torch.ones(2, 2), "y": Trap()}, "x.pt")
+    refused = pytest.raises(gz.FormatError, match="x.pt: expected tensors and plain values, which load safely")
+    with torch.serialization.safe_globals([os.mkdir, (os.mkdir, "posix.mkdir")]), refused:
+        gz.convert_features("x.pt", "x.gd", key="x")
     assert not os.path.exists("trapped")
 
 

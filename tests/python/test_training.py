@@ -696,7 +696,7 @@ def test_checkpoint_that_cannot_be_written_leaves_the_old_one(call, blocks, tmp_
     def fail(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(f"graphzero.training.checkpoints.os.{call}", fail)
+    monkeypatch.setattr(f"graphzero.folder.os.{call}", fail)
     with pytest.raises(OSError) as error:
         kept.save(run)
     monkeypatch.undo()
@@ -706,10 +706,22 @@ def test_checkpoint_that_cannot_be_written_leaves_the_old_one(call, blocks, tmp_
     run.close()
 
 
+def test_checkpoints_replace_a_link_and_follow_none(blocks, tmp_path):
+    run, kept = Run(find_task(blocks), SMALL), checkpoints.Checkpoints(tmp_path / "kept")
+    for name, link in (("theirs", "last.pt"), ("others", "last.pt.writing")):
+        (tmp_path / name).write_text("precious")
+        (tmp_path / "kept" / link).symlink_to(tmp_path / name)
+    kept.save(run)
+    run.close()
+    assert (tmp_path / "theirs").read_text() == (tmp_path / "others").read_text() == "precious"
+    assert not os.path.islink(kept.last)
+    checkpoints.load(kept.last)
+
+
 def test_half_a_file_of_a_killed_process_does_no_harm(blocks, tmp_path):
     run, kept = Run(find_task(blocks), SMALL), checkpoints.Checkpoints(tmp_path)
     kept.save(run)
-    (tmp_path / "last.pt.writing").write_bytes(b"half")
+    (tmp_path / ".last.pt.0123456789abcdef.graphzero-tmp").write_bytes(b"half")
     checkpoints.load(kept.last)
     kept.save(run)
     run.close()

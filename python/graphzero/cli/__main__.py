@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Any
@@ -17,6 +18,7 @@ import typer
 from graphzero import FormatError, __version__
 from graphzero.cli import bench, convert, demo, info, sample, synth, train, verify
 from graphzero.cli.errors import one_line
+from graphzero.visible import visible_lines
 
 DAMAGED = 1
 FAILED = 2
@@ -70,6 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
         elif hasattr(stream, "reconfigure"):  # file names may hold any bytes, terminals may speak any encoding
             stream.reconfigure(errors="backslashreplace")
+    plain = warnings.formatwarning
+    warnings.formatwarning = lambda *about, **options: visible_lines(plain(*about, **options))
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -92,7 +96,7 @@ def run(arguments: Sequence[str]) -> int:
         if debug:
             import traceback
 
-            traceback.print_exc()
+            print(visible_lines(traceback.format_exc()), end="", file=sys.stderr)
         print(f"graphzero: {one_line(error, _verb(command, arguments))}", file=sys.stderr)
         with suppress(OSError):
             _flush()

@@ -12,6 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
+from graphzero.visible import UNSAFE_IN_JSON, visible
+
 PathArgument = Annotated[
     Path, typer.Argument(metavar="PATH", help="A .gl file, a .gd file or a data set folder.", show_default=False)
 ]
@@ -20,11 +22,15 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def print_json(document: dict[str, Any]) -> None:
     """Print one JSON object."""
-    print(json.dumps(document, indent=2, ensure_ascii=False))
+    # JSON has a word for every character; those of 7 bits it spells out itself, and newlines are its own.
+    print(
+        UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(document, indent=2, ensure_ascii=False))
+    )
 
 
 def print_facts(title: str, facts: Sequence[tuple[str, str]]) -> None:
     """Print names and values side by side under a title."""
+    title, facts = visible(title), [(visible(name), visible(value)) for name, value in facts]
     if not sys.stdout.isatty():
         width = max(len(name) for name, _ in facts)
         print(title, *(f"  {name:<{width}}  {value}" for name, value in facts), sep="\n")
@@ -44,6 +50,7 @@ def print_facts(title: str, facts: Sequence[tuple[str, str]]) -> None:
 
 def print_lines(title: str, lines: Sequence[str]) -> None:
     """Print lines under a title."""
+    title, lines = visible(title), [visible(line) for line in lines]
     if sys.stdout.isatty():
         title = typer.style(title, bold=True)
     print(title, *lines, sep="\n")
@@ -73,5 +80,5 @@ def spinner(text: str) -> Iterator[None]:
     from rich.console import Console
     from rich.markup import escape
 
-    with Console(stderr=True).status(escape(text)):
+    with Console(stderr=True).status(escape(visible(text))):
         yield

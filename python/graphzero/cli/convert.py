@@ -14,6 +14,7 @@ import typer
 
 import graphzero as gz
 from graphzero.cli.console import JsonOption, print_json, text_keys
+from graphzero.visible import visible_lines
 
 # Which options a target heeds; those in none of the sets are for all.
 _EDGES, _FEATURES, _DATASET = "edges (.gl)", "features (.gd)", "a data set folder"
@@ -145,5 +146,5 @@ def _print(report: Any, json: bool) -> int:
     if json and dataclasses.is_dataclass(report) and not isinstance(report, type):
         print_json(text_keys(dataclasses.asdict(report)))
     else:
-        print(report)
+        print(visible_lines(str(report)))
     return 0

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from graphzero import FormatError
+from graphzero.visible import visible
 
 
 def one_line(error: Exception, command: Any) -> str:
@@ -17,7 +18,7 @@ def one_line(error: Exception, command: Any) -> str:
         text += (
             "; give --memory less, or free some" if budgeted else "; free some, or raise the limit of the control group"
         )
-    return " ".join(text.split())
+    return visible(" ".join(text.split()))
 
 
 def _text(error: Exception) -> str:

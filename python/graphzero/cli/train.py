@@ -22,6 +22,7 @@ from graphzero.cli.console import JsonOption, print_facts, print_json, spinner
 from graphzero.cli.fanouts import FANOUTS, read_fanouts
 from graphzero.memory import byte_text, peak_memory
 from graphzero.training.settings import Settings
+from graphzero.visible import visible
 
 if TYPE_CHECKING:
     from graphzero.cli.train_view import TrainView
@@ -180,7 +181,7 @@ def _trained(run: Run, kept: Checkpoints | None, every: float, *, json: bool) ->
             is_epoch = isinstance(event, EpochResult)
             if isinstance(event, EpochResult):
                 if tells_lines:
-                    print(_epoch_line(event, run.settings.epochs), flush=True)
+                    print(visible(_epoch_line(event, run.settings.epochs)), flush=True)
             else:
                 watch.batches += 1
                 if view is not None:
@@ -201,7 +202,7 @@ def _trained(run: Run, kept: Checkpoints | None, every: float, *, json: bool) ->
         sight = _look(watch, view)
     if kept is not None and interrupts.asked:
         words = ["graphzero", "train", run.task.data.path, "--checkpoints", kept.folder, "--resume"]
-        print(f"graphzero: checkpoint written; go on with: {shlex.join(words)}", file=sys.stderr)
+        print(visible(f"graphzero: checkpoint written; go on with: {shlex.join(words)}"), file=sys.stderr)
         raise KeyboardInterrupt
     facts.hit_rate, facts.device_bytes = sight.hit_rate, sight.device_bytes
     facts.peak_anonymous, facts.peak_held = watch.peak_anonymous, watch.peak_held

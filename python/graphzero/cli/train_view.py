@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from graphzero.memory import byte_text
+from graphzero.visible import visible
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -82,7 +83,7 @@ class TrainView:
         self._note = text
 
     def _draw(self) -> Group:
-        parts: list[Progress | Table | Text] = [Text(self._title, style="bold"), self._bars]
+        parts: list[Progress | Table | Text] = [Text(visible(self._title), style="bold"), self._bars]
         if self._step is not None:
             step = self._step
             parts.append(Text(f"loss {step.loss:.4f}   {step.split} accuracy {step.accuracy:.1%}"))
@@ -91,7 +92,7 @@ class TrainView:
         if self._sight is not None:
             parts.append(_sight_table(self._sight))
         if self._note:
-            parts.append(Text(self._note, style="yellow"))
+            parts.append(Text(visible(self._note), style="yellow"))
         return Group(*parts)
 
     def _epochs(self, shown: list[EpochResult]) -> Table:

@@ -9,6 +9,7 @@ from itertools import groupby
 import graphzero as gz
 from graphzero.cli.console import JsonOption, PathArgument, print_json
 from graphzero.manifest import MANIFEST
+from graphzero.visible import visible
 
 
 def verify(path: PathArgument, json: JsonOption = False) -> int:
@@ -39,7 +40,7 @@ def verify(path: PathArgument, json: JsonOption = False) -> int:
         False: f"damaged, {failed} of {len(made)} checks failed",
         None: f"structure is consistent, {len(made)} checks; content could not be checked",
     }[intact]
-    print(f"{name}: {verdict}")
+    print(visible(f"{name}: {verdict}"))
     return code
 
 
@@ -62,9 +63,9 @@ def _document(file: str, checks: list[gz.Check]) -> dict[str, object]:
 def _print_lines(file: str, checks: list[gz.Check]) -> None:
     wrong = [check for check in checks if not check.holds]
     if not wrong:
-        print(f"✓ {file}: {len(checks)} checks")
+        print(visible(f"✓ {file}: {len(checks)} checks"))
     for check in wrong:
-        print(f"{'?' if check.state == 'unknown' else '✗'} {file}: {check.name}: {check.problem}")
+        print(visible(f"{'?' if check.state == 'unknown' else '✗'} {file}: {check.name}: {check.problem}"))
 
 
 def _print_table(file: str, checks: list[gz.Check]) -> None:
@@ -76,10 +77,10 @@ def _print_table(file: str, checks: list[gz.Check]) -> None:
     for check in checks:
         sign, style = {"holds": ("✓", "green"), "fails": ("✗", "bold red"), "unknown": ("?", "yellow")}[check.state]
         mark = Text(sign, style=style)
-        text = Text(check.name)
+        text = Text(visible(check.name))
         if check.problem:
-            text.append(f": {check.problem}", style=style.removeprefix("bold "))
+            text.append(visible(f": {check.problem}"), style=style.removeprefix("bold "))
         table.add_row(" ", mark, text)
     console = Console()
-    console.print(Text(file, style="bold"))
+    console.print(Text(visible(file), style="bold"))
     console.print(table)

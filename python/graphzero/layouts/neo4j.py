@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from graphzero._core import FormatError
 from graphzero.ids import IdBuilder, IdDictionary
-from graphzero.layouts.plan import NODE, EdgePlan, EdgeTriple, LayoutOptions, NodePlan, Plan
+from graphzero.layouts.plan import NODE, EdgePlan, EdgeTriple, LayoutOptions, NodePlan, Plan, files_in, filled_array
 from graphzero.sources.array_file import ArrayFile
 from graphzero.sources.batch import EdgeBatch
 
 _ENDINGS = (".csv", ".csv.gz")
 _ROWS = 1 << 16
+_LONGEST_LINE = 1 << 20
 _FIELD = re.compile(r"(?P<name>[^:]*)(:(?P<kind>\w+(\[\])?))?(\((?P<space>[^)]*)\))?(\{.*\})?$")
 _HEADER_FILE = re.compile(r"[-_]header\.csv(\.gz)?$")
 _NUMBERS = dict.fromkeys(("int", "long", "short", "byte"), "int64") | dict.fromkeys(("float", "double"), "float64")
@@ -55,7 +56,7 @@ class _Table:
 
     def _rows(self) -> Iterator[list[str]]:
         with _opened(self.path) as file:
-            reader = csv.reader(file)
+            reader = csv.reader(_lines(file, self.path))
             try:
                 if self.has_header:
                     next(reader)
@@ -79,10 +80,20 @@ def _opened(path: str, errors: str = "strict") -> Any:
     return open(path, encoding="utf-8-sig", errors=errors, newline="")
 
 
+def _lines(file: Any, path: str) -> Iterator[str]:
+    while line := file.readline(_LONGEST_LINE + 1):
+        if len(line) > _LONGEST_LINE:
+            raise FormatError(f"{path}: expected lines of at most {_LONGEST_LINE} characters, found a longer one")
+        yield line
+
+
 def _header(path: str) -> tuple[_Field, ...] | None:
     """Return the fields of a first line that is a header, which has an ``:ID`` or a ``:START_ID``."""
     with _opened(path, errors="replace") as file:  # what follows the header is judged when it is read
-        words = next(csv.reader(file), [])
+        try:
+            words = next(csv.reader(_lines(file, path)), [])
+        except (csv.Error, EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise FormatError(f"{path}: line 1: expected csv, found: {error}") from error
     matches = [_FIELD.match(word) for word in words]
     found = [_Field(m["name"], m["kind"] or "string", m["space"] or NODE) for m in matches if m is not None]
     kinds = {field.kind for field in found}
@@ -96,7 +107,7 @@ def _header(path: str) -> tuple[_Field, ...] | None:
 
 
 def _tables(folder: str) -> list[_Table]:
-    paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(_ENDINGS)]
+    paths = [os.path.join(folder, name) for name in files_in(folder) if name.endswith(_ENDINGS)]
     headers = {path: _header(path) for path in paths}
     tables = []
     for path, fields in headers.items():
@@ -111,7 +122,7 @@ def _tables(folder: str) -> list[_Table]:
 
 def recognises(folder: str) -> bool:
     """Whether a csv file has a header with ``:ID`` or ``:START_ID``."""
-    names = [name for name in os.listdir(folder) if name.endswith(_ENDINGS)]
+    names = [name for name in files_in(folder) if name.endswith(_ENDINGS)]
     return any(_header(os.path.join(folder, name)) is not None for name in names)
 
 
@@ -137,7 +148,7 @@ def read(folder: str, options: LayoutOptions) -> Plan:
 
 
 def _number(plan: Plan, space: str, tables: list[_Table], options: LayoutOptions) -> IdDictionary:
-    path = _made(options, f"ids-{len(plan.nodes)}.gi")
+    path = options.made(f"ids-{len(plan.nodes)}.gi")
     count = 0
     with IdBuilder(path, "string", memory=options.memory or "256MB") as builder:
         for table in tables:
@@ -161,8 +172,9 @@ def _number(plan: Plan, space: str, tables: list[_Table], options: LayoutOptions
                 continue
             if field.name not in node.attributes:
                 made_by[field.name] = table
-                file = _made(options, f"{len(plan.nodes)}-{len(node.attributes)}.npy")
-                node.attributes[field.name] = _blank(file, dtype, len(ids))
+                file = options.made(f"{len(plan.nodes)}-{len(node.attributes)}.npy")
+                missing = np.nan if dtype == "float64" else 0
+                node.attributes[field.name] = filled_array(file, np.dtype(dtype), (len(ids),), missing)
             values = node.attributes[field.name]
             if values.dtype != dtype:
                 raise FormatError(
@@ -172,20 +184,6 @@ def _number(plan: Plan, space: str, tables: list[_Table], options: LayoutOptions
             for block in table.blocks():
                 values[ids.indices([row[place] for row in block])] = _numbers(block, i, dtype, table)
     return ids
-
-
-def _made(options: LayoutOptions, name: str) -> str:
-    if options.workspace is None:
-        raise ValueError("workspace: expected a folder for the files made on the way, found none")
-    return os.path.join(options.workspace, name)
-
-
-def _blank(path: str, dtype: str, count: int) -> NDArray[Any]:
-    """Make a column on disk: zeros, or NaN, where a node does not have the property."""
-    column = np.lib.format.open_memmap(path, "w+", np.dtype(dtype), (count,))
-    if dtype == "float64":
-        column[:] = np.nan
-    return column
 
 
 def _numbers(block: list[list[str]], place: int, dtype: str, table: _Table) -> NDArray[Any]:
@@ -250,7 +248,7 @@ def _read_relationships(
         edge = plan.edges[triple] = EdgePlan(rows)
         for i, field in enumerate(table.fields):
             if field.kind in _NUMBERS:
-                path = _made(options, f"edges-{len(plan.edges)}-{i}.raw")
+                path = options.made(f"edges-{len(plan.edges)}-{i}.raw")
                 edge.attributes[field.name] = _column(rows, i, _NUMBERS[field.kind], path)
             elif field.kind not in ("START_ID", "END_ID", "TYPE", "IGNORE") and name == names[0]:
                 plan.ignored.append(f"{table.path}: column {field.name}: not numbers")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+import zlib
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,8 @@ from graphzero.sources.torch_files import load_pt
 # Without a master.csv: OGB itself adds inverse edges to these when it loads them.
 _WITH_INVERSE_EDGES = ("ogbn-products", "ogbn-proteins")
 
+_MOST_ROWS = 1 << 16  # of a table of types
+_LONGEST_LINE = 1 << 20
 _SPLITS = ("train", "valid", "test")
 _ATTRIBUTES = {"node_feat": "x", "edge_feat": "edge_attr"}
 
@@ -42,16 +47,37 @@ def needed_csv(folder: str, name: str) -> str:
 
 def csv_rows(path: str) -> list[list[str]]:
     """Read a small csv file of words."""
-    with gzip.open(path, "rt") if path.endswith(".gz") else open(path) as file:
-        return [row for row in csv.reader(file) if row]
+    lines = list(islice(csv_lines(path), _MOST_ROWS + 1))
+    if len(lines) > _MOST_ROWS:
+        raise FormatError(f"{path}: expected at most {_MOST_ROWS} lines, found more")
+    return [row for row in csv.reader(lines) if row]
 
 
-def csv_numbers(path: str, dtype: Any = np.int64) -> NDArray[Any]:
-    """Read a csv file of a number or more per line, such as labels or the ids of a split."""
+def csv_numbers(path: str, dtype: Any = np.int64, *, most: int) -> NDArray[Any]:
+    """Read a csv file of a number or more per line, such as labels or the ids of a split: ``most`` lines at most."""
     try:
-        return np.loadtxt(path, dtype=dtype, delimiter=",", ndmin=2)
-    except ValueError as error:
+        numbers = np.loadtxt(csv_lines(path), dtype=dtype, delimiter=",", ndmin=2, max_rows=most + 1)
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, FormatError):
+            raise
         raise FormatError(f"{path}: expected numbers, found: {error}") from error
+    if len(numbers) > most:
+        raise FormatError(f"{path}: expected at most {most} lines, one per node, found more")
+    return numbers
+
+
+def csv_lines(path: str) -> Iterator[str]:
+    """Read lines. What inflates is read as far as it is asked for."""
+    try:
+        with gzip.open(path, "rt") if path.endswith(".gz") else open(path) as file:
+            while line := file.readline(_LONGEST_LINE + 1):
+                if len(line) > _LONGEST_LINE:
+                    raise FormatError(
+                        f"{path}: expected lines of at most {_LONGEST_LINE} characters, found a longer one"
+                    )
+                yield line
+    except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise FormatError(f"{path}: expected csv, compressed if it is .gz, found: {error}") from error
 
 
 def one_graph(counts: Any, path: str) -> int:
@@ -105,6 +131,8 @@ def add_splits(plan: Plan, folder: str, wanted: str | int | None) -> None:
         for name in _SPLITS:
             path = csv_file(parts, name)
             if path is not None:
-                plan.add_split(name, kind, csv_numbers(path).reshape(-1))
+                if kind not in plan.nodes:
+                    raise FormatError(f"{path}: expected a folder of {', '.join(plan.nodes)}, found {kind}")
+                plan.add_split(name, kind, csv_numbers(path, most=plan.nodes[kind].num_nodes).reshape(-1))
             elif existing(parts, f"{name}.pt"):
                 plan.ignored.append(f"{parts}/{name}.pt: splits of edges given as pairs of nodes")

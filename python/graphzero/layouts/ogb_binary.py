@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from graphzero._core import FormatError
 from graphzero.layouts.ogb import add_splits, adds_inverse_edges, attribute_name, one_graph, raw_folder
-from graphzero.layouts.plan import EDGE, NODE, EdgePlan, Labels, LayoutOptions, NodePlan, Plan, existing
+from graphzero.layouts.plan import EDGE, NODE, EdgePlan, Labels, LayoutOptions, NodePlan, Plan, existing, files_in
 from graphzero.sources.array_file import npz_file, npz_members, read_items
 
+_MOST_COUNTS = 1 << 20
 _COUNTS = ("num_nodes_list", "num_edges_list", "edge_index")
 _COUNT_FILES = ("num_nodes_dict.npz", "num_edges_dict.npz", "edge_index_dict.npz")
 
@@ -62,7 +63,7 @@ def _read_kinds(plan: Plan, raw: str, directed: bool) -> None:
             raise FormatError(f"{path}: expected arrays called SOURCE___RELATION___DESTINATION, found {member}")
         both = not directed and parts[0] == parts[2]
         plan.edges[parts[0], parts[1], parts[2]] = EdgePlan(path, {"src": member, "directed": not both})
-    for entry in sorted(os.listdir(raw)):
+    for entry in files_in(raw):
         if not entry.endswith(".npz") or entry in _COUNT_FILES or entry.endswith("-label.npz"):
             continue
         table, name = os.path.join(raw, entry), attribute_name(entry.removesuffix(".npz"))
@@ -77,5 +78,7 @@ def _read_kinds(plan: Plan, raw: str, directed: bool) -> None:
 
 def _numbers(path: str, member: str) -> NDArray[np.int64]:
     array = npz_file(path, member)
+    if array.size > _MOST_COUNTS:
+        raise FormatError(f"{array.name}: expected one graph, found {array.size}: many small graphs are not converted")
     with array.open() as file:
         return read_items(file, array.size, array.dtype, array.name).astype(np.int64).reshape(-1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from itertools import islice
 from typing import Any
@@ -15,6 +14,7 @@ from graphzero.layouts.ogb import (
     adds_inverse_edges,
     attribute_name,
     csv_file,
+    csv_lines,
     csv_numbers,
     csv_rows,
     needed_csv,
@@ -31,10 +31,13 @@ from graphzero.layouts.plan import (
     NodePlan,
     Plan,
     Typed,
+    files_in,
     folders_in,
+    inside,
 )
 
 _SNIFFED_LINES = 1000
+_MOST_COUNTS = 1 << 20  # of graphs: more than one is refused, with their number
 
 
 def recognises(folder: str) -> bool:
@@ -58,7 +61,7 @@ def read(folder: str, options: LayoutOptions) -> Plan:
 
 def _read_one_kind(plan: Plan, raw: str, directed: bool) -> None:
     counts = needed_csv(raw, "num-node-list")
-    plan.nodes[NODE] = NodePlan(one_graph(csv_numbers(counts)[:, 0], counts), _tables(raw, "node"))
+    plan.nodes[NODE] = NodePlan(one_graph(csv_numbers(counts, most=_MOST_COUNTS)[:, 0], counts), _tables(raw, "node"))
     plan.edges[EDGE] = EdgePlan(needed_csv(raw, "edge"), {"directed": directed}, _tables(raw, "edge"))
     _add_label(plan, NODE, raw)
 
@@ -67,13 +70,17 @@ def _read_kinds(plan: Plan, raw: str, directed: bool) -> None:
     path = needed_csv(raw, "num-node-dict")
     names, *rows = csv_rows(path)
     for name, *counts in zip(names, *rows, strict=True):
-        plan.nodes[name] = NodePlan(one_graph(counts, path), _tables(os.path.join(raw, "node-feat", name), "node"))
+        plan.nodes[name] = NodePlan(
+            one_graph(counts, path), _tables(inside(os.path.join(raw, "node-feat"), name, path), "node")
+        )
     for name in folders_in(os.path.join(raw, "node-label")):
+        if name not in plan.nodes:
+            raise FormatError(f"{raw}/node-label: expected folders of {', '.join(plan.nodes)}, found {name}")
         _add_label(plan, name, os.path.join(raw, "node-label", name))
     triples = needed_csv(raw, "triplet-type-list")
     for row in csv_rows(triples):
         triple = _triple(row, list(plan.nodes), triples)
-        place = os.path.join(raw, "relations", "___".join(triple))
+        place = inside(os.path.join(raw, "relations"), "___".join(triple), triples)
         # Between different kinds of node an inverse edge would be another kind of edge.
         both = not directed and triple[0] == triple[2]
         plan.edges[triple] = EdgePlan(needed_csv(place, "edge"), {"directed": not both}, _tables(place, "edge"))
@@ -88,7 +95,7 @@ def _triple(row: list[str], kinds: list[str], path: str) -> EdgeTriple:
 def _tables(folder: str, what: str) -> dict[str, Any]:
     """Find ``node-feat.csv.gz`` and the additional files, ``node_<name>.csv.gz``; the same for edges."""
     found = {}
-    for entry in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+    for entry in files_in(folder):
         name, _, ending = entry.partition(".")
         if ending in ("csv", "csv.gz") and (name == f"{what}-feat" or name.startswith(f"{what}_")):
             path = os.path.join(folder, entry)
@@ -100,12 +107,11 @@ def _tables(folder: str, what: str) -> dict[str, Any]:
 
 def _is_whole(path: str) -> bool:
     """Whether the first lines have integers only."""
-    with gzip.open(path, "rt") if path.endswith(".gz") else open(path) as file:
-        words = [word for line in islice(file, _SNIFFED_LINES) for word in line.strip().split(",")]
+    words = [word for line in islice(csv_lines(path), _SNIFFED_LINES) for word in line.strip().split(",")]
     return all(word.lstrip("-").isdecimal() for word in words if word)
 
 
 def _add_label(plan: Plan, kind: str, folder: str) -> None:
     path = csv_file(folder, "node-label")
     if path is not None:
-        plan.add_label(kind, "y", Labels(csv_numbers(path, np.float64)))
+        plan.add_label(kind, "y", Labels(csv_numbers(path, np.float64, most=plan.nodes[kind].num_nodes)))

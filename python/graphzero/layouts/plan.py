@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._core import FormatError
 from graphzero.dataset import EDGE as EDGE
 from graphzero.dataset import NODE as NODE
 from graphzero.dataset import EdgeTriple as EdgeTriple
+from graphzero.folder import check_free_space, check_regular, is_inside
 from graphzero.sources.array_file import ArrayFile, npy_file
 from graphzero.split_names import usual_split_name
 
@@ -99,6 +102,21 @@ class LayoutOptions:
             return self.num_nodes.get(kind)
         return self.num_nodes if kind == NODE else None
 
+    def made(self, name: str) -> str:
+        """Return the path of a file that is made on the way."""
+        if self.workspace is None:
+            raise ValueError("workspace: expected a folder for the files made on the way, found none")
+        return os.path.join(self.workspace, name)
+
+
+def filled_array(path: str, dtype: np.dtype[Any], shape: tuple[int, ...], value: Any) -> NDArray[Any]:
+    """Make an array on disk, as its extents may be whatever a file claims, with the same number everywhere."""
+    check_free_space(path, math.prod(shape) * dtype.itemsize)
+    array = np.lib.format.open_memmap(path, "w+", dtype, shape)
+    if value != 0:  # a new file reads as zeros
+        array[:] = value
+    return array
+
 
 def write_labels(labels: Labels, path: str, *, block: int = 1 << 20) -> int | None:
     """Write labels to a ``.npy`` file and return the number of classes, if they are classes.
@@ -146,8 +164,26 @@ def existing(folder: str, *names: str) -> str | None:
     for name in names:
         path = os.path.join(folder, name)
         if os.path.exists(path):
+            check_regular(path)
             return path
     return None
+
+
+def inside(folder: str, name: Any, named_by: str) -> str:
+    """Return the path of what the file ``named_by`` calls ``name``; it must not lead out of ``folder``."""
+    if not is_inside(name):
+        raise FormatError(f"{named_by}: expected a path inside the folder, found {str(name)[:80]!r}")
+    path = os.path.join(folder, name)
+    check_regular(path)
+    return path
+
+
+def files_in(folder: str) -> list[str]:
+    """List what is in ``folder``, by name; pipes and devices are refused."""
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    for name in names:
+        check_regular(os.path.join(folder, name))
+    return names
 
 
 def folders_in(folder: str) -> list[str]:

@@ -8,7 +8,18 @@ from typing import Any
 import numpy as np
 
 from graphzero._core import FormatError
-from graphzero.layouts.plan import EdgePlan, EdgeTriple, Labels, LayoutOptions, NodePlan, Plan, existing, folders_in
+from graphzero.layouts.plan import (
+    EdgePlan,
+    EdgeTriple,
+    Labels,
+    LayoutOptions,
+    NodePlan,
+    Plan,
+    existing,
+    files_in,
+    folders_in,
+    inside,
+)
 from graphzero.sources.array_file import NPY_MAGIC, ArrayFile, npy_file
 from graphzero.sources.torch_files import load_pt
 
@@ -45,7 +56,7 @@ def read(folder: str, options: LayoutOptions) -> Plan:
     _check_label(plan, options.label, place)
     for triple, path in triples.items():
         plan.edges[triple] = EdgePlan(path)
-        for entry in sorted(os.listdir(os.path.dirname(path))):
+        for entry in files_in(os.path.dirname(path)):
             if entry.startswith("edge_") and entry.endswith(".npy") and entry != "edge_index.npy":
                 name = {"edge_feat.npy": "edge_attr"}.get(entry, entry.removeprefix("edge_").removesuffix(".npy"))
                 plan.edges[triple].attributes[name] = os.path.join(os.path.dirname(path), entry)
@@ -58,14 +69,15 @@ def _triple(name: str, path: str) -> EdgeTriple:
     parts = name.split("___" if "___" in name else "__")
     if len(parts) != 3:
         raise FormatError(f"{path}: expected a folder called SOURCE___RELATION___DESTINATION, found {name}")
+    for end in (parts[0], parts[2]):
+        inside(os.path.dirname(path), end, path)
     return parts[0], parts[1], parts[2]
 
 
 def _read_nodes(plan: Plan, place: str, kind: str, count: int | None, label: str | None) -> None:
     folder = os.path.join(place, kind)
-    entries = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
     arrays: dict[str, Any] = {}
-    for entry in entries:
+    for entry in files_in(folder):
         if entry.startswith("node_") and entry.endswith(".npy"):
             arrays[entry.removeprefix("node_").removesuffix(".npy")] = os.path.join(folder, entry)
         elif entry.endswith(".npy"):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from graphzero import _core
 from graphzero.dtypes import DataType, numpy_dtype
+from graphzero.folder import check_free_space
 from graphzero.memory import byte_text
 from graphzero.mounted import path_bytes
 
@@ -29,13 +30,19 @@ class RowWriter:
     def __init__(
         self, path: str, stored: DataType, row_shape: tuple[int, ...], *, quantised: bool, num_rows: int
     ) -> None:
+        self.row_bytes = numpy_dtype(stored).itemsize * int(np.prod(row_shape, dtype=np.int64))
+        self._path = path
+        self.check_room(num_rows)
         self._writer = _core.GdWriter(path_bytes(path), stored, [num_rows, *row_shape])
         self._temporary = ExitStack()
         self.folder = os.path.dirname(os.path.abspath(path))
-        self.row_bytes = numpy_dtype(stored).itemsize * int(np.prod(row_shape, dtype=np.int64))
         self.num_rows = 0
         # The section of scales follows the rows, so they wait: 4 bytes per row.
         self._scales: IO[bytes] | None = self.temporary_file() if quantised else None
+
+    def check_room(self, num_rows: int) -> None:
+        """Refuse more rows than the disk has room for."""
+        check_free_space(self._path, num_rows * self.row_bytes)
 
     def __enter__(self) -> RowWriter:
         return self
@@ -124,6 +131,7 @@ class RowPlacer:
         refuse: Callable[[int, str], None],
         on_pass: Callable[[int, int], None] = lambda done, total: None,
     ) -> None:
+        out.check_room(num_rows or 0)
         self._out = out
         self._num_rows = num_rows
         self._refuse = refuse  # is told the line and the reason of a row that cannot be placed

@@ -14,6 +14,7 @@ from graphzero._core import FormatError
 from graphzero.arrays import as_numpy
 from graphzero.dtypes import DataType, numpy_dtype
 from graphzero.features import FeatureStore
+from graphzero.folder import check_regular
 from graphzero.rows.blocks import Block, Columns, FeatureSource, column_positions
 from graphzero.sources.array_file import NPY_MAGIC, ArrayFile, npy_file, npz_file, npz_members, read_items
 from graphzero.sources.torch_files import load_pt
@@ -220,10 +221,11 @@ def feature_source(
         return _store_source(source, columns)
     if hasattr(source, "tocsr") and hasattr(source, "nnz"):
         return SparseFeatures(source, columns=columns)
-    if hasattr(source, "detach") or hasattr(source, "__array__") or isinstance(source, (list, tuple)):
+    is_file = hasattr(source, "read")  # files have a detach too, as tensors do
+    if not is_file and (hasattr(source, "detach") or hasattr(source, "__array__") or isinstance(source, (list, tuple))):
         array, bfloat16 = _block_array(source, None)
         return ArrayFeatures("source", array, bfloat16=bfloat16, columns=columns)
-    if isinstance(source, Iterable) and not isinstance(source, (bytes, Mapping)):
+    if isinstance(source, Iterable) and not is_file and not isinstance(source, (bytes, Mapping)):
         return IterableFeatures(source, columns=columns)
     raise TypeError(
         "source: expected a path, an array, a tensor, a table, a sparse matrix, a FeatureStore or an iterable of row "
@@ -234,6 +236,7 @@ def feature_source(
 def _path_source(
     path: str, key: str | None, shape: tuple[int, ...] | None, dtype: Any, columns: Columns, id_column: Any
 ) -> FeatureSource | None:
+    check_regular(path)
     with open(path, "rb") as file:
         start = file.read(8)
     suffix = os.path.splitext(path)[1].lower()
@@ -289,11 +292,7 @@ def _member(path: str, key: str | None) -> str:
 
 
 def _tensor_of(path: str, key: str | None) -> Any:
-    try:
-        torch = importlib.import_module("torch")
-        found = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-    except Exception:  # an old file cannot be mapped, and what is no tensor gets its error there
-        found = load_pt(path)
+    found = load_pt(path, mapped=True)
     if isinstance(found, Mapping):
         if key is None and len(found) == 1:
             return next(iter(found.values()))

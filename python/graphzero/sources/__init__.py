@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from graphzero.folder import check_regular
 from graphzero.sources import arrow, gap, in_memory, networkx_graph, numpy_files, sparse_matrix
 from graphzero.sources.batch import EdgeBatch, EdgeSource
 from graphzero.sources.chain import ChainedSource
@@ -83,6 +84,7 @@ def _path_source(path: str, *, src: Any, dst: Any, weight: Any, time: Any, tmp_d
         if not paths:
             raise FileNotFoundError(f"{path}: expected files that match, found none")
         return _chained(paths, src=src, dst=dst, weight=weight, time=time, tmp_dir=tmp_dir)
+    check_regular(path)
     columns = src, dst, weight, time
     if ending in arrow.PARQUET or os.path.isdir(path):
         return arrow.parquet_source(path, columns)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import struct
@@ -15,11 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero._core import FormatError
+from graphzero.folder import check_free_space, check_regular
 
 if TYPE_CHECKING:
     import zipfile  # where it is used it is imported: that takes longer than all of graphzero.sources
 
 NPY_MAGIC = b"\x93NUMPY"
+
+_LONGEST_HEADER = 10_000  # bytes, as for NumPy
 
 _LOCAL_HEADER = 30  # bytes of a zip member's own header, before its name
 _COPY_BYTES = 16 << 20
@@ -77,6 +81,7 @@ class ArrayFile:
         """Map it; a deflated one is first inflated to the file ``temporary``."""
         if not self.deflated:
             return self.memmap()
+        check_free_space(temporary, self.nbytes)
         with self.open() as source, open(temporary, "wb") as target:
             left = self.nbytes
             while left:
@@ -118,6 +123,7 @@ def npy_file(path: str, *, dtype: Any = None, num_rows: int | None = None) -> Ar
     Some files named ``.npy`` have no header, only items. They need ``dtype`` and ``num_rows``; the
     number of columns follows from the size of the file.
     """
+    check_regular(path)
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         start = file.read(len(NPY_MAGIC))
@@ -150,25 +156,37 @@ def _headerless(path: str, dtype: np.dtype[Any], num_rows: int, size: int) -> Ar
 
 def _npy_header(file: IO[bytes], name: str) -> ArrayFile:
     formats = np.lib.format
+    # NumPy reads as much as the length claims, up to 4 GB of a member that inflates, before it looks at it.
+    start = file.read(12)
+    field = 2 if start[6:8] == b"\1\0" else 4
+    length = int.from_bytes(start[8 : 8 + field], "little")
+    if length > _LONGEST_HEADER:
+        raise FormatError(f"{name}: expected the header of a .npy file, found: one of {length} bytes")
+    header = io.BytesIO(start + file.read(max(0, 8 + field + length - len(start))))
     try:
-        version = formats.read_magic(file)
+        version = formats.read_magic(header)
         if version not in ((1, 0), (2, 0)):
             raise ValueError(f"version {version}")
         read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
-        shape, fortran_order, dtype = read(file)
-    except ValueError as error:
+        shape, fortran_order, dtype = read(header)
+    except Exception as error:  # it is parsed as Python, which fails in many ways
         raise FormatError(f"{name}: expected the header of a .npy file, found: {error}") from error
-    if min(shape, default=0) < 0:
-        raise FormatError(f"{name}: expected extents that are not negative, found shape {shape}")
     if dtype.hasobject:
         raise FormatError(f"{name}: expected numbers, found pickled objects, which are never loaded")
-    return ArrayFile(name, name, dtype, shape, fortran_order, file.tell())
+    if dtype.kind == "V" or not dtype.itemsize:
+        raise FormatError(f"{name}: expected numbers or text, found items of {dtype}")
+    if min(shape, default=0) < 0:
+        raise FormatError(f"{name}: expected extents that are not negative, found shape {shape}")
+    if 0 in shape and math.prod(filter(None, shape)) * dtype.itemsize >= 2**63:  # no size of the file tells
+        raise FormatError(f"{name}: expected extents that an array can have, found shape {shape}")
+    return ArrayFile(name, name, dtype, shape, fortran_order, header.tell())
 
 
 def npz_members(path: str) -> list[str]:
     """List the arrays of a ``.npz`` file."""
     import zipfile
 
+    check_regular(path)
     with refusing_broken_zips(path), zipfile.ZipFile(path) as archive:
         return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
 
@@ -178,6 +196,7 @@ def npz_file(path: str, member: str) -> ArrayFile:
     import zipfile
 
     name = f"{path}[{member}]"
+    check_regular(path)
     with refusing_broken_zips(path), zipfile.ZipFile(path) as archive:
         try:
             info = archive.getinfo(f"{member}.npy")

@@ -63,7 +63,7 @@ class MatrixMarketSource:
                 raise self._refuse(line_number, "ROWS COLUMNS ENTRIES", "the end of the file")
         try:
             rows, columns, entries = (int(word) for word in line.split())
-            if min(rows, columns, entries) < 0:
+            if min(rows, columns, entries) < 0 or max(rows, columns, entries) > 2**59:
                 raise ValueError
         except ValueError:
             raise self._refuse(line_number, "ROWS COLUMNS ENTRIES", line) from None

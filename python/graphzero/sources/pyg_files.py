@@ -20,6 +20,16 @@ def load_pyg(path: str) -> Any:
     except ImportError as error:
         raise ImportError(f"{path}: needs PyG: pip install graphzero[pyg] ({error})") from error
     found = load_pt(path, _plain_classes(pyg))
+    try:
+        return _graph_of(found, pyg, path)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:  # of PyG, for parts that it would not have made
+        raise FormatError(
+            f"{path}: expected a Data or HeteroData of PyG, found one that PyG refuses: {error}"
+        ) from error
+
+
+def _graph_of(found: Any, pyg: Any, path: str) -> Any:
+    """Return the one graph of what the file holds."""
     if is_pyg(found):
         for store in found.stores:
             store.__dict__.pop("_cached_attr", None)  # PyG finds it out anew

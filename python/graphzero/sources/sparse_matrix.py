@@ -94,10 +94,10 @@ def save_npz_source(path: str, *, weight: Any = None) -> CompressedSource | Nump
     with kind_file.open() as file:
         kind = file.read(min(kind_file.nbytes, 64)).replace(b"\0", b"").decode("ascii", "replace")
     shape_file = npz_file(path, "shape")
+    if shape_file.shape != (2,):
+        raise FormatError(f"{path}: expected a matrix of two dimensions, found shape of {shape_file.shape}")
     with shape_file.open() as file:
         shape = tuple(read_items(file, shape_file.size, shape_file.dtype, shape_file.name).tolist())
-    if len(shape) != 2:
-        raise FormatError(f"{path}: expected a matrix of two dimensions, found shape {shape}")
     values = None if weight is False else npz_file(path, "data")
     if kind in ("csr", "csc"):
         return CompressedSource(path, shape, kind == "csr", npz_file(path, "indptr"), npz_file(path, "indices"), values)

@@ -11,6 +11,8 @@ import torch
 
 from graphzero._core import FormatError
 from graphzero.dataset import Dataset
+from graphzero.folder import replace_file
+from graphzero.sources.torch_files import load_pt
 from graphzero.training.run import Run
 from graphzero.training.settings import FREE, Settings
 
@@ -37,7 +39,7 @@ class Checkpoints:
     """Writes the checkpoints of a run into a folder, which is made if it is not there.
 
     A file is written beside the one it replaces and then takes its name, so that whatever ends the process leaves
-    one that can be loaded.
+    one that can be loaded. A link in its place is replaced, not followed.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -66,11 +68,12 @@ def last_path(folder: str | os.PathLike[str]) -> str:
 def load(path: str | os.PathLike[str]) -> Checkpoint:
     """Read a checkpoint. Nothing in it is run: it holds tensors, numbers and names."""
     name = os.fspath(path)
-    with open(name, "rb") as file:
-        try:
-            document = torch.load(file, map_location="cpu", weights_only=True)
-        except Exception as error:  # torch, zipfile and pickle have many, and none of them names the file
-            raise FormatError(f"{name}: is no checkpoint, or a damaged one: {type(error).__name__}: {error}") from None
+    try:
+        document = load_pt(name)
+    except FormatError as error:
+        raise FormatError(
+            f"{name}: is no checkpoint, or a damaged one: {str(error).removeprefix(f'{name}: ')}"
+        ) from None
     if not isinstance(document, dict) or document.get("kind") != _KIND:
         raise FormatError(f"{name}: expected a checkpoint of graphzero train, found another file of torch")
     if document.get("schema") != _SCHEMA:
@@ -133,22 +136,6 @@ def _document(run: Run, state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write(path: str, document: dict[str, Any]) -> None:
-    """Replace a file by a whole one, on disk before it takes the name."""
     buffer = io.BytesIO()
     torch.save(document, buffer)
-    beside = f"{path}.writing"
-    try:
-        with open(beside, "wb") as file:
-            file.write(buffer.getbuffer())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except OSError as error:
-        if os.path.exists(beside):
-            os.remove(beside)
-        raise OSError(error.errno, error.strerror, path) from error
-    folder = os.open(os.path.dirname(path) or ".", os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    replace_file(path, buffer.getbuffer())
