@@ -33,7 +33,7 @@ Column: TypeAlias = "int | str"
 # Rows of a batch from an array, a table or an iterator.
 _BATCH = 1 << 20
 
-# Where all ids are text, only a familiar word tells a header from an edge.
+# Where all ids are text, only familiar words tell a header from an edge.
 _HEADER_NAMES = frozenset(
     [
         "src",
@@ -347,7 +347,8 @@ def text_columns(name: str, form: _core.TextFormat, options: TextOptions) -> _co
             f"{name}: expected at least two columns, found 1 in line {form.lines_before_data + 1} "
             f"with delimiter {form.delimiter!r}; give delimiter= if it is another"
         )
-    if form.header_in_doubt and not _HEADER_NAMES.intersection(word.lower() for word in form.header):
+    familiar = _HEADER_NAMES.intersection(word.lower() for word in form.header)
+    if form.header_in_doubt and len(familiar) < 2:  # one of them may be a label: "to,be"
         raise ValueError(
             f"{name}: cannot tell whether the first line, {', '.join(form.header or form.first_line)}, is a header: "
             "give header=True or header=False"
