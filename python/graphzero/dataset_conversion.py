@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
-from graphzero._core import FormatError
 from graphzero.dataset import Dataset, EdgeTriple, TypeName, type_text
 from graphzero.dataset_writer import DatasetWriter
 from graphzero.edge_conversion import BadLine, ConversionReport, convert_edges
@@ -116,8 +115,7 @@ def convert_dataset(
                     own["dtype"] = feature_dtype
                 written[attribute] = stage.file([kind, attribute], ".gd")
                 if not os.path.exists(written[attribute]):
-                    with _naming(attribute, kind):
-                        convert_features(values, written[attribute], memory=memory, progress=progress, **own)
+                    convert_features(values, written[attribute], memory=memory, progress=progress, **own)
             return written
 
         for kind, node in plan.nodes.items():
@@ -154,18 +152,6 @@ def convert_dataset(
     if plan.ignored and layout == "pyg":  # its loaders would have it in every batch
         warnings.warn(f"{target}: not converted: {'; '.join(plan.ignored)}", stacklevel=2)
     return DatasetReport(target, layout, counts, reports, tuple(plan.ignored), time.perf_counter() - begin)
-
-
-@contextmanager
-def _naming(attribute: str, kind: TypeName) -> Iterator[None]:
-    """Say of which attribute an error is that names its values ``source``."""
-    try:
-        yield
-    except (TypeError, ValueError, RuntimeError) as error:
-        is_about_values = any(word in str(error) for word in ("source", "tensor", "ScalarType"))
-        if isinstance(error, (FormatError, UnicodeError)) or not is_about_values:
-            raise
-        raise type(error)(f"{attribute} of {type_text(kind)}: {error}") from error
 
 
 def _others(plan: Plan) -> Iterator[tuple[TypeName | None, dict[str, Any]]]:

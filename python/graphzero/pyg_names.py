@@ -210,25 +210,21 @@ class PygNames:
             return on_device(self.other[name], self.device)
         if not self.is_hetero and (owner := self._owner_of(name)) is not None:
             return get_tensor(self, owner, name)
-        if name.endswith("_dict") and (found := self._by_type(name.removesuffix("_dict"))):
+        if name.endswith("_dict") and (found := self.collect(name.removesuffix("_dict"))):
             return found
         if self.is_hetero and any(name in self[kind] for kind in (*self.nodes, *self.edges)):
             raise AttributeError(
                 f"{self.path}: has several types; use data[type].{name} or data.{name}_dict, with one of "
                 f"{self.node_types} or {self.edge_types}"
             )
-        if name in _NONE and not self.is_hetero and not self._is_stored_otherwise(name):
+        if name in _NONE and not self.is_hetero and not (name == "edge_weight" and self._has_weights):
             return None
         raise missing(self.path, name, self.keys())
 
-    def _is_stored_otherwise(self, name: str) -> bool:
-        """Whether a graph has weights or times that no attribute shows."""
-        graphs = [edge.graph for edge in self.edges.values()]
-        return any(graph.has_weights for graph in graphs) if name == "edge_weight" else False
-
-    def collect(self, name: str) -> dict[Any, Any]:
-        """Return what the types that have it have under a name, as ``x_dict`` does for ``x``."""
-        return self._by_type(name)
+    @property
+    def _has_weights(self) -> bool:
+        """Whether a graph has weights; where no attribute shows them, to say ``None`` would hide them."""
+        return any(edge.graph.has_weights for edge in self.edges.values())
 
     def is_undirected(self) -> bool:
         """Whether every edge has its reverse. Reads all edges of a graph that was not written as undirected."""
@@ -242,10 +238,6 @@ class PygNames:
         """Whether an edge leads from a node to itself. Reads edges until it finds one."""
         return any(has_self_loops(edge.graph) for edge in self.edges.values() if not edge.graph.bipartite)
 
-    def contains_self_loops(self) -> bool:
-        """Whether an edge leads from a node to itself, under the older of PyG's names."""
-        return self.has_self_loops()
-
     def has_isolated_nodes(self) -> bool:
         """Whether a node has no edges. Takes 1 byte a node while it looks."""
         touched = {kind: np.zeros(node.num_nodes, dtype=bool) for kind, node in self.nodes.items()}
@@ -254,7 +246,8 @@ class PygNames:
                 touched[source][src], touched[destination][dst] = True, True
         return not all(mask.all() for mask in touched.values())
 
-    def _by_type(self, name: str) -> dict[Any, Any]:
+    def collect(self, name: str) -> dict[Any, Any]:
+        """Return what the types that have it have under a name, as ``x_dict`` does for ``x``."""
         if name == "num_nodes":
             return {kind: node.num_nodes for kind, node in self.nodes.items()}
         groups = {kind: self[kind] for kind in (*self.nodes, *self.edges)}
