@@ -96,10 +96,11 @@ ReadOnlyVector<Item> mapped_vector(const std::shared_ptr<const MappedFile>& mapp
 }
 
 // A fresh array that takes over the vector. Needs the GIL.
-template <class Item>
-nb::ndarray<nb::numpy, Item, nb::ndim<1>> owned_array(std::vector<Item>&& items) {
-  auto* const held = new std::vector<Item>(std::move(items));
-  nb::capsule keeper(held, [](void* p) noexcept { delete static_cast<std::vector<Item>*>(p); });
+template <class Item, class Allocator>
+nb::ndarray<nb::numpy, Item, nb::ndim<1>> owned_array(std::vector<Item, Allocator>&& items) {
+  using Items = std::vector<Item, Allocator>;
+  auto* const held = new Items(std::move(items));
+  nb::capsule keeper(held, [](void* p) noexcept { delete static_cast<Items*>(p); });
   return {held->data(), {held->size()}, keeper};
 }
 

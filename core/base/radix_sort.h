@@ -18,8 +18,9 @@ inline int bits_below(std::uint64_t count) {
 
 // Sorts by bits low … high-1 of key(item). `items` and `scratch` are of equal length; the result is
 // in `items`. Below some thousand items a comparison sort would win; buckets are larger than that.
-template <class Item, class Key>
-void radix_sort(std::vector<Item>& items, std::vector<Item>& scratch, int low, int high, Key key) {
+template <class Items, class Key>
+void radix_sort(Items& items, Items& scratch, int low, int high, Key key) {
+  using Item = typename Items::value_type;
   // 2048 counters and as many write streams still fit the first-level cache and the TLB.
   constexpr int kDigit = 11;
   constexpr std::size_t kValues = std::size_t{1} << kDigit;

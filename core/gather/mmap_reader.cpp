@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/parallel.h"
+#include "core/base/recycled_vector.h"
 #include "core/store/page_requests.h"
 
 namespace gz {
@@ -15,7 +16,7 @@ constexpr std::size_t kChunkBytes = 256 << 10;
 
 void request_rows(const MappedFile& mapping, const RowLayout& layout,
                   std::span<const std::int64_t> rows) {
-  std::vector<std::int64_t> sorted(rows.begin(), rows.end());
+  RecycledVector<std::int64_t> sorted(rows.begin(), rows.end());
   std::sort(sorted.begin(), sorted.end());
   PageRequests pages(mapping, 0);
   for (const std::int64_t row : sorted)

@@ -13,7 +13,7 @@ ReadPlan::ReadPlan(std::span<const std::int64_t> rows, const RowLayout& layout,
   if (rows.empty() || layout.row_bytes == 0) return;
   for (std::size_t i = 0; i < rows.size(); ++i)
     wanted_[i] = {static_cast<std::uint64_t>(rows[i]), i};
-  std::vector<Wanted> scratch(rows.size());
+  RecycledVector<Wanted> scratch(rows.size());
   radix_sort(wanted_, scratch, 0, bits_below(layout.num_rows),
              [](const Wanted& wanted) { return wanted.row; });
 

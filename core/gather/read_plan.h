@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
+#include "core/base/recycled_vector.h"
 #include "core/gather/row_reader.h"
 
 namespace gz {
@@ -50,8 +50,8 @@ class ReadPlan {
                std::uint64_t file_size, std::uint64_t most);
 
   RowLayout layout_;
-  std::vector<Wanted> wanted_;  // in order of row
-  std::vector<Read> reads_;
+  RecycledVector<Wanted> wanted_;  // in order of row
+  RecycledVector<Read> reads_;
   std::uint64_t unique_rows_ = 0;
   std::uint64_t largest_ = 0;
 };

@@ -13,7 +13,7 @@ namespace {
 
 // Read at a time: enough for a deep queue, few enough to be interrupted soon.
 constexpr std::size_t kBytesAtOnce = std::size_t{64} << 20;
-constexpr std::size_t kRowsAtOnce = std::size_t{1} << 20;  // their numbers take memory too
+constexpr std::size_t kRowsAtOnce = std::size_t{1} << 18;  // a plan takes 40 bytes of each
 
 }  // namespace
 
@@ -24,7 +24,7 @@ RowCache::RowCache(const RowLayout& layout, RowSet rows)
 
 void RowCache::fill(RowReader& reader) {
   const std::size_t at_once = std::clamp<std::size_t>(kBytesAtOnce / row_bytes_, 1, kRowsAtOnce);
-  std::vector<std::int64_t> rows;
+  RecycledVector<std::int64_t> rows;
   std::uint64_t rank = 0;
   // Fresh memory takes longer to come by than rows do, so all threads ask for some.
   const auto read = [&] {

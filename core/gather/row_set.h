@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
+
+#include "core/base/recycled_vector.h"
 
 namespace gz {
 
@@ -51,7 +52,7 @@ class ChosenRows {
     std::uint64_t bits = 0;
     std::uint64_t before = 0;  // chosen rows in the words before
   };
-  std::vector<Word> words_;
+  RecycledVector<Word> words_;
 };
 
 // A range of rows, or any. Safe on many threads.

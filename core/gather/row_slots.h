@@ -12,6 +12,7 @@
 #include "core/base/prefetch.h"
 #include "core/base/random.h"
 #include "core/base/recycled_memory.h"
+#include "core/base/recycled_vector.h"
 
 namespace gz {
 
@@ -103,10 +104,11 @@ class RowSlots {
 
   std::uint64_t row_bytes_;
   MemoryBlock memory_;
-  std::vector<Held> held_;
-  std::vector<Slot> table_;
+  RecycledVector<Held> held_;
+  RecycledVector<Slot> table_;
   std::size_t mask_;
-  std::vector<Slot> free_;  // the last one given back is taken first: its memory is in use already
+  RecycledVector<Slot>
+      free_;  // the last one given back is taken first: its memory is in use already
 };
 
 }  // namespace gz

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/recycled_vector.h"
 #include "core/base/types.h"
 #include "core/pipeline/batch_memory.h"
 #include "core/pipeline/batch_sampler.h"
@@ -26,8 +27,8 @@ struct Attribute {
 
 // Where the rows of a batch are if some of them are elsewhere.
 struct Whereabouts {
-  std::vector<std::int32_t> slots;   // by row: its place among those elsewhere; 0 if it is here
-  std::vector<std::int64_t> places;  // of the rows that are here, rising
+  RecycledVector<std::int32_t> slots;   // by row: its place among those elsewhere; 0 if it is here
+  RecycledVector<std::int64_t> places;  // of the rows that are here, rising
 };
 
 // One row per node, or edge, in the order of the sample.

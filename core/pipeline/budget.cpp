@@ -18,8 +18,10 @@ constexpr double kWindowShare = 0.45;
 }  // namespace
 
 Budget split_memory(const Needs& needs) {
-  // A thread that samples holds the sample as it grows and its table of nodes.
-  const std::uint64_t working = needs.threads * (needs.sample_bytes + needs.sample_bytes / 2);
+  // A thread that samples holds the sample as it grows and its table of nodes. What one batch had
+  // waits for the next one: fresh memory would cost more than the rows it could hold save.
+  const std::uint64_t working =
+      needs.threads * (needs.sample_bytes + needs.sample_bytes / 2) + needs.sample_bytes;
   const std::uint64_t output = needs.sample_bytes + needs.row_bytes;
   const std::uint64_t least_window = 2 * needs.sample_bytes + kReads;
   const std::uint64_t asked = std::min(needs.cache.value_or(0), needs.swept_bytes);

@@ -14,8 +14,9 @@ constexpr double kRare = 0.25;
 
 }  // namespace
 
-std::vector<float> expected_visits(std::vector<std::uint32_t> appearances,
-                                   std::vector<std::int64_t> visits, std::size_t num_batches) {
+RecycledVector<float> expected_visits(RecycledVector<std::uint32_t> appearances,
+                                      RecycledVector<std::int64_t> visits,
+                                      std::size_t num_batches) {
   std::sort(visits.begin(), visits.end());
   const auto batches = static_cast<double>(num_batches);
   double total = 0;
@@ -43,7 +44,7 @@ std::vector<float> expected_visits(std::vector<std::uint32_t> appearances,
   // Without excess the shape is infinite, and what was seen is no news.
   const double shape = excess > 0 ? std::max(squares / excess, 0.1) : 1e6;
 
-  std::vector<float> scores(appearances.size());
+  RecycledVector<float> scores(appearances.size());
   for_each([&](std::size_t node, double expected, double seen) {
     scores[node] = static_cast<float>((shape + seen) / (shape / expected + batches));
   });

@@ -14,8 +14,8 @@ namespace gz {
 // weighed by how well the former predict the latter: if visits scatter around the appearances no
 // more than chance has it, the graph is believed (a gamma prior for Poisson counts, its shape by
 // the method of moments).
-std::vector<float> expected_visits(std::vector<std::uint32_t> appearances,
-                                   std::vector<std::int64_t> visits, std::size_t num_batches);
+RecycledVector<float> expected_visits(RecycledVector<std::uint32_t> appearances,
+                                      RecycledVector<std::int64_t> visits, std::size_t num_batches);
 
 // The `count` nodes of the highest scores; of equal ones the first.
 ChosenRows hottest(std::span<const float> scores, std::uint64_t count);

@@ -19,13 +19,13 @@ namespace {
 // Batches that are sampled to see what an epoch is like: all tell how large one is. The first ones
 // help to choose the rows that stay, the others tell how many are missing then.
 constexpr std::uint64_t kLooks = 10;
-constexpr std::uint64_t kLooksToChoose = 8;
+constexpr std::size_t kLooksToChoose = 8;
 // More batches ahead than this make reads no larger.
 constexpr std::size_t kMostAhead = 1024;
 // Ten batches tell little of hundreds.
 constexpr double kLeastGrowth = 0.5;
 // For a slot and the wish for its row.
-constexpr std::uint64_t kBesideSlot = 64;
+constexpr std::uint64_t kBesideSlot = 80;
 // Batches ahead that cost nothing but the memory of their samples.
 constexpr std::size_t kMappedAhead = 8;
 // The next batch may be larger than all that were looked at.
@@ -94,28 +94,39 @@ void Pipeline::forget_parent() {
   process_ = process_id();
 }
 
+Pipeline::Look Pipeline::look(const EpochOrder& order, std::uint64_t number) const {
+  const SampledBatch sample = sampler_.sample(order, 0, number);
+  Look look;
+  look.sample_bytes = bytes_of(sample.hood);
+  for (const Attribute& attribute : options_.attributes)
+    look.ids.emplace_back(ids_of(sample.hood, attribute));
+  return look;
+}
+
 // How often a batch is expected to need each row of an attribute of nodes.
-std::vector<float> Pipeline::scores_of(std::size_t a,
-                                       const std::vector<SampledBatch>& samples) const {
+RecycledVector<float> Pipeline::scores_of(std::size_t a, const std::vector<Look>& looks) const {
   const Attribute& attribute = options_.attributes[a];
   const Direction direction = sampler_.options().sampling.direction;
-  std::vector<std::uint32_t> counts(sources_[a].layout().num_rows);
+  RecycledVector<std::uint32_t> counts(sources_[a].layout().num_rows);
   for (const Relation& relation : sampler_.options().relations) {
     if (far_type(relation, direction) != attribute.of) continue;
-    const std::vector<std::uint32_t> more = appearances(*relation.graph, direction);
+    const RecycledVector<std::uint32_t> more = appearances(*relation.graph, direction);
     for (std::size_t i = 0; i < std::min(more.size(), counts.size()); ++i)
       counts[i] += std::min(more[i], kMostAppearances - counts[i]);
   }
-  std::vector<std::int64_t> visits;
-  const std::size_t looks = std::min<std::size_t>(samples.size(), kLooksToChoose);
-  for (std::size_t i = 0; i < looks; ++i) {
-    const auto ids = ids_of(samples[i].hood, attribute);
-    visits.insert(visits.end(), ids.begin(), ids.end());
+  const auto chosen_by = std::span(looks).first(std::min(looks.size(), kLooksToChoose));
+  std::size_t num_visits = 0;
+  for (const Look& look : chosen_by) num_visits += look.ids[a].size();
+  RecycledVector<std::int64_t> visits(num_visits);
+  std::span<std::int64_t> rest(visits);
+  for (const Look& look : chosen_by) {
+    look.ids[a].unpack(0, rest.first(look.ids[a].size()));
+    rest = rest.subspan(look.ids[a].size());
   }
-  return expected_visits(std::move(counts), std::move(visits), looks);
+  return expected_visits(std::move(counts), std::move(visits), chosen_by.size());
 }
 
-void Pipeline::choose_elsewhere(std::size_t a, const std::vector<SampledBatch>& samples) {
+void Pipeline::choose_elsewhere(std::size_t a, const std::vector<Look>& looks) {
   RowSource& source = sources_[a];
   const std::uint64_t num_rows = source.layout().num_rows;
   const std::uint64_t out_bytes = std::max<std::uint64_t>(source.copy().out_bytes(), 1);
@@ -124,12 +135,11 @@ void Pipeline::choose_elsewhere(std::size_t a, const std::vector<SampledBatch>& 
   if (count == num_rows || source.features().is_reordered()) {
     source.set_elsewhere(RowSet(0, count));
   } else if (count > 0 && !options_.attributes[a].of_edges) {
-    source.set_elsewhere(RowSet(hottest(scores_of(a, samples), count)));
+    source.set_elsewhere(RowSet(hottest(scores_of(a, looks), count)));
   }
 }
 
-void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes,
-                           const std::vector<SampledBatch>& samples) {
+void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes, const std::vector<Look>& looks) {
   RowSource& source = sources_[a];
   const RowLayout& layout = source.layout();
   const RowSet& elsewhere = source.elsewhere();
@@ -149,29 +159,28 @@ void Pipeline::choose_rows(std::size_t a, std::uint64_t bytes,
       std::min(bytes > marks ? (bytes - marks) / layout.row_bytes : 0, left);
   // Which edges are hot the graph does not say.
   if (options_.attributes[a].of_edges || count == 0) return;
-  std::vector<float> scores = scores_of(a, samples);
+  RecycledVector<float> scores = scores_of(a, looks);
   elsewhere.for_each([&](std::uint64_t row) { scores[row] = 0; });  // all others are above
   source.set_cache(std::make_unique<RowCache>(layout, RowSet(hottest(scores, count))));
 }
 
-std::vector<std::int64_t> Pipeline::rows_here(std::size_t a, const SampledBatch& sample) const {
-  const auto ids = ids_of(sample.hood, options_.attributes[a]);
-  std::vector<std::int64_t> rows(ids.size());
-  sources_[a].translate(ids, rows);
+RecycledVector<std::int64_t> Pipeline::rows_here(std::size_t a, const Look& look) const {
+  const Buffer<std::int64_t> ids = look.ids[a].unpack();
+  RecycledVector<std::int64_t> rows(ids.size());
+  sources_[a].translate(ids.span(), rows);
   Whereabouts whereabouts;
   return sources_[a].rows_here(rows, whereabouts);
 }
 
 // Batches ahead miss the same rows, and the more so the more there are.
-Pipeline::Growth Pipeline::growth_of_misses(std::size_t a,
-                                            const std::vector<SampledBatch>& samples) const {
+Pipeline::Growth Pipeline::growth_of_misses(std::size_t a, const std::vector<Look>& looks) const {
   // Rows were chosen by the first ones, which miss fewer for that.
-  const std::size_t first = samples.size() > kLooksToChoose ? kLooksToChoose : 0;
-  std::vector<std::int64_t> rows;
+  const std::size_t first = looks.size() > kLooksToChoose ? kLooksToChoose : 0;
+  RecycledVector<std::int64_t> rows;
   std::size_t most = 0;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
+  for (std::size_t i = 0; i < looks.size(); ++i) {
     Misses misses;
-    const auto missed = sources_[a].find_misses(rows_here(a, samples[i]), misses);
+    const auto missed = sources_[a].find_misses(rows_here(a, looks[i]), misses);
     rows.insert(rows.end(), missed.begin(), missed.end());
     if (i >= first) most = std::max(most, missed.size());
   }
@@ -180,8 +189,8 @@ Pipeline::Growth Pipeline::growth_of_misses(std::size_t a,
   rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
   Growth growth;
   growth.of_one = static_cast<double>(most);
-  if (samples.size() > 1 && total > 0) {
-    const auto count = static_cast<double>(samples.size());
+  if (looks.size() > 1 && total > 0) {
+    const auto count = static_cast<double>(looks.size());
     const double times = static_cast<double>(rows.size()) / (total / count);
     growth.power = std::clamp(std::log(times) / std::log(count), kLeastGrowth, 1.0);
   }
@@ -190,26 +199,27 @@ Pipeline::Growth Pipeline::growth_of_misses(std::size_t a,
 
 void Pipeline::prepare() {
   const Stopwatch watch;
+  if (!allowance_) allowance_.emplace(options_.memory);
   // Those of a call that was interrupted make room for new ones.
   for (RowSource& source : sources_) source.set_cache(nullptr);
-  std::vector<SampledBatch> samples;
+  std::vector<Look> looks;
   const EpochOrder order = sampler_.order(0);
-  const std::uint64_t looks = std::min(kLooks, num_batches());
-  for (std::uint64_t i = 0; i < looks; ++i)
-    samples.push_back(sampler_.sample(order, 0, i * num_batches() / looks));
-  for (std::size_t a = 0; a < sources_.size(); ++a) choose_elsewhere(a, samples);
+  const std::uint64_t num_looks = std::min(kLooks, num_batches());
+  for (std::uint64_t i = 0; i < num_looks; ++i)
+    looks.push_back(look(order, i * num_batches() / num_looks));
+  for (std::size_t a = 0; a < sources_.size(); ++a) choose_elsewhere(a, looks);
 
   Needs needs;
   needs.memory = options_.memory;
   needs.cache = options_.cache;
   needs.threads = threads_;
-  for (const SampledBatch& sample : samples) {
+  for (const Look& look : looks) {
     std::uint64_t rows = 0;
     for (std::size_t a = 0; a < sources_.size(); ++a) {
-      rows += rows_here(a, sample).size() * sources_[a].copy().out_bytes();
+      rows += rows_here(a, look).size() * sources_[a].copy().out_bytes();
     }
     needs.row_bytes = std::max(needs.row_bytes, rows);
-    needs.sample_bytes = std::max(needs.sample_bytes, bytes_of(sample.hood));
+    needs.sample_bytes = std::max(needs.sample_bytes, look.sample_bytes);
   }
   const auto larger = [](std::uint64_t bytes) {
     return static_cast<std::uint64_t>(static_cast<double>(bytes) * kLarger);
@@ -238,7 +248,7 @@ void Pipeline::prepare() {
               : static_cast<std::uint64_t>(static_cast<double>(left) * static_cast<double>(data) /
                                            static_cast<double>(left_data));
     left_data -= data;
-    choose_rows(a, share, samples);
+    choose_rows(a, share, looks);
     const RowCache* const cache = sources_[a].cache();
     left -= std::min(left, cache != nullptr ? cache->bytes() : 0);
   }
@@ -248,11 +258,12 @@ void Pipeline::prepare() {
   const double of_sample = static_cast<double>(needs.sample_bytes) / 2;
   std::vector<Growth> growth(sources_.size());
   for (const std::size_t a : swept) {
-    growth[a] = growth_of_misses(a, samples);
+    growth[a] = growth_of_misses(a, looks);
     run_options_.misses_per_batch[a] = growth[a].of_one;
   }
   // What batches ahead hold, were there so many: their samples, 8 bytes for each miss, and for each
-  // row that is missing in any of them its slot, with 64 bytes for it and the wish for its row.
+  // row that is missing in any of them its slot, with kBesideSlot bytes for it and the wish for its
+  // row.
   const auto samples_of = [&](double ahead) {
     double bytes = of_sample;
     for (const std::size_t a : swept) bytes += 8 * growth[a].of_one;
@@ -291,7 +302,7 @@ void Pipeline::prepare() {
                   static_cast<double>(RowSlots::kNone)}));
     run_options_.fresh_share[a] = growth[a].fresh_share(ahead);
   }
-  samples.clear();
+  looks.clear();
   for (RowSource& source : sources_) source.prepare();
 
   memory_ = std::make_shared<BatchMemory>(options_.pinning);

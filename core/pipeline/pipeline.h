@@ -9,11 +9,14 @@
 #include <string>
 #include <vector>
 
+#include "core/base/recycled_memory.h"
+#include "core/base/recycled_vector.h"
 #include "core/base/stage_log.h"
 #include "core/gather/reader_choice.h"
 #include "core/pipeline/batch.h"
 #include "core/pipeline/batch_sampler.h"
 #include "core/pipeline/budget.h"
+#include "core/pipeline/packed_ids.h"
 #include "core/pipeline/row_source.h"
 #include "core/pipeline/run.h"
 
@@ -94,11 +97,15 @@ class Pipeline {
  private:
   void forget_parent();
   void prepare();
-  std::vector<float> scores_of(std::size_t attribute,
-                               const std::vector<SampledBatch>& samples) const;
-  void choose_elsewhere(std::size_t attribute, const std::vector<SampledBatch>& samples);
-  void choose_rows(std::size_t attribute, std::uint64_t bytes,
-                   const std::vector<SampledBatch>& samples);
+  // What is kept of a batch that was sampled to see what an epoch is like.
+  struct Look {
+    std::uint64_t sample_bytes = 0;
+    std::vector<PackedIds> ids;  // by attribute
+  };
+  Look look(const EpochOrder& order, std::uint64_t number) const;
+  RecycledVector<float> scores_of(std::size_t attribute, const std::vector<Look>& looks) const;
+  void choose_elsewhere(std::size_t attribute, const std::vector<Look>& looks);
+  void choose_rows(std::size_t attribute, std::uint64_t bytes, const std::vector<Look>& looks);
   // How many rows so many batches miss: a power of their number (Heaps' law).
   struct Growth {
     double of_one = 0;
@@ -108,9 +115,11 @@ class Pipeline {
     // Of the misses of one more batch, those of rows that no other misses.
     double fresh_share(double batches) const { return power * std::pow(batches, power - 1); }
   };
-  Growth growth_of_misses(std::size_t attribute, const std::vector<SampledBatch>& samples) const;
-  std::vector<std::int64_t> rows_here(std::size_t attribute, const SampledBatch& sample) const;
+  Growth growth_of_misses(std::size_t attribute, const std::vector<Look>& looks) const;
+  RecycledVector<std::int64_t> rows_here(std::size_t attribute, const Look& look) const;
 
+  // Goes last: what the others held does not wait for another call.
+  std::optional<BlockAllowance> allowance_;
   PipelineOptions options_;
   BatchSampler sampler_;
   std::deque<RowSource> sources_;

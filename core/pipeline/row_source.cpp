@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/buffer.h"
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
 #include "core/store/page_requests.h"
@@ -67,9 +68,9 @@ void RowSource::translate(std::span<const std::int64_t> ids, std::span<std::int6
   guarded(*features_->mapping(), [&] { features_->translate(ids, rows); });
 }
 
-std::vector<std::int64_t> RowSource::rows_here(std::span<const std::int64_t> rows,
-                                               Whereabouts& whereabouts) const {
-  std::vector<std::int64_t> here;
+RecycledVector<std::int64_t> RowSource::rows_here(std::span<const std::int64_t> rows,
+                                                  Whereabouts& whereabouts) const {
+  RecycledVector<std::int64_t> here;
   whereabouts.slots.resize(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::uint64_t slot = elsewhere_.find(static_cast<std::uint64_t>(rows[i]));
@@ -83,15 +84,19 @@ std::vector<std::int64_t> RowSource::rows_here(std::span<const std::int64_t> row
   return here;
 }
 
-std::vector<std::int64_t> RowSource::find_misses(std::span<const std::int64_t> rows,
-                                                 Misses& misses) const {
-  std::vector<std::int64_t> wanted;
+RecycledVector<std::int64_t> RowSource::find_misses(std::span<const std::int64_t> rows,
+                                                    Misses& misses) const {
+  RecycledVector<std::int64_t> wanted;
   if (is_mapped()) return wanted;
+  RecycledVector<std::uint32_t> places;
+  places.reserve(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (cache_ && cache_->find(static_cast<std::uint64_t>(rows[i])) != nullptr) continue;
-    misses.places.push_back(static_cast<std::uint32_t>(i));
-    wanted.push_back(rows[i]);
+    places.push_back(static_cast<std::uint32_t>(i));
   }
+  wanted.reserve(places.size());
+  for (const std::uint32_t place : places) wanted.push_back(rows[place]);
+  misses.places.assign(places.begin(), places.end());  // no larger than it has to be
   return wanted;
 }
 
@@ -137,9 +142,10 @@ void RowSource::copy_found(std::span<const std::int64_t> rows, std::span<const f
       places[i] = sweep->row(source, slot);
     }
   }
-  std::vector<std::byte> read(unslotted.size() * layout_.row_bytes);
+  Buffer<std::byte> read;
   if (!unslotted.empty()) {
-    std::vector<std::int64_t> wanted;
+    read.extend(unslotted.size() * layout_.row_bytes);
+    RecycledVector<std::int64_t> wanted;
     for (const std::size_t i : unslotted) wanted.push_back(rows[i]);
     chosen_.reader->gather(wanted, read.data());
     for (std::size_t i = 0; i < unslotted.size(); ++i)

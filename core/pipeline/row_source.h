@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/recycled_vector.h"
 #include "core/base/types.h"
 #include "core/gather/mmap_reader.h"
 #include "core/gather/reader_choice.h"
@@ -21,8 +22,8 @@ namespace gz {
 
 // Rows of a batch that are neither mapped nor cached.
 struct Misses {
-  std::vector<std::uint32_t> places;  // in the batch, rising
-  std::vector<Sweep::Slot> slots;     // beside them
+  RecycledVector<std::uint32_t> places;  // in the batch, rising
+  RecycledVector<Sweep::Slot> slots;     // beside them
 };
 
 // Ids are a user's, rows those of the file. After prepare() safe on many threads.
@@ -58,12 +59,13 @@ class RowSource {
   void translate(std::span<const std::int64_t> ids, std::span<std::int64_t> rows) const;
 
   // Those of `rows` that are here; where the others are goes to `whereabouts`.
-  std::vector<std::int64_t> rows_here(std::span<const std::int64_t> rows,
-                                      Whereabouts& whereabouts) const;
+  RecycledVector<std::int64_t> rows_here(std::span<const std::int64_t> rows,
+                                         Whereabouts& whereabouts) const;
 
   // Those of `rows` that have to be read: their places go to `misses`, they themselves are
   // returned.
-  std::vector<std::int64_t> find_misses(std::span<const std::int64_t> rows, Misses& misses) const;
+  RecycledVector<std::int64_t> find_misses(std::span<const std::int64_t> rows,
+                                           Misses& misses) const;
 
   // Copies `rows`, which are those from place `first` of a batch on, to `out`. The slots of
   // `misses` are those of `source` in `sweep`, and there.

@@ -237,7 +237,7 @@ void Run::sample(Entry& entry) {
       source.translate(rows, {translated.extend(rows.size()), rows.size()});
       rows = translated.span();
     }
-    std::vector<std::int64_t> here;
+    RecycledVector<std::int64_t> here;
     if (source.elsewhere().count() > 0) {
       here = source.rows_here(rows, entry.whereabouts[a].emplace());
       rows = here;
@@ -245,7 +245,7 @@ void Run::sample(Entry& entry) {
     if (source.features().is_reordered() || entry.whereabouts[a]) entry.rows[a] = PackedIds(rows);
     if (source.is_mapped()) continue;
     Misses& misses = entry.misses[a];
-    const std::vector<std::int64_t> missed = source.find_misses(rows, misses);
+    const RecycledVector<std::int64_t> missed = source.find_misses(rows, misses);
     misses.slots.resize(missed.size());
     sweep_->reserve(sweep_source_[a], missed, misses.slots, entry.due);
   }

@@ -11,6 +11,7 @@
 #include "core/base/buffer.h"
 #include "core/base/parallel.h"
 #include "core/base/random.h"
+#include "core/base/recycled_vector.h"
 #include "core/sample/candidates.h"
 #include "core/sample/excluded_edges.h"
 #include "core/sample/picked.h"
@@ -22,9 +23,9 @@ namespace gz {
 
 // The nodes whose neighbours are drawn.
 struct Frontier {
-  std::vector<NodeId> nodes;
-  std::vector<std::int64_t> trees;  // disjoint samples: beside the nodes
-  std::int64_t first_local = 0;     // local id of nodes[0]
+  RecycledVector<NodeId> nodes;
+  RecycledVector<std::int64_t> trees;  // disjoint samples: beside the nodes
+  std::int64_t first_local = 0;        // local id of nodes[0]
 };
 
 // What was drawn for a stretch of the frontier, node by node.

@@ -14,7 +14,8 @@ namespace gz {
 namespace {
 
 template <class Id>
-void take_degrees(const Topology& graph, Direction direction, std::vector<std::uint32_t>& counts) {
+void take_degrees(const Topology& graph, Direction direction,
+                  RecycledVector<std::uint32_t>& counts) {
   const IndexReader<Id> index(graph, direction);
   const SequentialScan scan(*graph.mapping(), index.offset_of(0),
                             (counts.size() + 1) * sizeof(std::int64_t));
@@ -25,7 +26,8 @@ void take_degrees(const Topology& graph, Direction direction, std::vector<std::u
 }
 
 template <class Id>
-void count_entries(const Topology& graph, Direction direction, std::vector<std::uint32_t>& counts) {
+void count_entries(const Topology& graph, Direction direction,
+                   RecycledVector<std::uint32_t>& counts) {
   constexpr std::size_t kGrain = 1 << 16;
   const IndexReader<Id> index(graph, direction);
   const auto num_entries = static_cast<std::size_t>(graph.num_edges());
@@ -43,12 +45,12 @@ void count_entries(const Topology& graph, Direction direction, std::vector<std::
 
 }  // namespace
 
-std::vector<std::uint32_t> appearances(const Topology& graph, Direction direction) {
+RecycledVector<std::uint32_t> appearances(const Topology& graph, Direction direction) {
   const Direction other = direction == Direction::kOut ? Direction::kIn : Direction::kOut;
   const auto num_nodes = static_cast<std::size_t>(graph.num_neighbor_nodes(direction));
   require_memory(num_nodes * sizeof(std::uint32_t),
                  concat(graph.path(), ": counting the appearances of its nodes"));
-  std::vector<std::uint32_t> counts(num_nodes);
+  RecycledVector<std::uint32_t> counts(num_nodes);
   guarded(*graph.mapping(), [&] {
     with_id_type(graph.layout().id_width, [&]<class Id>() {
       if (graph.has(other)) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/recycled_vector.h"
 #include "core/base/types.h"
 #include "core/store/topology.h"
 
@@ -16,6 +17,6 @@ inline constexpr std::uint32_t kMostAppearances = std::uint32_t{1} << 31;
 // num_neighbor_nodes(direction) nodes: sources for kIn. If the other index is stored its degrees
 // tell; else all entries are read once, in order. Takes 4 bytes per node. Throws FormatError if the
 // file is corrupt, MemoryShortage.
-std::vector<std::uint32_t> appearances(const Topology& graph, Direction direction);
+RecycledVector<std::uint32_t> appearances(const Topology& graph, Direction direction);
 
 }  // namespace gz

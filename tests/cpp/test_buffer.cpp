@@ -1,10 +1,13 @@
 #include <cstdint>
 #include <numeric>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/base/buffer.h"
 #include "core/base/error.h"
 #include "core/base/recycled_memory.h"
+#include "core/base/recycled_vector.h"
 #include "tests/cpp/check.h"
 
 namespace gz {
@@ -56,6 +59,57 @@ TEST(what_waits_is_bounded) {
   const std::size_t idle = idle_bytes();
   take_back(huge);
   EXPECT(idle_bytes() == idle);
+}
+
+TEST(blocks_that_wait_make_room_for_those_in_use) {
+  {
+    const BlockAllowance none(0);
+  }  // what other tests left goes
+  std::optional<BlockAllowance> allowance(20 << 20);
+  const MemoryBlock waits = hand_out(8 << 20);
+  MemoryBlock used = hand_out(4 << 20);
+  take_back(waits);
+  EXPECT(idle_bytes() == waits.bytes);
+  const MemoryBlock more = hand_out(6 << 20);
+  EXPECT(idle_bytes() == waits.bytes);  // 18 of 20 MB
+  const MemoryBlock last = hand_out(3 << 20);
+  EXPECT(idle_bytes() == 0);
+  take_back(last);
+  EXPECT(idle_bytes() == last.bytes);
+  // Allowances add up.
+  std::optional<BlockAllowance> other(100 << 20);
+  const MemoryBlock large = hand_out(30 << 20);
+  EXPECT(idle_bytes() == last.bytes);
+  take_back(large);
+  EXPECT(idle_bytes() == last.bytes + large.bytes);
+  other.reset();
+  EXPECT(idle_bytes() == 0);
+  take_back(more);
+  take_back(std::exchange(used, {}));
+  EXPECT(idle_bytes() == more.bytes + (4 << 20));
+  allowance.reset();
+  EXPECT(idle_bytes() == 0);
+}
+
+TEST(what_is_out_may_exceed_the_allowance) {
+  const BlockAllowance allowance(1 << 20);
+  const MemoryBlock block = hand_out(4 << 20);
+  EXPECT(block.data != nullptr);
+  take_back(block);
+  EXPECT(idle_bytes() == 0);
+}
+
+TEST(a_recycled_vector_gives_its_block_back) {
+  {
+    const BlockAllowance none(0);
+  }
+  const BlockAllowance allowance(std::uint64_t{1} << 30);
+  {
+    RecycledVector<std::int64_t> numbers(100'000);
+    numbers.push_back(7);
+    EXPECT(numbers.back() == 7 && numbers.front() == 0);
+  }
+  EXPECT(idle_bytes() == block_bytes(800'000) + block_bytes(1'600'000));
 }
 
 }  // namespace

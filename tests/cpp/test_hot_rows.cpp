@@ -64,9 +64,9 @@ TEST(without_appearances_visits_decide) {
 }
 
 // What chance makes of `rates`, in `batches` batches.
-std::vector<std::int64_t> drawn_visits(const std::vector<double>& rates, std::size_t batches) {
+RecycledVector<std::int64_t> drawn_visits(const std::vector<double>& rates, std::size_t batches) {
   Rng rng(8, {1});
-  std::vector<std::int64_t> visits;
+  RecycledVector<std::int64_t> visits;
   for (std::size_t batch = 0; batch < batches; ++batch) {
     for (std::size_t node = 0; node < rates.size(); ++node)
       if (rng.uniform() < rates[node]) visits.push_back(static_cast<std::int64_t>(node));
@@ -75,7 +75,8 @@ std::vector<std::int64_t> drawn_visits(const std::vector<double>& rates, std::si
 }
 
 // How many of the 500 nodes with the highest rates are among the 500 hottest.
-std::size_t found(const std::vector<std::uint32_t>& appearances, const std::vector<double>& rates) {
+std::size_t found(const RecycledVector<std::uint32_t>& appearances,
+                  const std::vector<double>& rates) {
   const std::size_t kBatches = 8, kCount = 500;
   const auto scores = expected_visits(appearances, drawn_visits(rates, kBatches), kBatches);
   const std::vector<float> truth(rates.begin(), rates.end());
@@ -88,7 +89,7 @@ std::size_t found(const std::vector<std::uint32_t>& appearances, const std::vect
 }
 
 TEST(visits_that_chance_explains_do_not_outvote_the_graph) {
-  std::vector<std::uint32_t> appearances;
+  RecycledVector<std::uint32_t> appearances;
   std::vector<double> rates;
   for (std::uint32_t node = 0; node < 5000; ++node) {
     appearances.push_back(1 + node % 100);
@@ -99,7 +100,7 @@ TEST(visits_that_chance_explains_do_not_outvote_the_graph) {
 }
 
 TEST(visits_that_contradict_the_graph_win) {
-  std::vector<std::uint32_t> appearances;
+  RecycledVector<std::uint32_t> appearances;
   std::vector<double> rates;
   for (std::uint32_t node = 0; node < 5000; ++node) {
     appearances.push_back(node < 2500 ? 20 : 10);
