@@ -73,10 +73,14 @@ class Feed(Protocol):
     total: int | None
     unit: str
     has_labels: bool
-    guessed_headers: Mapping[str, tuple[str, str]]  # what both ends are called, by file, if nobody said so
 
     @property
     def unused_columns(self) -> tuple[str, ...]: ...
+
+    @property
+    def guessed_headers(self) -> Mapping[str, tuple[str, str]]:
+        """What both ends are called, by file, where nobody said that the first line is a header."""
+        ...
 
     def run(self, converter: _core.EdgeConverter) -> None:
         """Add all edges; their ids are integers."""
