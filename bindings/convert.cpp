@@ -46,11 +46,33 @@ void bind_text(nb::module_& m) {
   nb::class_<TextFormat>(m, "TextFormat")
       .def_prop_ro("delimiter", [](const TextFormat& f) { return std::string(1, f.delimiter); })
       .def_ro("header", &TextFormat::header)
-      .def_ro("header_in_doubt", &TextFormat::header_in_doubt)
+      .def_prop_ro(
+          "header_line",
+          [](const TextFormat& f) { return nb::bytes(f.header_line.data(), f.header_line.size()); })
       .def_ro("data_begin", &TextFormat::data_begin)
       .def_ro("lines_before_data", &TextFormat::lines_before_data)
       .def_ro("num_columns", &TextFormat::num_columns)
-      .def_ro("first_line", &TextFormat::first_line);
+      .def(
+          "first_field",
+          [](const TextFormat& f, std::size_t column) {
+            const std::string field = f.field(f.first_line, column);
+            return nb::bytes(field.data(), field.size());
+          },
+          "column"_a)
+      .def(
+          "second_field",
+          [](const TextFormat& f, std::size_t column) {
+            const std::string field = f.field(f.second_line, column);
+            return nb::bytes(field.data(), field.size());
+          },
+          "column"_a);
+  m.def("longest_line", &longest_line, "held"_a);
+  m.def(
+      "refuse_long_line",
+      [](const nb::bytes& name, std::uint64_t line, std::uint64_t longest) {
+        refuse_long_line(path_of(name), line, longest);
+      },
+      "name"_a, "line"_a, "longest"_a);
 
   const auto hints = [](std::optional<std::string> delimiter, std::optional<bool> header,
                         std::optional<std::string> comment) {
@@ -63,19 +85,25 @@ void bind_text(nb::module_& m) {
   m.def(
       "sniff_file",
       [hints](const nb::bytes& path, std::optional<std::string> delimiter,
-              std::optional<bool> header, std::optional<std::string> comment) {
-        return sniff_text(FileText(path_of(path)), hints(delimiter, header, comment));
+              std::optional<bool> header, std::optional<std::string> comment,
+              std::uint64_t longest) {
+        TextHints told = hints(delimiter, header, comment);
+        told.longest_line = longest;
+        return sniff_text(FileText(path_of(path)), told);
       },
-      "path"_a, "delimiter"_a = nb::none(), "header"_a = nb::none(), "comment"_a = nb::none());
+      "path"_a, "delimiter"_a = nb::none(), "header"_a = nb::none(), "comment"_a = nb::none(),
+      "longest_line"_a = longest_line(0));
   m.def(
       "sniff_block",
-      [hints](const std::string& name, const nb::bytes& text, std::optional<std::string> delimiter,
-              std::optional<bool> header, std::optional<std::string> comment) {
-        return sniff_text(MemoryText(name, {text.c_str(), text.size()}),
-                          hints(delimiter, header, comment));
+      [hints](const nb::bytes& name, const nb::bytes& text, std::optional<std::string> delimiter,
+              std::optional<bool> header, std::optional<std::string> comment,
+              std::uint64_t lines_before) {
+        TextHints told = hints(delimiter, header, comment);
+        told.lines_before = lines_before;
+        return sniff_text(MemoryText(path_of(name), {text.c_str(), text.size()}), told);
       },
       "name"_a, "text"_a, "delimiter"_a = nb::none(), "header"_a = nb::none(),
-      "comment"_a = nb::none());
+      "comment"_a = nb::none(), "lines_before"_a = 0);
 
   nb::class_<EdgeColumns>(m, "EdgeColumns")
       .def(nb::init<>())
@@ -141,10 +169,10 @@ template <auto parse>
 void bind_parse(nb::module_& m, const char* function) {
   m.def(
       function,
-      [](const std::string& name, const nb::bytes& text, std::uint64_t begin,
+      [](const nb::bytes& name, const nb::bytes& text, std::uint64_t begin,
          std::uint64_t lines_before, const TextFormat& format, const EdgeColumns& columns,
          bool skip_bad) {
-        const MemoryText input(name, {text.c_str(), text.size()});
+        const MemoryText input(path_of(name), {text.c_str(), text.size()});
         return without_gil(
             [&] { return parse(input, begin, lines_before, format, columns, skip_bad); });
       },
@@ -225,9 +253,9 @@ void bind_edge_converter(nb::module_& m) {
           "path"_a, "format"_a, "columns"_a)
       .def(
           "add_text_block",
-          [](Converter& self, const std::string& name, const nb::bytes& text, std::uint64_t begin,
+          [](Converter& self, const nb::bytes& name, const nb::bytes& text, std::uint64_t begin,
              std::uint64_t lines_before, const TextFormat& format, const EdgeColumns& columns) {
-            const MemoryText input(name, {text.c_str(), text.size()});
+            const MemoryText input(path_of(name), {text.c_str(), text.size()});
             return self.use([&](EdgeConverter& converter) {
               return converter.add_text(input, begin, lines_before, format, columns);
             });

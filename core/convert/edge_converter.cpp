@@ -388,39 +388,45 @@ std::uint64_t EdgeConverter::add_text(const TextInput& input, std::uint64_t begi
   Engine& engine = *engine_;
   PieceCounts counts;
   const std::uint64_t rows_before = engine.num_rows;
-  for_each_piece(
-      input, begin, static_cast<std::size_t>(engine.plan.piece), [&](const TextPiece& piece) {
-        static thread_local ParsedEdges edges;
-        PieceCounts::Counts before;
-        try {
-          parse_edges(piece.text, format, columns, engine.options.skip_bad_lines, edges);
-        } catch (const BadLineError& error) {
-          before = counts.fail(piece.index);
-          throw std::invalid_argument(concat(input.name(), ": line ",
-                                             lines_before + before.lines + error.bad.line, ": ",
-                                             error.bad.reason, ": \"", error.bad.text, "\""));
-        } catch (...) {
-          counts.abandon(piece.index);
-          throw;
-        }
-        before = counts.publish(piece.index, {edges.count, edges.lines});
-        if (edges.num_bad > 0) {
-          const std::lock_guard lock(engine.mutex);
-          engine.num_bad += edges.num_bad;
-          for (BadLine& bad : edges.bad) {
-            bad.line += lines_before + before.lines;
-            engine.bad_lines.push_back(std::move(bad));
-          }
-        }
-        const auto part = [&](const auto& column) {
-          return std::span(column).first(column.empty() ? 0 : edges.count);
-        };
-        engine.place({part(edges.src), part(edges.dst),
-                      columns.weight ? part(edges.weight) : std::span<const float>(),
-                      columns.time ? part(edges.time) : std::span<const std::int64_t>()},
-                     rows_before + before.rows);
-        engine.done_text += piece.text.size();
-      });
+  const std::uint64_t longest = longest_line(engine.options.memory / 16);
+  for_each_piece(input, begin, static_cast<std::size_t>(engine.plan.piece), longest,
+                 [&](const TextPiece& piece) {
+                   static thread_local ParsedEdges edges;
+                   PieceCounts::Counts before;
+                   try {
+                     parse_edges(piece.text, format, columns, engine.options.skip_bad_lines, edges);
+                   } catch (const BadLineError& error) {
+                     before = counts.fail(piece.index);
+                     BadLine bad = error.bad;
+                     bad.line += lines_before + before.lines;
+                     refuse_line(input.name(), bad);
+                   } catch (...) {
+                     counts.abandon(piece.index);
+                     throw;
+                   }
+                   if (piece.before_long_line) {
+                     before = counts.fail(piece.index);
+                     refuse_long_line(input.name(), lines_before + before.lines + edges.lines + 1,
+                                      longest);
+                   }
+                   before = counts.publish(piece.index, {edges.count, edges.lines});
+                   if (edges.num_bad > 0) {
+                     const std::lock_guard lock(engine.mutex);
+                     engine.num_bad += edges.num_bad;
+                     for (BadLine& bad : edges.bad) {
+                       bad.line += lines_before + before.lines;
+                       engine.bad_lines.push_back(std::move(bad));
+                     }
+                   }
+                   const auto part = [&](const auto& column) {
+                     return std::span(column).first(column.empty() ? 0 : edges.count);
+                   };
+                   engine.place({part(edges.src), part(edges.dst),
+                                 columns.weight ? part(edges.weight) : std::span<const float>(),
+                                 columns.time ? part(edges.time) : std::span<const std::int64_t>()},
+                                rows_before + before.rows);
+                   engine.done_text += piece.text.size();
+                 });
   engine.num_rows += counts.total().rows;
   engine.num_lines += counts.total().lines;
   std::sort(engine.bad_lines.begin(), engine.bad_lines.end(),

@@ -221,17 +221,16 @@ class RowParser {
     return p < end && *p == '"' ? p + 1 : nullptr;
   }
 
+  // Null if its quote does not close.
   const char* skip_field(const char* p, const char* end) const {
     if (p < end && *p == '"') {
-      for (++p; p < end; ++p) {
+      bool closed = false;
+      for (++p; p < end && !closed; ++p) {
         if (*p != '"') continue;
-        if (p + 1 < end && p[1] == '"') {
-          ++p;
-        } else {
-          ++p;
-          break;
-        }
+        closed = p + 1 == end || p[1] != '"';
+        if (!closed) ++p;
       }
+      if (!closed) return nullptr;
     }
     const auto at_end = [&] {
       return *p == '\r' || (options_.delimiter == ' ' ? is_blank(*p) : *p == options_.delimiter);
@@ -263,6 +262,7 @@ class RowParser {
       const std::size_t target = targets_[i];
       if (target == kSkipped) {
         p = skip_field(p, end);
+        if (p == nullptr) return false;
         continue;
       }
       if (target == kId) {
@@ -288,9 +288,10 @@ class RowParser {
   std::string reason(std::string_view line) const {
     if (has_inner_return(line)) return kInnerReturn;
     while (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    const auto fields = split_line(line, options_.delimiter);
-    if (fields.size() != targets_.size()) {
-      return concat("expected ", targets_.size(), " fields, found ", fields.size());
+    const auto [fields, count, open_quote] = split_line(line, options_.delimiter, targets_.size());
+    if (open_quote) return kOpenQuote;
+    if (count != targets_.size()) {
+      return concat("expected ", targets_.size(), " fields, found ", count);
     }
     for (std::size_t i = 0; i < fields.size(); ++i) {
       const std::string& field = fields[i];
@@ -311,12 +312,12 @@ class RowParser {
         if (!field.empty() && (is_digit(field.back()) || field.back() == '.') &&
             (is_number || is_huge(field))) {
           return concat(where, "a number that fits ", dtype_name(options_.dtype), ", found ",
-                        field);
+                        excerpt(field));
         }
       } else if constexpr (!std::is_same_v<Item, Flag>) {
         if (is_number && number == std::trunc(number)) {
           return concat(where, "an integer that fits ", dtype_name(options_.dtype), ", found ",
-                        field);
+                        excerpt(field));
         }
       }
       return concat(where, kWanted<Item>, ", found ", shown(field), decimal_comma_hint(field));
@@ -325,7 +326,7 @@ class RowParser {
   }
 
   static std::string shown(const std::string& field) {
-    return field.empty() ? "an empty field" : concat("'", field, "'");
+    return field.empty() ? "an empty field" : concat("'", excerpt(field), "'");
   }
 
   template <class Number>
@@ -342,9 +343,8 @@ class RowParser {
 
   void refuse(std::string_view line, FeatureText& counts) const {
     while (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    BadLine bad{counts.num_lines, std::string(line.substr(0, kShownText)), reason(line)};
-    if (line.size() > kShownText) bad.text += "…";
-    if (!options_.skip_bad_lines) throw BadLineError(std::move(bad));
+    BadLine bad = make_bad_line(counts.num_lines, line, reason(line));
+    if (!options_.skip_bad_lines || bad.reason == kOpenQuote) throw BadLineError(std::move(bad));
     if (counts.bad.size() < kMaxBadLines) counts.bad.push_back(std::move(bad));
     ++counts.num_bad;
   }

@@ -12,6 +12,7 @@
 namespace gz {
 namespace {
 
+constexpr std::size_t kUsualPiece = 2 << 20;
 constexpr std::uint64_t kMaxId = (std::uint64_t{1} << 59) - 1;
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
@@ -184,9 +185,11 @@ class LineParser {
     while (blanks < content.size() && is_blank(content[blanks])) ++blanks;
     if (blanks == content.size()) return;  // blank
     if (format_.comment.find(content[blanks]) != std::string::npos) return;
-    const auto fields = split_line(content, format_.delimiter);
-    if (fields.size() != format_.num_columns) {
-      refuse(content, concat("expected ", format_.num_columns, " columns, found ", fields.size()));
+    const auto [fields, count, open_quote] =
+        split_line(content, format_.delimiter, format_.num_columns);
+    if (open_quote) throw BadLineError(make_bad_line(out_.lines, content, kOpenQuote));
+    if (count != format_.num_columns) {
+      refuse(content, concat("expected ", format_.num_columns, " columns, found ", count));
       return;
     }
     std::string reason;
@@ -206,9 +209,9 @@ class LineParser {
     std::errc error{};
     const bool whole = parse_whole(field, value, error);
     if (reason.empty() && (error == std::errc::result_out_of_range || (whole && value > kMaxId))) {
-      reason = concat("expected a node id below 2^59, found '", field, "'");
+      reason = concat("expected a node id below 2^59, found '", excerpt(field), "'");
     } else if (reason.empty() && !whole) {
-      reason = concat("expected a node id, found '", field, "'");
+      reason = concat("expected a node id, found '", excerpt(field), "'");
     }
     return value;
   }
@@ -243,7 +246,7 @@ std::string decimal_comma_hint(const std::string& field) {
   double ignored = 0;
   std::errc error{};
   if (!parse_whole(with_point, ignored, error)) return "";
-  return concat(": a decimal comma; write ", with_point);
+  return concat(": a decimal comma; write ", excerpt(with_point));
 }
 
 float parse_weight(const std::string& field, std::string& reason) {
@@ -257,8 +260,8 @@ float parse_weight(const std::string& field, std::string& reason) {
     if (parse_whole(field, larger, ignored) && larger >= 0 && larger < 1) return 0;
   }
   if (reason.empty() && !(whole && std::isfinite(value) && value >= 0)) {
-    reason = concat("expected a weight that is finite and not negative, found '", field, "'",
-                    decimal_comma_hint(field));
+    reason = concat("expected a weight that is finite and not negative, found '", excerpt(field),
+                    "'", decimal_comma_hint(field));
   }
   return value;
 }
@@ -267,15 +270,13 @@ std::int64_t parse_time(const std::string& field, std::string& reason) {
   std::int64_t value = 0;
   std::errc error{};
   if (!parse_whole(field, value, error) && reason.empty()) {
-    reason = concat("expected an integer time, found '", field, "'");
+    reason = concat("expected an integer time, found '", excerpt(field), "'");
   }
   return value;
 }
 
 BadLine make_bad_line(std::uint64_t line, std::string_view text, std::string reason) {
-  BadLine bad{line, std::string(text.substr(0, kShownText)), std::move(reason)};
-  if (text.size() > kShownText) bad.text += "…";
-  return bad;
+  return {line, excerpt(text), std::move(reason)};
 }
 
 void refuse_line(const std::string& name, const BadLine& bad) {
@@ -289,8 +290,11 @@ void parse_edges(std::string_view text, const TextFormat& format, const EdgeColu
   out.lines = 0;
   out.num_bad = 0;
   out.bad.clear();
-  // The shortest edge is "0 1\n".
-  const std::size_t most = text.size() / 4 + 1;
+  // The shortest edge is "0 1\n". A piece this large has long lines, and few of them.
+  const bool has_long_lines = text.size() > kUsualPiece;
+  const std::size_t most =
+      has_long_lines ? static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) + 1
+                     : text.size() / 4 + 1;
   make_room(out.src, most);
   make_room(out.dst, most);
   if (columns.weight) make_room(out.weight, most);
@@ -301,7 +305,7 @@ void parse_edges(std::string_view text, const TextFormat& format, const EdgeColu
 std::uint64_t count_edges(const TextInput& input, const TextFormat& format,
                           const EdgeColumns& columns) {
   std::atomic<std::uint64_t> count{0};
-  for_each_piece(input, format.data_begin, 1 << 20, [&](const TextPiece& piece) {
+  for_each_piece(input, format.data_begin, 1 << 20, kAnyLength, [&](const TextPiece& piece) {
     static thread_local ParsedEdges edges;
     parse_edges(piece.text, format, columns, /*skip_bad=*/true, edges);
     count += edges.count;

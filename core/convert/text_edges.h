@@ -24,11 +24,10 @@ struct EdgeColumns {
 // A line that is no edge, by its number in its file, from 1.
 struct BadLine {
   std::uint64_t line = 0;
-  std::string text;    // cut to kShownText bytes
+  std::string text;    // an excerpt()
   std::string reason;  // what was expected, what found
 };
 
-inline constexpr std::size_t kShownText = 80;
 inline constexpr std::size_t kMaxBadLines = 100;  // that are kept; the others are counted
 
 // A weight or time as a user may write it; `reason` is set to what is wrong unless it is set
@@ -40,12 +39,12 @@ std::int64_t parse_time(const std::string& field, std::string& reason);
 // not.
 std::string decimal_comma_hint(const std::string& field);
 
-// With its text cut so that it can be shown.
 BadLine make_bad_line(std::uint64_t line, std::string_view text, std::string reason);
 // The error of a bad line: file, line number, reason, text.
 [[noreturn]] void refuse_line(const std::string& name, const BadLine& bad);
 
-// Thrown for the first bad line where bad lines are errors; its number counts within the piece.
+// Thrown for the first bad line where bad lines are errors, and always for a quote that stays open,
+// because the lines behind it are none; its number counts within the piece.
 struct BadLineError : std::runtime_error {
   explicit BadLineError(BadLine bad) : std::runtime_error(bad.reason), bad(std::move(bad)) {}
   BadLine bad;
@@ -65,7 +64,7 @@ struct ParsedEdges {
 };
 
 // Parses whole lines; kReadableBeyond bytes behind `text` must be readable. Ids are below 2^59,
-// weights finite and not negative. Throws BadLineError unless `skip_bad`.
+// weights finite and not negative. Throws BadLineError, unless `skip_bad`.
 void parse_edges(std::string_view text, const TextFormat& format, const EdgeColumns& columns,
                  bool skip_bad, ParsedEdges& out);
 

@@ -6,11 +6,13 @@
 #include <stdexcept>
 
 #include "core/base/error.h"
+#include "core/format/gi.h"
 
 namespace gz {
 namespace {
 
-constexpr std::uint64_t kSample = 256 << 10;
+constexpr std::size_t kChunk = 64 << 10;
+constexpr std::size_t kShownText = 80;
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
@@ -35,20 +37,22 @@ bool is_number(std::string_view field) {
          error != std::errc::invalid_argument;
 }
 
-}  // namespace
-
-std::vector<std::string> split_line(std::string_view line, char delimiter) {
-  std::vector<std::string> fields;
+// Calls visit(field) for each field of the line until it says false. Returns false if a quote that
+// opens a field does not close.
+template <class Visit>
+bool for_each_field(std::string_view line, char delimiter, Visit visit) {
   std::size_t at = 0;
   const auto at_delimiter = [&] {
     return delimiter == ' ' ? is_blank(line[at]) : line[at] == delimiter;
   };
   if (delimiter == ' ') line = trimmed(line);
+  std::string unquoted;
   while (true) {
     while (at < line.size() && is_blank(line[at]) && line[at] != delimiter) ++at;
-    std::string field;
+    const std::size_t begin = at;
+    std::string_view field;
     if (at < line.size() && line[at] == '"') {
-      const std::size_t begin = at;
+      unquoted.clear();
       bool closed = false;
       for (++at; at < line.size() && !closed; ++at) {
         if (line[at] == '"' && (at + 1 >= line.size() || line[at + 1] != '"')) {
@@ -56,20 +60,20 @@ std::vector<std::string> split_line(std::string_view line, char delimiter) {
           continue;
         }
         if (line[at] == '"') ++at;
-        field += line[at];
+        unquoted += line[at];
       }
+      if (!closed) return false;
       const std::size_t end = at;
       while (at < line.size() && !at_delimiter()) ++at;
-      // With something behind the quotes, or no end to them, it is no quoted field.
-      if (!closed || !trimmed(line.substr(end, at - end)).empty())
-        field = trimmed(line.substr(begin, at - begin));
+      // With something behind the quotes it is no quoted field.
+      const bool quoted = trimmed(line.substr(end, at - end)).empty();
+      field = quoted ? unquoted : trimmed(line.substr(begin, at - begin));
     } else {
-      const std::size_t begin = at;
       while (at < line.size() && !at_delimiter()) ++at;
       field = trimmed(line.substr(begin, at - begin));
     }
-    fields.push_back(std::move(field));
-    if (at >= line.size()) return fields;
+    if (!visit(field)) return true;
+    if (at >= line.size()) return true;
     ++at;
     if (delimiter == ' ') {
       while (at < line.size() && is_blank(line[at])) ++at;
@@ -77,15 +81,13 @@ std::vector<std::string> split_line(std::string_view line, char delimiter) {
   }
 }
 
-namespace {
-
 // A number, also one with a decimal comma where that cannot stand between fields: such a field is
 // refused later, but it is no text.
-bool is_like_number(const std::string& field, char delimiter) {
+bool is_like_number(std::string_view field, char delimiter) {
   if (is_number(field)) return true;
   const std::size_t comma = field.find(',');
   if (delimiter == ',' || comma == std::string::npos) return false;
-  std::string with_point = field;
+  std::string with_point(field);
   with_point[comma] = '.';
   return is_number(with_point);
 }
@@ -99,25 +101,39 @@ bool has_outside_quotes(std::string_view line, char wanted) {
   return false;
 }
 
-std::vector<std::string> fields_of(std::string_view line, char delimiter) {
-  // A tab at either end of a line sets off an empty field.
-  return split_line(delimiter == '\t' ? without_return(line) : trimmed(line), delimiter);
+// A tab at either end of a line sets off an empty field.
+std::string_view without_ends(std::string_view line, char delimiter) {
+  return delimiter == '\t' ? without_return(line) : trimmed(line);
 }
 
 // All fields are numbers, or missing.
 bool is_all_numbers(std::string_view line, char delimiter) {
-  const auto fields = fields_of(line, delimiter);
-  std::size_t numbers = 0;
-  for (const std::string& field : fields) {
-    if (!field.empty() && !is_like_number(field, delimiter)) return false;
-    if (!field.empty()) ++numbers;
-  }
-  return fields.size() > 1 && numbers > 0;
+  std::size_t fields = 0, numbers = 0;
+  bool others = false;
+  for_each_field(without_ends(line, delimiter), delimiter, [&](std::string_view field) {
+    ++fields;
+    const bool number = !field.empty() && is_like_number(field, delimiter);
+    numbers += number;
+    others = !field.empty() && !number;
+    return !others;
+  });
+  return !others && fields > 1 && numbers > 0;
 }
 
 bool starts_with_two_numbers(std::string_view line, char delimiter) {
-  const auto fields = fields_of(line, delimiter);
-  return fields.size() > 1 && is_number(fields[0]) && is_number(fields[1]);
+  std::size_t numbers = 0;
+  for_each_field(without_ends(line, delimiter), delimiter,
+                 [&](std::string_view field) { return is_number(field) && ++numbers < 2; });
+  return numbers == 2;
+}
+
+bool has_number(std::string_view line, char delimiter) {
+  bool found = false;
+  for_each_field(without_ends(line, delimiter), delimiter, [&](std::string_view field) {
+    found = is_like_number(field, delimiter);
+    return !found;
+  });
+  return found;
 }
 
 // Numbers on both sides are the best evidence: in "1;2;0,5" the semicolon leaves numbers, the comma
@@ -147,105 +163,137 @@ char guess_delimiter(const std::string& name, const std::vector<std::string_view
     std::string either = shown(left[0]);
     for (std::size_t i = 1; i < left.size(); ++i) either += concat(" or ", shown(left[i]));
     throw std::invalid_argument(concat(name, ": cannot tell whether ", either,
-                                       " separates the fields of \"", lines[0].substr(0, 80),
+                                       " separates the fields of \"", excerpt(lines[0]),
                                        "\": give delimiter="));
   }
   if (left.empty() && lines.size() > 1) return guess_delimiter(name, {lines[0]});
   return left.empty() ? ' ' : left[0];
 }
 
-void refuse_wide_characters(const std::string& name, std::string_view text) {
-  const bool marked = text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
-  const bool zeros = text.size() > 1 && (text[0] == '\0') != (text[1] == '\0');
-  if (marked || zeros) {
-    throw std::invalid_argument(
-        concat(name,
-               ": expected text in UTF-8, found UTF-16; write it anew first: iconv -f UTF-16 "
-               "-t UTF-8 old > new"));
-  }
-}
-
 // A line that is neither blank nor a comment.
 struct Line {
-  std::string_view text;
-  std::uint64_t offset;  // in the input
-  std::uint64_t number;  // of lines before it
+  std::string text;         // without its newline
+  std::uint64_t begin = 0;  // in the input
+  std::uint64_t end = 0;    // its newline included
+  std::uint64_t number = 0;
 };
 
-// The first two lines of the sample, or as many as there are. Empty if they go beyond the sample.
-std::optional<std::vector<Line>> first_lines(const TextInput& input, std::string_view sample,
-                                             const std::string& comment, std::uint64_t& num_lines) {
-  std::vector<Line> found;
-  const bool is_whole = sample.size() == input.size();
-  std::string_view rest = sample;
-  if (rest.starts_with("\xef\xbb\xbf")) rest.remove_prefix(3);
-  num_lines = 0;
-  while (!rest.empty() && found.size() < 2) {
-    const std::size_t newline = rest.find('\n');
-    const std::string_view line = rest.substr(0, newline);
-    if (has_inner_return(line)) {
-      throw std::invalid_argument(
-          concat(input.name(), ": line ", num_lines + 1, ": ", kInnerReturn));
-    }
-    if (newline == std::string_view::npos && !is_whole) return std::nullopt;
-    const std::string_view content = trimmed(line);
-    if (!content.empty() && comment.find(content.front()) == std::string::npos)
-      found.push_back({line, sample.size() - rest.size(), num_lines});
-    rest.remove_prefix(newline == std::string_view::npos ? rest.size() : newline + 1);
-    if (newline != std::string_view::npos) ++num_lines;
-  }
-  if (found.size() < 2 && !is_whole) return std::nullopt;
-  return found;
+// The encoding, if it is one whose characters take two or four bytes: by its mark, or by the zeros
+// of the first characters.
+const char* wide_characters(std::string_view start) {
+  std::string zeros;
+  for (const char c : start.substr(0, 4)) zeros += c == '\0' ? '0' : 'x';
+  if (zeros == "x000" || zeros == "000x" || start.starts_with(std::string_view("\xff\xfe\0\0", 4)))
+    return "UTF-32";
+  const bool marked = start.starts_with("\xff\xfe") || start.starts_with("\xfe\xff");
+  return marked || zeros == "x0x0" || zeros == "0x0x" ? "UTF-16" : nullptr;
 }
 
-// Empty if the lines it needs to see whole go beyond the sample.
-std::optional<TextFormat> sniff_sample(const TextInput& input, const TextHints& hints,
-                                       std::uint64_t sample_size) {
-  TextFormat format;
-  if (hints.comment) format.comment = *hints.comment;
-  std::string sample(static_cast<std::size_t>(std::min(sample_size, input.size())), '\0');
-  input.read(sample, 0);
-  refuse_wide_characters(input.name(), sample);
-  std::uint64_t num_lines = 0;
-  const auto lines = first_lines(input, sample, format.comment, num_lines);
-  if (!lines) return std::nullopt;
-  if (lines->empty()) {
-    format.data_begin = sample.size();
-    format.lines_before_data = num_lines;
-    return format;
+// Reads one line after the other, and holds no more than that.
+class LineReader {
+ public:
+  LineReader(const TextInput& input, const TextHints& hints) : input_(input), hints_(hints) {}
+
+  // The next line of data. Throws std::invalid_argument if it, or a line before it, is no text.
+  std::optional<Line> next(const std::string& comment) {
+    Line line;
+    while (next_line(line)) {
+      const std::string_view content = trimmed(line.text);
+      if (!content.empty() && comment.find(content.front()) == std::string::npos) return line;
+    }
+    return std::nullopt;
   }
-  std::vector<std::string_view> texts;
-  for (const Line& line : *lines) texts.push_back(line.text);
-  format.delimiter = hints.delimiter ? *hints.delimiter : guess_delimiter(input.name(), texts);
-  const auto number = [&](const std::string& field) {
-    return is_like_number(field, format.delimiter);
-  };
-  const auto first = fields_of(texts[0], format.delimiter);
-  const bool looks_like_header = std::none_of(first.begin(), first.end(), number);
-  const bool has_header = hints.header.value_or(looks_like_header);
-  if (has_header) format.header = first;
-  if (has_header && lines->size() == 1) {
-    format.header_in_doubt = !hints.header;
-    format.data_begin = sample.size();
-    format.lines_before_data = num_lines;
-    return format;
+  std::uint64_t num_lines() const { return num_lines_; }
+
+ private:
+  bool next_line(Line& line) {
+    line.text.clear();
+    if (at_ == 0) skip_mark();
+    line.begin = at_;
+    line.number = hints_.lines_before + num_lines_ + 1;
+    if (at_ == input_.size()) return false;
+    bool ended = false;
+    while (!ended && at_ < input_.size()) {
+      const std::string_view rest = held();
+      const std::size_t newline = rest.find('\n');
+      ended = newline != std::string_view::npos;
+      const std::string_view part = rest.substr(0, newline);
+      refuse_returns(part, line);
+      line.text += part;
+      at_ += part.size() + (ended ? 1 : 0);
+      if (line.text.size() > hints_.longest_line)
+        refuse_long_line(input_.name(), line.number, hints_.longest_line);
+    }
+    refuse_returns(line.text, line);
+    line.end = at_;
+    num_lines_ += ended;
+    return true;
   }
-  const Line& data = (*lines)[has_header ? 1 : 0];
-  format.first_line = fields_of(data.text, format.delimiter);
-  format.num_columns = format.first_line.size();
-  format.data_begin = data.offset;
-  format.lines_before_data = data.number;
-  if (!hints.header && has_header) {
-    format.header_in_doubt =
-        std::none_of(format.first_line.begin(), format.first_line.end(), number);
-  } else if (!hints.header && lines->size() == 2) {
-    const auto second = fields_of(texts[1], format.delimiter);
-    for (std::size_t i = 0; i < std::min({first.size(), second.size(), std::size_t{2}}); ++i) {
-      if (!first[i].empty() && !number(first[i]) && number(second[i]))
-        format.header_in_doubt = true;
+
+  void refuse_returns(std::string_view part, const Line& line) const {
+    if (has_inner_return(part)) {
+      throw std::invalid_argument(
+          concat(input_.name(), ": line ", line.number, ": ", kInnerReturn));
     }
   }
-  return format;
+
+  void skip_mark() {
+    const std::string_view start = held();
+    if (start.starts_with("\xef\xbb\xbf")) at_ = 3;
+    if (const char* const found = wide_characters(start)) {
+      throw std::invalid_argument(concat(input_.name(), ": expected text in UTF-8, found ", found,
+                                         "; write it anew first: iconv -f ", found,
+                                         " -t UTF-8 old > new"));
+    }
+  }
+
+  // What has been read of input[at_, size), at least a byte if there is one.
+  std::string_view held() {
+    if (at_ >= chunk_begin_ + chunk_.size()) {
+      chunk_begin_ = at_;
+      chunk_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kChunk, input_.size() - at_)));
+      input_.read(chunk_, at_);
+    }
+    return std::string_view(chunk_).substr(static_cast<std::size_t>(at_ - chunk_begin_));
+  }
+
+  const TextInput& input_;
+  const TextHints& hints_;
+  std::string chunk_;
+  std::uint64_t chunk_begin_ = 0;
+  std::uint64_t at_ = 0;
+  std::uint64_t num_lines_ = 0;
+};
+
+void refuse_zeros(const TextInput& input, const Line& line) {
+  const std::size_t zero = line.text.find('\0');
+  if (zero == std::string::npos) return;
+  throw std::invalid_argument(concat(input.name(), ": line ", line.number,
+                                     ": expected text in UTF-8, found a zero behind ", zero,
+                                     " bytes of the line; is it text?"));
+}
+
+// The number of fields. Throws std::invalid_argument if they are not to be told apart.
+std::size_t count_fields(const TextInput& input, const Line& line, char delimiter) {
+  const LineFields fields = split_line(without_ends(line.text, delimiter), delimiter, 0);
+  const auto refuse = [&](const std::string& reason) {
+    throw std::invalid_argument(concat(input.name(), ": line ", line.number, ": ", reason, ": \"",
+                                       excerpt(line.text), "\""));
+  };
+  if (fields.open_quote) refuse(kOpenQuote);
+  if (fields.count > kMostColumns) {
+    refuse(concat("expected at most ", kMostColumns, " columns, found ", fields.count));
+  }
+  return fields.count;
+}
+
+void set_header(TextFormat& format, const TextInput& input, const Line& line) {
+  if (const std::string reason = not_utf8(line.text); !reason.empty())
+    throw std::invalid_argument(concat(input.name(), ": line ", line.number, ": ", reason));
+  format.header =
+      split_line(without_ends(line.text, format.delimiter), format.delimiter, kMostColumns).fields;
+  format.header_line.resize(static_cast<std::size_t>(line.end - line.begin));
+  input.read(format.header_line, line.begin);
 }
 
 }  // namespace
@@ -255,10 +303,84 @@ bool has_inner_return(std::string_view line) {
   return line.find('\r') != std::string_view::npos;
 }
 
-TextFormat sniff_text(const TextInput& input, const TextHints& hints) {
-  for (std::uint64_t sample_size = kSample;; sample_size *= 4) {
-    if (const auto format = sniff_sample(input, hints, sample_size)) return *format;
+std::string not_utf8(std::string_view line) {
+  const std::size_t good = utf8_prefix(std::as_bytes(std::span(line)));
+  if (good == line.size()) return "";
+  constexpr char kDigits[] = "0123456789abcdef";
+  const auto byte = static_cast<unsigned char>(line[good]);
+  return concat("expected text in UTF-8, found the byte 0x", kDigits[byte >> 4], kDigits[byte & 15],
+                " behind ", good, " bytes of the line; write it anew first, such as from Latin-1: ",
+                "iconv -f LATIN1 -t UTF-8 old > new");
+}
+
+LineFields split_line(std::string_view line, char delimiter, std::size_t kept) {
+  LineFields found;
+  found.open_quote = !for_each_field(line, delimiter, [&](std::string_view field) {
+    if (found.count++ < kept) found.fields.emplace_back(field);
+    return true;
+  });
+  return found;
+}
+
+std::string excerpt(std::string_view text) {
+  std::size_t length = std::min(text.size(), kShownText);
+  // Not in the middle of a character.
+  while (length > 0 && length < text.size() &&
+         (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80)
+    --length;
+  std::string shown;
+  for (const char c : text.substr(0, length)) {
+    if (c == '\0') {
+      shown += "\\0";
+    } else {
+      shown += c;
+    }
   }
+  return text.size() > length ? shown + "…" : shown;
+}
+
+std::string TextFormat::field(const std::string& line, std::size_t column) const {
+  std::string found;
+  for_each_field(without_ends(line, delimiter), delimiter, [&](std::string_view field) {
+    if (column == 0) found = field;
+    return column-- > 0;
+  });
+  return found;
+}
+
+TextFormat sniff_text(const TextInput& input, const TextHints& hints) {
+  TextFormat format;
+  if (hints.comment) format.comment = *hints.comment;
+  LineReader reader(input, hints);
+  std::vector<Line> lines;
+  std::vector<std::string_view> texts;
+  lines.reserve(2);
+  while (lines.size() < 2) {
+    auto line = reader.next(format.comment);
+    if (!line) break;
+    texts.push_back(lines.emplace_back(std::move(*line)).text);
+  }
+  if (!lines.empty()) {
+    refuse_zeros(input, lines[0]);
+    format.delimiter = hints.delimiter ? *hints.delimiter : guess_delimiter(input.name(), texts);
+    const bool has_header = hints.header.value_or(!has_number(texts[0], format.delimiter));
+    count_fields(input, lines[0], format.delimiter);
+    if (has_header) {
+      set_header(format, input, lines[0]);
+      lines.erase(lines.begin());
+    }
+  }
+  if (lines.empty()) {
+    format.data_begin = input.size();
+    format.lines_before_data = hints.lines_before + reader.num_lines();
+    return format;
+  }
+  format.num_columns = count_fields(input, lines[0], format.delimiter);
+  format.data_begin = lines[0].begin;
+  format.lines_before_data = lines[0].number - 1;
+  format.first_line = std::move(lines[0].text);
+  if (lines.size() == 2) format.second_line = std::move(lines[1].text);
+  return format;
 }
 
 }  // namespace gz

@@ -53,6 +53,8 @@ class LabelParser {
       if (at != std::string_view::npos &&
           line.find(format_.delimiter, at + 1) == std::string_view::npos && at > 0 &&
           at + 1 < line.size()) {
+        if (std::string reason = not_utf8(line); !reason.empty())
+          return refuse(line, std::move(reason));
         const std::string_view fields[2] = {line.substr(0, at), line.substr(at + 1)};
         append(out_.src, fields[columns_.src]);
         append(out_.dst, fields[columns_.dst]);
@@ -63,16 +65,18 @@ class LabelParser {
   }
 
   void parse_slowly(std::string_view line) {
-    const auto fields = split_line(line, format_.delimiter);
-    std::string reason;
-    if (fields.size() != format_.num_columns) {
-      reason = concat("expected ", format_.num_columns, " columns, found ", fields.size());
-      refuse(line, std::move(reason));
+    const auto [fields, count, open_quote] =
+        split_line(line, format_.delimiter, format_.num_columns);
+    if (open_quote) throw BadLineError(make_bad_line(out_.lines, line, kOpenQuote));
+    if (count != format_.num_columns) {
+      refuse(line, concat("expected ", format_.num_columns, " columns, found ", count));
       return;
     }
+    std::string reason;
     for (const std::size_t column : {columns_.src, columns_.dst}) {
       if (fields[column].empty() && reason.empty())
         reason = "expected a label, found an empty field";
+      if (reason.empty() && !not_utf8(fields[column]).empty()) reason = not_utf8(line);
     }
     const float weight = columns_.weight ? parse_weight(fields[*columns_.weight], reason) : 0;
     const std::int64_t time = columns_.time ? parse_time(fields[*columns_.time], reason) : 0;
@@ -109,7 +113,7 @@ Edges parse_in_order(const TextInput& input, std::uint64_t begin, std::uint64_t 
                      Parse parse) {
   Edges all;
   Turnstile turnstile;
-  for_each_piece(input, begin, kPiece, [&](const TextPiece& piece) {
+  for_each_piece(input, begin, kPiece, kAnyLength, [&](const TextPiece& piece) {
     Edges part;
     std::optional<BadLine> failed;
     try {

@@ -58,13 +58,23 @@ inline constexpr std::size_t kReadableBeyond = 32;
 struct TextPiece {
   std::size_t index = 0;  // 0, 1, 2 … in the order of the text
   std::string_view text;
+  bool before_long_line = false;  // the line behind `text` is longer than what is read
 };
 
+// A line is held whole, so one without end would take all memory. Where `held` bytes of text are
+// held at a time anyway, a line may be as long.
+std::uint64_t longest_line(std::uint64_t held);
+inline constexpr std::uint64_t kAnyLength = ~std::uint64_t{0};
+// Throws the FormatError of a line that is longer than `longest`.
+[[noreturn]] void refuse_long_line(const std::string& name, std::uint64_t line,
+                                   std::uint64_t longest);
+
 // Calls body(piece) for every piece of input[begin, size), on the caller's and the pool's threads.
-// A piece is `piece_bytes` long, give or take a line; memory is that per thread. Pieces are started
-// in order, and the exception of the lowest one that throws reaches the caller.
+// A piece is `piece_bytes` long, give or take a line; memory is that per thread. Lines of more than
+// `longest` bytes are left out; the piece before one says so. Pieces are started in order, and the
+// exception of the lowest one that throws reaches the caller.
 void for_each_piece(const TextInput& input, std::uint64_t begin, std::size_t piece_bytes,
-                    const std::function<void(const TextPiece&)>& body);
+                    std::uint64_t longest, const std::function<void(const TextPiece&)>& body);
 
 // Lets each piece know how many rows and lines all pieces before it hold, while they are parsed at
 // the same time: publish() as soon as a piece is counted, then wait for the sums.

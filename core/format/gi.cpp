@@ -187,9 +187,13 @@ void check_offsets(const StringLabels& labels) {
   }
 }
 
-bool is_utf8(std::span<const std::byte> text) {
-  const auto* at = reinterpret_cast<const unsigned char*>(text.data());
+std::size_t utf8_prefix(std::span<const std::byte> text) {
+  const auto* const begin = reinterpret_cast<const unsigned char*>(text.data());
+  const auto* at = begin;
   const auto* const end = at + text.size();
+  const auto before = [&](const unsigned char* place) {
+    return static_cast<std::size_t>(place - begin);
+  };
   while (at < end) {
     if (end - at >= 8 &&
         (load<std::uint64_t>(reinterpret_cast<const std::byte*>(at)) & 0x8080808080808080u) == 0) {
@@ -212,16 +216,18 @@ bool is_utf8(std::span<const std::byte> text) {
       if (first == 0xF0) low = 0x90;
       if (first == 0xF4) high = 0x8F;
     } else {
-      return false;
+      return before(at - 1);
     }
-    if (end - at < more || *at < low || *at > high) return false;
+    if (end - at < more || *at < low || *at > high) return before(at - 1);
     for (int i = 1; i < more; ++i) {
-      if ((at[i] & 0xC0) != 0x80) return false;
+      if ((at[i] & 0xC0) != 0x80) return before(at - 1);
     }
     at += more;
   }
-  return true;
+  return text.size();
 }
+
+bool is_utf8(std::span<const std::byte> text) { return utf8_prefix(text) == text.size(); }
 
 std::string quoted_label(std::span<const std::byte> label) {
   constexpr std::size_t kMost = 80;

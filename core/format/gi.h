@@ -83,6 +83,8 @@ struct StringLabels {
 void check_offsets(const StringLabels& labels);
 
 // No overlong forms, no surrogates, nothing above U+10FFFF.
+// How many bytes of it, from the first, are whole characters of UTF-8.
+std::size_t utf8_prefix(std::span<const std::byte> text);
 bool is_utf8(std::span<const std::byte> text);
 
 // A label as an error message shows it: quoted, cut behind 80 bytes.

@@ -16,7 +16,7 @@ from graphzero.integers import integer
 from graphzero.memory import byte_count, byte_text, conversion_budget, peak_memory
 from graphzero.mounted import path_bytes
 from graphzero.progress import watching
-from graphzero.text import open_text, text_paths
+from graphzero.text import open_text, refuse_doubtful_header, text_paths
 from graphzero.threads import using_threads
 from graphzero.visible import visible
 
@@ -166,6 +166,7 @@ def convert_edges(
                 raise ValueError("ids='map': expected one kind of node, found num_nodes of two")
             final = os.fsdecode(ids_path) if ids_path is not None else os.path.splitext(target)[0] + ".gi"
             dictionary = stack.enter_context(_Dictionary(feed, final, budget // 2, folder, progress))
+            dictionary.refuse_headers_of_labels()
             if num_nodes is None:
                 options.num_src_nodes = options.num_dst_nodes = len(dictionary)
         converter = _core.EdgeConverter(options)
@@ -235,6 +236,15 @@ class _Dictionary:
     def __len__(self) -> int:
         return self._core.num_labels
 
+    def refuse_headers_of_labels(self) -> None:
+        """Refuse a first line that was taken for a header, but names a node: it may be an edge."""
+        if self._core.kind != _core.LabelKind.STRING:
+            return
+        for name, ends in self._feed.guessed_headers.items():
+            found = self._core.translate_strings(*_core.pack_labels(list(ends), "header"), False)
+            if found.max() >= 0:
+                refuse_doubtful_header(name, ", ".join(ends))
+
     def run(self, converter: _core.EdgeConverter) -> None:
         """Add all edges with their labels turned into ids."""
         for batch in self._feed.labels():
@@ -274,7 +284,7 @@ def convert_csv_to_gl(
         raise TypeError("convert_csv_to_gl: expected csv_path (or input_csv) and out_path (or output_bin)")
     paths = text_paths(source) or []
     with open_text(paths[0]) as file:
-        columns = _core.sniff_block(paths[0], file.read(1 << 16)).num_columns
+        columns = _core.sniff_block(path_bytes(paths[0]), file.read(1 << 16)).num_columns
     convert_edges(source, target, directed=directed, weight=2 if columns > 2 else None)
 
 

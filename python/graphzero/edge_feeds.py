@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -16,13 +17,15 @@ from graphzero import _core
 from graphzero.integers import integer
 from graphzero.mounted import path_bytes
 from graphzero.sources import EdgeBatch, EdgeSource, edge_source
-from graphzero.sources.batch import usual_ends
+from graphzero.sources.batch import USUAL_ENDS, end_name, usual_ends
 from graphzero.text import (
     check_delimiter,
     compression_of,
+    first_data,
+    is_missing,
     line_blocks,
     open_text,
-    reading_utf8,
+    refuse_doubtful_header,
     refuse_open_text,
     refuse_own_file,
     text_paths,
@@ -30,40 +33,20 @@ from graphzero.text import (
 
 Column: TypeAlias = "int | str"
 
+# Fields of a line that a message shows.
+_SHOWN_FIELDS = 10
+
 # Rows of a batch from an array, a table or an iterator.
 _BATCH = 1 << 20
 
-# Where all ids are text, only familiar words tell a header from an edge.
-_HEADER_NAMES = frozenset(
-    [
-        "src",
-        "source",
-        "src_id",
-        "source_id",
-        "from",
-        "start",
-        "start_id",
-        "head",
-        "subject",
-        "u",
-        "dst",
-        "destination",
-        "target",
-        "dst_id",
-        "target_id",
-        "to",
-        "end",
-        "end_id",
-        "tail",
-        "object",
-        "v",
-        "weight",
-        "time",
-        "timestamp",
-        "node1",
-        "node2",
-    ]
-)
+# Where ids are text, only names can tell a header from an edge. Some names of ends are words, and may be labels, unless
+# it is said that they are ids, or another name stands beside them.
+_ALSO_WORDS = frozenset(["start", "head", "subject"])
+_OTHER_NAMES = frozenset(["weight", "time", "timestamp", "relation", "relationship", "predicate", "type", "edge_type"])
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)")
+_NUMBER = re.compile(rf"{_DECIMAL.pattern}(e[+-]?[0-9]+)?|[+-]?(inf|infinity|nan)", re.IGNORECASE)
 
 # Labels of one end of a batch: integers, or UTF-8 bytes and offsets.
 Labels: TypeAlias = "NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64]]"
@@ -93,6 +76,11 @@ class Feed(Protocol):
 
     @property
     def unused_columns(self) -> tuple[str, ...]: ...
+
+    @property
+    def guessed_headers(self) -> Mapping[str, tuple[str, str]]:
+        """What both ends are called, by file, where nobody said that the first line is a header."""
+        ...
 
     def run(self, converter: _core.EdgeConverter) -> None:
         """Add all edges; their ids are integers."""
@@ -128,9 +116,10 @@ class TextOptions:
         """Whether a weight column was chosen."""
         return self.weight is not None and self.weight is not False
 
-    def sniff(self, name: str, block: bytes) -> _core.TextFormat:
-        """Look at the beginning of a text."""
-        return _core.sniff_block(name, block, self.delimiter, self.header, self.comment)
+    @property
+    def has_name(self) -> bool:
+        """Whether a column was chosen by its name, so that there is a header."""
+        return any(isinstance(column, str) for column in (self.src, self.dst, self.weight, self.time))
 
 
 def edge_feed(source: Any, target: str, options: TextOptions, *, tmp_dir: str, block: int) -> Feed:
@@ -189,13 +178,17 @@ class StreamFeed:
         self.has_weight = options.has_weight
         self.has_time = options.time is not None
         self.unused_columns: tuple[str, ...] = ()
+        self.guessed_headers: dict[str, tuple[str, str]] = {}
+        self._is_text: bool | None = None  # labels, once a look at them has told
         self.num_bad = 0
         self.bad: list[_core.BadLine] = []
 
     def run(self, converter: _core.EdgeConverter) -> None:
         for name, block, begin, lines, form, columns in self._blocks():
+            if has_labels(form, columns):
+                raise TypeError(f"{name}: expected integer ids, found labels; give ids='map' to number them")
             with _naming(name):
-                lines.append(converter.add_text_block(name, block, begin, sum(lines), form, columns))
+                lines.append(converter.add_text_block(os.fsencode(name), block, begin, sum(lines), form, columns))
 
     def done(self, converter: _core.EdgeConverter) -> int:
         return converter.done().text_bytes
@@ -203,8 +196,15 @@ class StreamFeed:
     def labels(self) -> Iterator[LabelBatch]:
         self.num_bad, self.bad = 0, []
         for name, block, begin, lines, form, columns in self._blocks():
-            parse = _core.parse_text_labels if has_labels(form, columns) else _core.parse_integer_labels
-            parsed = parse(name, block, begin, sum(lines), form, columns, self._options.skip_bad_lines)
+            is_text = has_labels(form, columns, mapped=True)
+            if self._is_text is None:
+                self._is_text = is_text
+            if is_text and not self._is_text:
+                raise ValueError(
+                    f"{name}: line {form.lines_before_data + 1}: expected integer ids, as in {self.name}, found labels"
+                )
+            parse = _core.parse_text_labels if self._is_text else _core.parse_integer_labels
+            parsed = parse(os.fsencode(name), block, begin, sum(lines), form, columns, self._options.skip_bad_lines)
             lines.append(parsed.lines)
             self.num_bad += parsed.num_bad
             self.bad += parsed.bad
@@ -213,28 +213,26 @@ class StreamFeed:
     def _blocks(self) -> Iterator[tuple[str, bytes, int, list[int], _core.TextFormat, _core.EdgeColumns]]:
         """Yield name, block, where its data begins, the lines before it, format and columns."""
         for name, opener in self._streams:
-            form = columns = None
-            lines: list[int] = []
-            header = b""  # lines that end in one, before the first line of data
+
+            def sniff(text: bytes, lines: int, name: str = name) -> _core.TextFormat:
+                options = self._options
+                return _core.sniff_block(
+                    os.fsencode(name), text, options.delimiter, options.header, options.comment, lines
+                )
+
             with opener() as stream:
-                for block in line_blocks(stream, name, self._block):
-                    begin = 0
-                    if form is None:
-                        block = header + block
-                        form = self._options.sniff(name, block)
-                        if form.num_columns == 0:
-                            header = block if form.header else b""
-                            if not header:  # comments alone
-                                lines.append(block.count(b"\n"))
-                            form = None
-                            continue
-                        with reading_utf8(name):
-                            columns = text_columns(name, form, self._options)
-                        self.unused_columns = unused_columns(form, columns)
-                        begin = form.data_begin
-                        lines.append(form.lines_before_data)
-                    assert columns is not None
-                    yield name, block, begin, lines, form, columns
+                blocks = line_blocks(stream, name, self._block)
+                form, text, _ = first_data(blocks, sniff)
+                columns = text_columns(name, form, self._options)
+                if form.num_columns == 0:
+                    continue
+                self.unused_columns = unused_columns(form, columns)
+                if form.header and self._options.header is None and not self._options.has_name:
+                    self.guessed_headers[name] = form.header[columns.src], form.header[columns.dst]
+                lines = [form.lines_before_data]
+                yield name, text, form.data_begin, lines, form, columns
+                for block in blocks:
+                    yield name, block, 0, lines, form, columns
 
 
 class FileFeed(StreamFeed):
@@ -245,16 +243,18 @@ class FileFeed(StreamFeed):
     ) -> None:
         super().__init__(streams, options, block)
         self._paths = paths
+        longest = _core.longest_line(block)
         self._formats = [
-            _core.sniff_file(path_bytes(path), options.delimiter, options.header, options.comment) for path in paths
+            _core.sniff_file(path_bytes(path), options.delimiter, options.header, options.comment, longest)
+            for path in paths
         ]
-        self._columns = []
-        for path, form in zip(paths, self._formats, strict=True):
-            with reading_utf8(path):
-                self._columns.append(text_columns(path, form, options))
+        self._columns = [text_columns(path, form, options) for path, form in zip(paths, self._formats, strict=True)]
         self.unused_columns = unused_columns(self._formats[0], self._columns[0])
         self.total = sum(os.path.getsize(path) for path in paths)
         self.has_labels = any(map(has_labels, self._formats, self._columns))
+        self._is_text = any(
+            has_labels(form, columns, mapped=True) for form, columns in zip(self._formats, self._columns, strict=True)
+        )
 
     def run(self, converter: _core.EdgeConverter) -> None:
         for path, form, columns in zip(self._paths, self._formats, self._columns, strict=True):
@@ -271,6 +271,7 @@ class BatchFeed:
 
     unit = "edges"
     unused_columns: tuple[str, ...] = ()
+    guessed_headers: Mapping[str, tuple[str, str]] = {}
 
     def __init__(self, source: EdgeSource) -> None:
         self._source = source
@@ -317,12 +318,19 @@ def _packed(labels: NDArray[Any], name: str) -> Labels:
     return _core.pack_labels(labels.tolist(), name)
 
 
-def has_labels(form: _core.TextFormat, columns: _core.EdgeColumns) -> bool:
-    """Whether the first line of data has an id that is no number at all; a bad number is an error, not a label."""
+def has_labels(form: _core.TextFormat, columns: _core.EdgeColumns, *, mapped: bool = False) -> bool:
+    """Whether the first line of data has an id that is no number at all; a bad number is an error, not a label.
+
+    Where ids are ``mapped``, ``1e3`` and ``nan`` are labels: a number would hardly be written like that.
+    """
     if form.num_columns == 0:
         return False
-    fields = form.first_line[columns.src], form.first_line[columns.dst]
-    return any(not field.lstrip("+-").replace(",", ".").replace(".", "", 1).isdigit() for field in fields)
+    number = _DECIMAL if mapped else _NUMBER
+    return not all(number.fullmatch(_field(form.first_field(end))) for end in (columns.src, columns.dst))
+
+
+def _field(text: bytes) -> str:
+    return text.decode(errors="replace")
 
 
 def text_columns(name: str, form: _core.TextFormat, options: TextOptions) -> _core.EdgeColumns:
@@ -347,13 +355,9 @@ def text_columns(name: str, form: _core.TextFormat, options: TextOptions) -> _co
             f"{name}: expected at least two columns, found 1 in line {form.lines_before_data + 1} "
             f"with delimiter {form.delimiter!r}; give delimiter= if it is another"
         )
-    familiar = _HEADER_NAMES.intersection(word.lower() for word in form.header)
-    if form.header_in_doubt and len(familiar) < 2:  # one of them may be a label: "to,be"
-        raise ValueError(
-            f"{name}: cannot tell whether the first line, {', '.join(form.header or form.first_line)}, is a header: "
-            "give header=True or header=False"
-        )
     if form.num_columns == 0:
+        if form.header and options.header is None and not options.has_name and not _are_names(form.header):
+            refuse_doubtful_header(name, ", ".join(form.header))
         return columns
     if form.header and len(form.header) != form.num_columns:
         raise ValueError(
@@ -376,7 +380,53 @@ def text_columns(name: str, form: _core.TextFormat, options: TextOptions) -> _co
         columns.weight = position(2 if options.weight is True else options.weight, "weight")
     if options.time is not None:
         columns.time = position(options.time, "time")
+    if options.header is None and _is_header_in_doubt(form, columns, options):
+        first = form.header or [_field(form.first_field(i)) for i in range(min(form.num_columns, _SHOWN_FIELDS))]
+        refuse_doubtful_header(name, ", ".join(first[:_SHOWN_FIELDS]))
+    if options.src is None and options.dst is None:
+        _refuse_signs(name, form, columns)
     return columns
+
+
+def _is_header_in_doubt(form: _core.TextFormat, columns: _core.EdgeColumns, options: TextOptions) -> bool:
+    """Whether the first line may be an edge that is taken for a header, or the other way round."""
+    ends = columns.src, columns.dst
+    if not form.header:
+        return any(
+            not _NUMBER.fullmatch(_field(form.first_field(end))) and _NUMBER.fullmatch(_field(form.second_field(end)))
+            for end in ends
+        )
+    if options.has_name or _are_names(form.header):
+        return False
+    # Where ids are integers, weights or times are given, a line without any of these is no edge.
+    numbers = [column for column in (columns.weight, columns.time) if column is not None]
+    if any(is_missing(form.header[column]) for column in (*ends, *numbers)):
+        return True
+    if any(_NUMBER.fullmatch(_field(form.first_field(column))) for column in numbers):
+        return False
+    return not all(_INTEGER.fullmatch(_field(form.first_field(end))) for end in ends)
+
+
+def _are_names(header: Sequence[str]) -> bool:
+    """Whether these are names of columns, and no labels."""
+    names = [name.strip().lower() for name in header]
+    ends = [end_name(name) for name in names]
+    has_other = not _OTHER_NAMES.isdisjoint(names)
+    return any(
+        src in ends and dst in ends and (src not in _ALSO_WORDS or has_other or not {src, dst}.intersection(names))
+        for src, dst in USUAL_ENDS
+    )
+
+
+def _refuse_signs(name: str, form: _core.TextFormat, columns: _core.EdgeColumns) -> None:
+    """Refuse ``1 -> 2``, where the second column would be a node."""
+    for column in (columns.src, columns.dst):
+        field = _field(form.first_field(column))
+        if field and not any(map(str.isalnum, field)):
+            raise ValueError(
+                f"{name}: line {form.lines_before_data + 1}: expected a node, found {field!r} in column {column}; give "
+                f"src= and dst=, such as src=0, dst=2, or src={columns.src}, dst={columns.dst} if it is one"
+            )
 
 
 def unused_columns(form: _core.TextFormat, columns: _core.EdgeColumns) -> tuple[str, ...]:

@@ -143,7 +143,17 @@ def is_inside(path: object) -> bool:
         and not os.path.isabs(path)
         and ".." not in path.split("/")
         and "\0" not in path
+        and _can_be_encoded(path)
     )
+
+
+def _can_be_encoded(path: str) -> bool:
+    """Whether it is a name that the file system could have: lone surrogates, which JSON can write, have no bytes."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_regular(path: str) -> None:

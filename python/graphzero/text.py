@@ -14,17 +14,17 @@ import select
 import stat
 import threading
 import zlib
-from collections.abc import Iterator
-from typing import IO, Any
+from collections.abc import Callable, Iterator
+from typing import IO, Any, NoReturn
 
 import numpy as np
 
-from graphzero._core import FormatError
+from graphzero import _core
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 
-# A block holds whole lines, so a line without end would be held whole. Larger blocks take longer lines.
-_LONGEST_LINE = 16 << 20
+# What is written where a value is missing: it names no column.
+_MISSING = frozenset(["na", "n/a", "nan", "null", "none", "nil", "?", "-", "."])
 
 _OWN = {
     b"GRAPHZGL": "a graph (.gl)",
@@ -80,18 +80,24 @@ def refuse_open_text(source: Any) -> None:
 
 def check_delimiter(delimiter: str | None) -> None:
     """Refuse what cannot stand between two fields."""
-    if delimiter is not None and len(delimiter.encode(errors="surrogateescape")) != 1:
+    if delimiter is None:
+        return
+    if len(delimiter.encode(errors="surrogatepass")) != 1:
         raise ValueError(f"delimiter: expected one ASCII character, found {delimiter!r}")
+    if delimiter.isdigit() or delimiter in '"\n\r\0':
+        raise ValueError(f"delimiter: expected a character that no number, quote or line end has, found {delimiter!r}")
 
 
-@contextlib.contextmanager
-def reading_utf8(name: str) -> Iterator[None]:
-    """Say which file it is whose first lines are no text."""
-    try:
-        yield
-    except UnicodeDecodeError as error:
-        found = error.object[error.start]
-        raise ValueError(f"{name}: expected text in UTF-8, found the byte {found:#04x} in its first lines") from None
+def is_missing(field: str) -> bool:
+    """Whether a field has no value; what a header calls a column never looks like that."""
+    return not field or field.lower() in _MISSING
+
+
+def refuse_doubtful_header(name: str, line: str) -> NoReturn:
+    """Refuse a first line that may be data: it must not get lost."""
+    raise ValueError(
+        f"{name}: cannot tell whether the first line, {line}, is a header: give header=True or header=False"
+    )
 
 
 def open_text(path: str) -> IO[bytes]:
@@ -164,6 +170,26 @@ def line_blocks(stream: IO[bytes], name: str, size: int) -> Iterator[bytes]:
         reader.join()
 
 
+def first_data(
+    blocks: Iterator[bytes], sniff: Callable[[bytes, int], _core.TextFormat]
+) -> tuple[_core.TextFormat, bytes, int]:
+    """Read blocks up to the first line of data; ``sniff`` is told a text and how many lines stand before it.
+
+    Returns the format, the text it is of, and how many bytes were left out before that: comments, however many there
+    are. A header stays, right before the block with the data. Without any data the format has no columns.
+    """
+    header, done = b"", 0
+    form = sniff(b"", 0)
+    for block in blocks:
+        done += len(block)
+        text = header + block
+        form = sniff(text, form.lines_before_data - bool(header))
+        if form.num_columns:
+            return form, text, done - len(text)
+        header = form.header_line
+    return form, b"", done
+
+
 def _put(blocks: queue.Queue[Any], item: Any, stopped: threading.Event) -> bool:
     while not stopped.is_set():
         with contextlib.suppress(queue.Full):
@@ -175,14 +201,12 @@ def _put(blocks: queue.Queue[Any], item: Any, stopped: threading.Event) -> bool:
 def _whole_lines(stream: IO[bytes], name: str, size: int, stopped: threading.Event) -> Iterator[bytes]:
     waits = _may_wait(stream)
     rest, lines = b"", 0
-    longest = max(size, _LONGEST_LINE)
+    longest = _core.longest_line(size)
     while data := _read_when_ready(stream, size, stopped) if waits else stream.read(size):
         data = bytes(data)
         cut = data.rfind(b"\n") + 1
         if len(rest) + (data.find(b"\n") if cut else len(data)) > longest:
-            raise FormatError(
-                f"{name}: line {lines + 1}: expected lines of at most {longest >> 20} MB, found a longer one"
-            )
+            _core.refuse_long_line(os.fsencode(name), lines + 1, longest)
         lines += int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
         if cut == 0 and b"\r" in data[:-1]:  # lines of old Macs, which whoever parses them refuses
             yield rest + data

@@ -119,9 +119,9 @@ CASES = [
     (["convert", "tiny.gl", "o.gl", "--dry-run"], 2, "tiny.gl: expected text, found a graph (.gl)"),
     (["convert", "tiny.gl", "o.gd", "--dtype", "int8"], 2, "tiny.gl: expected text, found a graph (.gl)"),
     (["convert", "tiny.gd", "o.gl"], 2, "tiny.gd: expected text, found features (.gd)"),
-    (["convert", "junk.csv", "o.gl"], 2, "junk.csv: expected text in UTF-8, found the byte 0x82"),
-    (["convert", "junk.csv", "o.gd", "--dtype", "int8"], 2, "junk.csv: expected text in UTF-8, found the byte 0x82"),
-    (["convert", "junk.csv.gz", "o.gl"], 2, "junk.csv.gz: expected text in UTF-8"),
+    (["convert", "junk.csv", "o.gl"], 2, "junk.csv: line 1: expected text in UTF-8, found the byte 0x82"),
+    (["convert", "junk.csv", "o.gd", "--dtype", "int8"], 2, "junk.csv: line 1: expected text in UTF-8, found the byte 0x82"),
+    (["convert", "junk.csv.gz", "o.gl"], 2, "junk.csv.gz: line 1: expected text in UTF-8"),
     (["convert", "bad.csv", "o.gl"], 2, "bad.csv: line 2: expected a node id, found 'x'"),
     (["convert", "x.csv", "o.gd"], 2, "x.csv: expected --dtype for text, such as --dtype float32"),
     *[

@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import re
 import resource
 import struct
 import subprocess
@@ -78,22 +79,72 @@ def test_a_pipe_beside_the_files_of_a_layout_is_refused():
 # Lines without end
 
 
-def test_a_line_without_end_is_refused_in_bounded_memory():
-    with gzip.open("bomb.csv.gz", "wb", compresslevel=9) as file:
-        file.write(b"0,1\n1,2\n")
-        for _ in range(120):
-            file.write(b"1" * (1 << 20))
-    assert os.path.getsize("bomb.csv.gz") < 1 << 18
+def conversion_in_64_mb(name):
+    """What is said about the edges of a file, and by how many kB memory grew."""
     program = (
         "import resource, graphzero as gz\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "try:\n    gz.convert_edges('bomb.csv.gz', 'out.gl', memory='64MB')\n"
-        "except gz.FormatError as error:\n    print(error)\n"
+        f"try:\n    print(gz.convert_edges('{name}', 'out.gl', memory='64MB').num_edges)\n"
+        "except ValueError as error:\n    print(type(error).__name__, error)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
     )
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split("\n")
-    assert out[0] == "bomb.csv.gz: line 3: expected lines of at most 16 MB, found a longer one"
-    assert int(out[1]) < 150_000
+    return out[0], int(out[1])
+
+
+@pytest.mark.parametrize("start", [b"0,1\n1,2\n", b"0,1\n" * 1_000_000, b"# c\n", None])
+def test_a_line_without_end_is_refused_in_bounded_memory(start):
+    if start is None:
+        start = b"0,1\n1,2\n"
+        with gzip.open("bomb.csv", "wb") as file:
+            file.write(start)
+            for _ in range(120):
+                file.write(b"1" * (1 << 20))
+    else:
+        with open("bomb.csv", "wb") as file:
+            file.write(start)
+            file.truncate(1 << 30)
+    line = start.count(b"\n") + 1
+    said, growth = conversion_in_64_mb("bomb.csv")
+    assert said == (
+        f"FormatError bomb.csv: line {line}: expected lines of at most 16 MB, found a longer one; is it text? Cut such "
+        "lines first, or give more memory="
+    )
+    assert growth < 100_000
+    os.remove("bomb.csv")
+
+
+@pytest.mark.parametrize(
+    ("unit", "count", "said"),
+    [
+        (b"0,1," + b"x" * (15 << 20) + b"\n", 8, "8"),  # long, but not too long
+        (b"# c\n" * (1 << 20), 40, "0"),
+        (b"1," * (7 << 20) + b"\n", 2, "ValueError big.csv: line 1: expected at most 1048576 columns, found 7340033: "),
+    ],
+)
+def test_long_lines_and_long_comments_are_read_in_bounded_memory(unit, count, said):
+    with open("big.csv", "wb") as file:
+        for _ in range(count):
+            file.write(unit)
+    found, growth = conversion_in_64_mb("big.csv")
+    assert found.startswith(said)
+    assert growth < 100_000
+    os.remove("big.csv")
+
+
+def test_many_fields_behind_two_columns_take_no_memory():
+    with open("big.csv", "wb") as file:
+        file.write(b"0,1\n" + b"1," * (7 << 20) + b"\n")
+    found, growth = conversion_in_64_mb("big.csv")
+    assert found.startswith("ValueError big.csv: line 2: expected 2 columns, found 7340033: ")
+    assert growth < 100_000
+
+
+def test_rows_of_a_line_without_end_are_refused():
+    with gzip.open("bomb.csv.gz", "wb", compresslevel=9) as file:
+        file.write(b"0,1\n1,2\n")
+        for _ in range(20):
+            file.write(b"1" * (1 << 20))
     with pytest.raises(gz.FormatError, match=r"bomb.csv.gz: line 3: expected lines of at most 16 MB"):
         gz.convert_features("bomb.csv.gz", "out.gd", dtype="float32", memory="64MB")
 
@@ -106,6 +157,26 @@ def test_a_long_line_that_is_in_bounds_is_read():
     with gz.FeatureStore("wide.gd") as store:
         assert store.shape == (3, 1 << 20)
         assert store.get_data(2)[-1] == 2
+
+
+def test_a_longer_line_is_read_where_memory_allows():
+    with open("e.csv", "wb") as file:
+        for _ in range(2):
+            file.write(b"0,1," + b"x" * (17 << 20) + b"\n")
+    with pytest.raises(gz.FormatError, match="e.csv: line 1: expected lines of at most 16 MB"):
+        gz.convert_edges("e.csv", "out.gl", memory="256MB")
+    assert gz.convert_edges("e.csv", "out.gl", memory="320MB").num_edges == 2
+
+
+def test_a_manifest_names_no_file_that_cannot_be(tiny_dataset):
+    with open(os.path.join(tiny_dataset, "graphzero.json")) as file:
+        text = file.read()
+    with open(os.path.join(tiny_dataset, "graphzero.json"), "w") as file:
+        file.write(re.sub(r'("file": ")', r"\1\\ud800", text))
+    with pytest.raises(
+        gz.FormatError, match=r"graphzero.json: .*file: expected a path inside the folder, found .*ud800"
+    ):
+        gz.open(tiny_dataset)
 
 
 # Headers that claim

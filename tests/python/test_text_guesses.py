@@ -151,6 +151,192 @@ def test_a_first_line_with_text_over_numbers_may_be_a_header(text):
     edges_refused(write("e.csv", text), r"e.csv: cannot tell whether the first line, .*, is a header: give header=True")
 
 
+FILES = ["e.csv", "e.csv.gz"]
+IN_DOUBT = r"{}: cannot tell whether the first line, .*, is a header: give header=True or header=False"
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Alice,Bob\nInf,Carol\n",
+        "Alice,Bob,hi\nCarol,Dave,42\n",
+        "Alice,Bob\n3,Carol\n",
+        "Alice,Bob\nCarol,Dave\n",
+        "Alice,Bob\n",
+        "u,v\nv,w\n",
+        "head,tail\nfoot,nose\n",
+        "to,be\nor,not\n",
+        ",\n1,2\n",
+        "NA,NA\n1,2\n",
+        "user,item,rating\nu1,i7,4.5\n",
+        "source,target\na,source\n",  # a node of that name
+        "from,to\nto,be\n",
+    ],
+)
+def test_an_edge_is_never_taken_for_a_header(text, name):
+    edges_refused(write(name, text), IN_DOUBT.format(name), ids="map")
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("Alice,Bob\n1,2\n", {}),  # integers need no labels
+        ("source,target\na,b\n", {}),
+        ("Source_ID,Target_ID\na,b\n", {}),
+        ("head,relation,tail\na,likes,b\n", {}),
+        ("start_id,end_id\na,b\n", {}),
+        ("user,item\na,b\n", {"src": "user", "dst": "item"}),
+        ("user,item,rating\na,b,4.5\n", {"weight": 2}),  # no edge has such a weight
+        ("user,item,when\na,b,17\n", {"time": 2}),
+        ("user,item\na,b\n", {"header": True}),
+    ],
+)
+def test_a_first_line_that_can_be_no_edge_is_a_header(text, options, name):
+    assert gz.convert_edges(write(name, text), "g.gl", ids="map", **options).num_edges == 1
+    assert len(IdDictionary("g.gi")) == 2
+
+
+def test_familiar_names_say_which_columns_are_the_ends():
+    assert edges_of(write("e.csv", "id,target_id,source_id\n9,0,3\n")) == [(3, 0)]
+    assert edges_of(write("e.csv", "head,relation,tail\n0,7,1\n")) == [(0, 1)]
+
+
+@pytest.mark.parametrize("text", ["NA,NA\n1,2\n", '"?","x"\n1,2\n', ",\n1,2\n", "x,null\n1,2\n"])
+def test_a_row_of_missing_values_is_never_taken_for_a_header(text):
+    features_refused(write("x.csv", text), IN_DOUBT.format("x.csv"), dtype="float32")
+    gz.convert_features("x.csv", "y.gd", dtype="float32", header=True)
+    assert gz.FeatureStore("y.gd").get_tensor().tolist() == [[1, 2]]
+
+
+def test_a_long_header_is_the_header_of_the_lines_behind_it():
+    """It fills a block, so that the first row comes with the next one."""
+    count = 200_000
+    for comment in ("", "# c\n" * 400_000):
+        names = ",".join(f"name{i}" for i in range(count))
+        rows = "".join(",".join([str(row)] * count) + "\n" for row in (1, 2))
+        write("x.csv", names + "\n" + comment + rows)
+        for header in (True, None):
+            gz.convert_features("x.csv", "x.gd", dtype="float32", header=header, columns=["name7"])
+            assert gz.FeatureStore("x.gd").get_tensor().tolist() == [[1], [2]]
+
+
+OPEN_QUOTE = r"{}: line {}: expected a quote that closes in its line, found one that stays open: a line break inside"
+
+
+@pytest.mark.parametrize("on_bad_line", ["error", "skip"])
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('0,1,"a\n5,6,b"\n2,3,x\n', 1),
+        ('2,3,x\n4,5,y\n0,1,"a\n5,6,b"\n', 3),
+        ('src,dst,"a\nb"\n0,1,5\n', 1),
+        ('a,b\nc,d\nx,"y\nz,w"\n', 3),
+        ('0 1 x\n2 3 "\n', 2),
+    ],
+)
+def test_a_line_break_inside_quotes_makes_no_edges(text, line, name, on_bad_line):
+    options = {"ids": "map", "header": False} if text[0] == "a" else {}
+    edges_refused(write(name, text), OPEN_QUOTE.format(name, line), on_bad_line=on_bad_line, **options)
+
+
+@pytest.mark.parametrize("on_bad_line", ["error", "skip"])
+def test_a_line_break_inside_quotes_makes_no_rows(on_bad_line):
+    text = '1,x\n2,x\n3,"a\n4,b"\n'
+    message = OPEN_QUOTE.format("x.csv", 3)
+    features_refused(write("x.csv", text), message, dtype="float32", columns=[0], on_bad_line=on_bad_line)
+
+
+def test_quotes_inside_a_field_open_nothing():
+    assert edges_of(write("e.csv", '0,1,5" pipe\n0,2,"a ""b"\n1,2,""\n3,0,x"\n')) == EDGES
+
+
+@pytest.mark.parametrize("text", ["1 -> 2\n2 -> 3\n", "1,->,2\n", "a - b\nc - d\n", "a : b\n"])
+def test_an_arrow_is_no_node(text):
+    write("e.csv", text)
+    edges_refused("e.csv", r"e.csv: line 1: expected a node, found '\S+' in column 1; give src= and dst=", header=False)
+    gz.convert_edges("e.csv", "g.gl", src=0, dst=2, header=False)
+
+
+def test_leading_zeros_are_part_of_a_label_but_not_of_a_number():
+    assert edges_of(write("e.csv", "007,1\n7,2\n")) == [(7, 1), (7, 2)]
+    gz.convert_edges(write("e.csv", "a,007\nb,7\n"), "g.gl", header=False)
+    assert IdDictionary("g.gi").labels(range(4)).tolist() == ["007", "7", "a", "b"]
+
+
+@pytest.mark.parametrize("id", ["1e3", "nan", "Inf", "-1", "1.0", "9223372036854775808"])
+def test_a_number_that_is_no_id_makes_no_labels(id):
+    edges_refused(write("e.csv", f"{id},2\n3,4\n"), "e.csv: line 1: expected a node id")
+
+
+def test_where_labels_are_asked_for_hashes_may_look_like_numbers():
+    gz.convert_edges(write("e.csv", "1e3,2\n3,4\n"), "g.gl", ids="map")
+    assert IdDictionary("g.gi").labels(range(4)).tolist() == ["1e3", "2", "3", "4"]
+
+
+def test_labels_in_one_of_several_files_make_labels_of_all():
+    files = [write("a.csv", "1,2\n"), write("b.csv", "x,y\n")]
+    gz.convert_edges(files, "h.gl", header=False)
+    assert IdDictionary("h.gi").labels(range(4)).tolist() == ["1", "2", "x", "y"]
+    files = [write("a.csv.gz", "1,2\n"), write("b.csv.gz", "x,y\n")]
+    edges_refused(
+        files, "b.csv.gz: line 1: expected integer ids, as in a.csv.gz, found labels", header=False, ids="map"
+    )
+
+
+def test_labels_of_a_stream_are_asked_for():
+    with pytest.raises(TypeError, match="e.csv.gz: expected integer ids, found labels; give ids='map' to number them"):
+        gz.convert_edges(write("e.csv.gz", "a,b\nc,d\n"), "g.gl", header=False)
+
+
+NO_UTF8 = r"{}: line {}: expected text in UTF-8, found the byte 0xe9 behind {} bytes of the line; .*iconv -f LATIN1"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_labels_and_headers_are_utf8(name):
+    labels = {"header": False, "ids": "map"}
+    write(name, "José,Bob\nx,y\n", "latin-1")
+    edges_refused(name, NO_UTF8.format(name, 1, 3), **labels)
+    write(name, "a,b\n" * 1000 + 'Bob,"José"\nc,d\n', "latin-1")
+    edges_refused(name, NO_UTF8.format(name, 1001, 8), **labels)
+    assert gz.convert_edges(name, "h.gl", on_bad_line="skip", **labels).num_bad_lines == 1
+    write(name, "source,target,é\n0,1,2\n", "latin-1")
+    edges_refused(name, NO_UTF8.format(name, 1, 14))
+    features_refused(name, NO_UTF8.format(name, 1, 14), dtype="float32")
+    assert edges_of(write(name, "0,1,é\n0,2,é\n1,2,é\n3,0,é\n", "latin-1")) == EDGES  # a column that is not used
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_zeros_are_no_text_and_end_no_message(name):
+    zero = rf"{name}: line 1: expected text in UTF-8, found a zero behind {{}} bytes of the line; is it text"
+    edges_refused(write(name, bytes(100)), zero.format(0))
+    edges_refused(write(name, b"0,1\x00\n2,3\n"), zero.format(3))
+    message = rf"{name}: line 2: expected a node id, found '1\\02': \"1\\02,3\""
+    edges_refused(write(name, b"0,1\n1\x002,3\n"), message)
+    edges_refused(
+        write(name, b"0,1\n" + b"9" * 100_000 + b",3\n"), rf"{name}: line 2: .* found '9{{80}}…': \"9{{80}}…\"$"
+    )
+
+
+@pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le", "utf-32-be"])
+def test_wider_characters_are_refused(encoding):
+    edges_refused(write("e.csv", "src,dst\n0,1\n", encoding), "e.csv: expected text in UTF-8, found UTF-32; .*iconv")
+
+
+@pytest.mark.parametrize("delimiter", ["1", '"', "\n", "\r", "\0"])
+def test_a_delimiter_is_no_part_of_what_it_separates(delimiter):
+    edges_refused(write("e.csv", "0,1\n"), "delimiter: expected a character that no number", delimiter=delimiter)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_names_of_files_need_not_be_utf8(suffix):
+    name = os.fsdecode(b"caf\xe9.csv") + suffix
+    assert edges_of(write(name, "0,1\n0,2\n1,2\n3,0\n")) == EDGES
+    edges_refused(write(name, "0,1\n0,x\n"), f"{name}: line 2: expected a node id, found 'x'")
+
+
 def test_a_header_has_as_many_names_as_lines_have_fields():
     edges_refused(write("e.csv", "src,dst,w\n0,1\n"), "e.csv: line 2: expected 3 fields as in the header, found 2")
 

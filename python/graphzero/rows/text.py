@@ -12,7 +12,15 @@ from graphzero._core import FormatError
 from graphzero.dtypes import DataType, numpy_dtype
 from graphzero.mounted import path_bytes
 from graphzero.rows.blocks import BadLine, Block, Columns, column_positions
-from graphzero.text import check_delimiter, compression_of, line_blocks, open_text, reading_utf8
+from graphzero.text import (
+    check_delimiter,
+    compression_of,
+    first_data,
+    is_missing,
+    line_blocks,
+    open_text,
+    refuse_doubtful_header,
+)
 
 _SNIFFED = 1 << 20
 _SHOWN = 80
@@ -48,8 +56,10 @@ class TextFeatures:
         self.dtype = numpy_dtype(parse_as)
         self._threads = threads
         form = self._sniff(header, delimiter)
-        with reading_utf8(path):
-            names, count = list(form.header), form.num_columns
+        names, count = list(form.header), form.num_columns
+        # A row whose values are missing is no header.
+        if header is None and names and (not any(names) or any(map(is_missing, filter(None, names)))):
+            refuse_doubtful_header(path, ", ".join(names))
         if names and len(names) != count:
             raise FormatError(
                 f"{path}: line {self._lines_before + 1}: expected {len(names)} fields as in the header, found {count}"
@@ -73,17 +83,17 @@ class TextFeatures:
         self._options.skip_bad_lines = skip_bad_lines
 
     def _sniff(self, header: bool | None, delimiter: str | None) -> _core.TextFormat:
-        self._begin, self._lines_before = 0, 0
         with open_text(self.name) as stream:
-            for block in line_blocks(stream, self.name, _SNIFFED):
-                form = _core.sniff_block(self.name, block, delimiter, header)
-                if form.num_columns:
-                    self._begin += form.data_begin
-                    self._lines_before += form.lines_before_data
-                    return form
-                self._begin += len(block)
-                self._lines_before += block.count(b"\n")
-        raise FormatError(f"{self.name}: expected lines of numbers, found none")
+            form, _, before = first_data(
+                line_blocks(stream, self.name, _SNIFFED),
+                lambda text, lines: _core.sniff_block(
+                    path_bytes(self.name), text, delimiter, header, lines_before=lines
+                ),
+            )
+        if not form.num_columns:
+            raise FormatError(f"{self.name}: expected lines of numbers, found none")
+        self._begin, self._lines_before = before + form.data_begin, form.lines_before_data
+        return form
 
     def place(self, line: int) -> str:
         """Return the number of the line."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -17,15 +18,29 @@ NodeCount: TypeAlias = "int | tuple[int, int] | None"
 
 
 # Names that say which end is which; without a pair of them the first two columns are taken.
-_USUAL_ENDS = (("src", "dst"), ("source", "target"), ("source", "destination"), ("from", "to"))
+USUAL_ENDS = (
+    ("src", "dst"),
+    ("source", "target"),
+    ("source", "destination"),
+    ("from", "to"),
+    ("start", "end"),
+    ("head", "tail"),
+    ("subject", "object"),
+)
+_SAYS_ID = re.compile(r"(?<=.)[ _]?(node|vertex)?[ _]?id$|(?<=.)[ _]?(node|vertex)$", re.IGNORECASE)
+
+
+def end_name(name: str) -> str:
+    """Return the name of a column without what says that it holds ids of nodes: ``source`` for ``Source_ID``."""
+    return _SAYS_ID.sub("", name.strip()).lower()
 
 
 def usual_ends(names: Sequence[str]) -> tuple[int, int]:
     """Return the places of the columns that hold sources and destinations, by their names or else the first two."""
-    known = [name.strip().lower() for name in names]
-    for src, dst in _USUAL_ENDS:
-        if known.count(src) == known.count(dst) == 1:
-            return known.index(src), known.index(dst)
+    for known in ([name.strip().lower() for name in names], [end_name(name) for name in names]):
+        for src, dst in USUAL_ENDS:
+            if known.count(src) == known.count(dst) == 1:
+                return known.index(src), known.index(dst)
     return 0, 1
 
 
