@@ -19,7 +19,6 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
  public:
   using Block = std::shared_ptr<std::byte>;
 
-  BatchMemory() = default;
   explicit BatchMemory(const Pinning& pinning) : pinning_(pinning) {}
   ~BatchMemory();
 

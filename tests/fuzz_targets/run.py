@@ -1,0 +1,113 @@
+"""Runs every libFuzzer target for its share of a time and prints what each has seen."""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+# The longest input: what the largest seed needs, or a text of some hundred lines.
+TARGETS = {
+    "gl": 1 << 16,
+    "gd": 1 << 15,
+    "gi": 1 << 15,
+    "graphzero02": 1024,
+    "text_edges": 4096,
+    "text_labels": 4096,
+    "feature_text": 4096,
+    "control_groups": 1024,
+    "read_cost": 1024,
+}
+TEXTS = ("text_edges", "text_labels", "feature_text")
+# Seconds for one input, and megabytes: at once, and in all with what the sanitizers hold themselves.
+LIMITS = ("-timeout=10", "-malloc_limit_mb=512", "-rss_limit_mb=2048")
+
+
+@dataclass
+class Result:
+    target: str
+    runs: int
+    coverage: int
+    seconds: float
+    findings: list[Path]
+    log: Path
+
+
+def number(pattern, text):
+    """The last number that ``pattern`` finds; 0 if there is none."""
+    found = re.findall(pattern, text)
+    return int(found[-1]) if found else 0
+
+
+def write_seeds(build):
+    corpus = build / "corpus"
+    subprocess.run([build / "tests/fuzz_targets/fuzz_seeds", corpus], check=True)
+    old = corpus / "graphzero02"
+    old.mkdir(exist_ok=True)
+    for path in sorted((HERE.parent / "data/graphzero02").glob("*.g[ld]")):
+        shutil.copy(path, old)
+
+
+def run(target, build, seconds):
+    corpus, findings = build / "corpus" / target, build / "findings" / target
+    findings.mkdir(parents=True, exist_ok=True)
+    known = set(findings.iterdir())
+    log = build / f"{target}.log"
+    command = [
+        build / f"tests/fuzz_targets/fuzz_{target}",
+        corpus,
+        f"-max_total_time={seconds}",
+        f"-max_len={TARGETS[target]}",
+        f"-artifact_prefix={findings}/",
+        "-print_final_stats=1",
+        "-use_value_profile=1",
+        *LIMITS,
+        *([f"-dict={HERE / 'text.dict'}"] if target in TEXTS else []),
+    ]
+    # What a target writes goes to memory where there is such a place.
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(dir=memory) as scratch, open(log, "wb") as output:
+        code = subprocess.run(
+            command, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, "TMPDIR": scratch}
+        ).returncode
+    text = log.read_text(errors="replace")
+    found = sorted(set(findings.iterdir()) - known)
+    if code != 0 and not found:
+        found = [log]  # it ended before or beside an input
+    runs = number(r"stat::number_of_executed_units: (\d+)", text)
+    return Result(target, runs, number(r"cov: (\d+)", text), time.monotonic() - begin, found, log)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build", type=Path, help="the build folder of the preset fuzz")
+    parser.add_argument("--seconds", type=int, default=3600, help="in all")
+    parser.add_argument("--cores", type=int, default=os.cpu_count(), help="targets that run at the same time")
+    parser.add_argument("--targets", nargs="*", choices=TARGETS, default=list(TARGETS), metavar="TARGET")
+    options = parser.parse_args()
+    build = options.build.resolve()
+    write_seeds(build)
+    each = max(options.seconds * options.cores // len(options.targets), 1)
+    with ThreadPoolExecutor(options.cores) as pool:
+        results = list(pool.map(lambda target: run(target, build, each), options.targets))
+    print(f"{'target':<16}{'runs':>12}{'coverage':>10}{'seconds':>9}{'findings':>10}")
+    for result in results:
+        print(
+            f"{result.target:<16}{result.runs:>12,}{result.coverage:>10,}{result.seconds:>9.0f}{len(result.findings):>10}"
+        )
+    for result in results:
+        for path in result.findings:
+            print(f"{result.target}: {path}, told in {result.log}", file=sys.stderr)
+    sys.exit(any(result.findings for result in results))
+
+
+if __name__ == "__main__":
+    main()
