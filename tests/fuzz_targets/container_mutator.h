@@ -75,7 +75,7 @@ class ContainerMutator {
         number = static_cast<Number>(below(9)) - 4;
         break;
       case 1:
-        number = static_cast<Number>(number + static_cast<Number>(below(33)) - 16);
+        number = static_cast<Number>(below(2) == 0 ? number + 1 : number - 1);
         break;
       case 2:
         number = std::numeric_limits<Number>::max() - static_cast<Number>(below(2));

@@ -96,13 +96,18 @@ class OnlySections {
       hide(end, range.offset);
       end = range.offset + range.length;
     }
-    hide(end, mapping_->size());
+    hide(end, whole_pages());
   }
-  ~OnlySections() { ASAN_UNPOISON_MEMORY_REGION(mapping_->data(), mapping_->size()); }
+  ~OnlySections() { ASAN_UNPOISON_MEMORY_REGION(mapping_->data(), whole_pages()); }
   OnlySections(const OnlySections&) = delete;
   OnlySections& operator=(const OnlySections&) = delete;
 
  private:
+  // Behind the end of the file, a mapping shows zeros up to the next page.
+  std::uint64_t whole_pages() const {
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    return (mapping_->size() + page - 1) / page * page;
+  }
   void hide(std::uint64_t begin, std::uint64_t end) const {
     if (begin < end) ASAN_POISON_MEMORY_REGION(mapping_->data() + begin, end - begin);
   }

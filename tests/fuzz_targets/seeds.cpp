@@ -121,7 +121,7 @@ void write_features(Folder folder) {
 }
 
 void write_ids(Folder folder) {
-  for (const std::size_t count : {0u, 5u, 40u, 600u}) {
+  for (const std::size_t count : {0u, 1u, 5u, 40u, 600u}) {
     IdBuilderOptions options;
     std::vector<std::int64_t> labels(count);
     for (std::size_t i = 0; i < count; ++i) labels[i] = static_cast<std::int64_t>(i * i) - 20;
