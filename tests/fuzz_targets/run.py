@@ -27,6 +27,7 @@ class Result:
     runs: int
     coverage: int
     seconds: float
+    processor: float  # seconds of a core: fewer on a machine that others use too
     findings: list[Path]
     log: Path
 
@@ -65,15 +66,18 @@ def run(target, build, seconds):
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(dir=memory) as scratch, open(log, "wb") as output:
-        code = subprocess.run(
+        process = subprocess.Popen(
             command, stdout=output, stderr=subprocess.STDOUT, env={**os.environ, "TMPDIR": scratch}
-        ).returncode
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.monotonic() - begin
     text = log.read_text(errors="replace")
     found = sorted(set(findings.iterdir()) - known)
-    if code != 0 and not found:
+    if status != 0 and not found:
         found = [log]  # it ended before or beside an input
     runs = number(r"stat::number_of_executed_units: (\d+)", text)
-    return Result(target, runs, number(r"cov: (\d+)", text), time.monotonic() - begin, found, log)
+    processor = usage.ru_utime + usage.ru_stime
+    return Result(target, runs, number(r"cov: (\d+)", text), seconds, processor, found, log)
 
 
 def main():
@@ -89,11 +93,10 @@ def main():
     each = max(options.seconds * options.cores // len(targets), 1)
     with ThreadPoolExecutor(options.cores) as pool:
         results = list(pool.map(lambda target: run(target, build, each), targets))
-    print(f"{'target':<16}{'runs':>12}{'coverage':>10}{'seconds':>9}{'findings':>10}")
+    print(f"{'target':<16}{'runs':>12}{'coverage':>10}{'seconds':>9}{'of a core':>11}{'findings':>10}")
     for result in results:
-        print(
-            f"{result.target:<16}{result.runs:>12,}{result.coverage:>10,}{result.seconds:>9.0f}{len(result.findings):>10}"
-        )
+        times = f"{result.seconds:>9.0f}{result.processor:>11.0f}"
+        print(f"{result.target:<16}{result.runs:>12,}{result.coverage:>10,}{times}{len(result.findings):>10}")
     for result in results:
         for path in result.findings:
             print(f"{result.target}: {path}, told in {result.log}", file=sys.stderr)
