@@ -22,12 +22,18 @@ struct Rows {
 Rows parse(const TextCase& text, std::size_t num_pieces, const FeatureTextOptions& options) {
   const FeatureText parsed = parse_features(text.text(), 0, num_pieces, options);
   Rows all;
+  std::size_t room = 0;
   for (const FeatureRows& rows : parsed.pieces) {
+    room += rows.items.capacity();
     all.items.insert(all.items.end(), rows.items.begin(), rows.items.end());
     all.ids.insert(all.ids.end(), rows.ids.begin(), rows.ids.end());
     all.lines.insert(all.lines.end(), rows.lines.begin(), rows.lines.end());
     all.num_rows += rows.num_rows;
   }
+  // Two bytes of text make an item of eight at most; some slack, and a row for each piece.
+  const std::size_t row_bytes = options.columns.size() * item_size(options.dtype);
+  require(room <= 16 * text.text().size() + 2 * parsed.pieces.size() * row_bytes + 4096,
+          "more room than the text can fill");
   all.num_lines = parsed.num_lines;
   all.num_bad = parsed.num_bad;
   return all;
