@@ -7,7 +7,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 # The tools of .venv come first: cmake and ninja need not be on the machine.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test check format asan tsan bench docs install wheel clean
+.PHONY: demo test check format asan tsan fuzz-parsers bench docs install wheel clean
 
 demo: $(VENV)/.package $(VENV)/.demo
 	$(BIN)/graphzero demo
@@ -50,6 +50,17 @@ asan tsan: $(VENV)/.package $(VENV)/.test $(VENV)/.build
 	setarch -R build/$@/gz_tests
 	cmake --install build/$@ >> build/$@.log
 	$(SANITIZED)
+
+# The parsers of the core under libFuzzer, for so many seconds in all; their corpora stay in build/.
+SECONDS ?= 3600
+CORES ?= $(shell nproc)
+fuzz-parsers: $(VENV)/.build
+	@echo 'extern "C" int LLVMFuzzerTestOneInput(const char*, unsigned long) { return 0; }' | \
+		clang++ -fsanitize=fuzzer,address -x c++ - -o build/fuzz_probe || \
+		(echo "make fuzz-parsers: expected clang++ with libFuzzer, as of 'apt-get install clang libclang-rt-14-dev' on Debian 12"; exit 1)
+	cmake --preset fuzz > build/fuzz.log
+	cmake --build --preset fuzz >> build/fuzz.log
+	$(BIN)/python tests/fuzz_targets/run.py build/fuzz --seconds $(SECONDS) --cores $(CORES)
 
 # Without python3-venv (Debian splits it off) virtualenv does the same job.
 $(VENV)/.made:

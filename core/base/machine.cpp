@@ -115,13 +115,16 @@ std::vector<std::string> group_folders(const std::string& root, std::string_view
         std::string_view(line).substr(first + 1, second - first - 1);
     if (controller.empty() ? !controllers.empty() : !has_word(controllers, controller)) continue;
     std::string path = line.substr(second + 1);
-    if (mount->root != "/" && path.starts_with(mount->root)) path.erase(0, mount->root.size());
+    const bool below =
+        path == mount->root || path.starts_with(mount->root + "/");  // not beside: /a and /ab
+    if (mount->root != "/" && below) path.erase(0, mount->root.size());
     if (path == "/") path.clear();
     std::vector<std::string> folders;
     while (true) {
       folders.push_back(root + mount->point + path);
       if (path.empty()) return folders;
-      path.erase(path.rfind('/'));
+      const std::size_t slash = path.rfind('/');
+      path.erase(slash == path.npos ? 0 : slash);
     }
   }
   return {};
@@ -201,7 +204,7 @@ std::optional<double> cgroup_cores(const std::string& root) {
   return cores;
 }
 
-int usable_cores() {
+int usable_cores(const std::string& root) {
   int cores = 1;
   // More than 1024 CPUs need a larger mask than cpu_set_t.
   for (std::size_t capacity = 1024; capacity <= (1u << 18); capacity *= 2) {
@@ -212,8 +215,8 @@ int usable_cores() {
     CPU_FREE(mask);
     if (known) break;
   }
-  if (const auto quota = cgroup_cores())
-    cores = std::min(cores, static_cast<int>(std::ceil(*quota)));
+  if (const auto quota = cgroup_cores(root))
+    cores = static_cast<int>(std::min<double>(cores, std::ceil(*quota)));
   return std::max(cores, 1);
 }
 

@@ -47,6 +47,6 @@ void require_memory(std::uint64_t bytes, const std::string& job);
 std::optional<double> cgroup_cores(const std::string& root = "");
 
 // Threads worth starting: the affinity mask, cut by the quota. At least 1.
-int usable_cores();
+int usable_cores(const std::string& root = "");
 
 }  // namespace gz

@@ -157,7 +157,7 @@ class EdgeConverter::Engine {
       const std::uint64_t neighbor = side == 0 ? columns.dst[i] : columns.src[i];
       return BatchOrder::Place(node, columns.time.empty() ? 0 : columns.time[i], neighbor);
     };
-    for (const std::size_t side : {0, 1}) {
+    for (const std::size_t side : {0u, 1u}) {
       // Input in order of one end is common, of the other too is not: most scans end at once.
       for (std::size_t i = 1; i < columns.src.size() && order.sorted[side]; ++i) {
         order.sorted[side] = !(place(i, side) < place(i - 1, side));

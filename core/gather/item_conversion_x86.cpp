@@ -1,3 +1,4 @@
+#include <cpuid.h>
 #include <immintrin.h>
 
 #include <concepts>
@@ -32,10 +33,16 @@ template <class Conversion>
                            out + done * sizeof(Converted));
 }
 
+// Clang before 19 does not know this name in __builtin_cpu_supports.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
 }  // namespace
 
 ConvertItems processor_conversion(const ItemTypes& types) {
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("f16c")) return nullptr;
+  if (!__builtin_cpu_supports("avx2") || !has_f16c()) return nullptr;
   return with_conversion(types, []<class Conversion>() { return &convert<Conversion>; });
 }
 

@@ -59,7 +59,7 @@ std::vector<Entry> fresh_entries(std::int64_t now) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     const auto entry = parse(line);
-    if (entry && entry->measured <= now && now - entry->measured < kWeek) entries.push_back(*entry);
+    if (entry && entry->measured <= now && entry->measured > now - kWeek) entries.push_back(*entry);
   }
   return entries;
 }

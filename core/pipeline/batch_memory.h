@@ -48,7 +48,7 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   void forget(const Held& held);
   void give_back(const Held& held) noexcept;
 
-  const Pinning pinning_;
+  const Pinning pinning_{};
   mutable std::mutex mutex_;
   std::vector<Held> idle_;
   std::size_t keep_ = 2;

@@ -89,8 +89,10 @@ class WeightedDraw {
     const EdgeId count = std::max<EdgeId>(last - first + 1, 0);
     if (count <= 2 * kLine || !(target < total))
       return {target, first, count, first + count / 2, count};
-    const auto guess = static_cast<EdgeId>(target / total * static_cast<double>(count));
-    return {target, first, count, first + std::clamp<EdgeId>(guess, 0, count - 1), kLine};
+    // Sums of a corrupt file may make it infinite or no number, which no integer holds.
+    const double guess = target / total * static_cast<double>(count);
+    const double nearest = guess > 0 ? std::min(guess, static_cast<double>(count - 1)) : 0;
+    return {target, first, count, first + static_cast<EdgeId>(nearest), kLine};
   }
   void narrow(Search& search) const {
     const bool above = sums_[search.at] > search.target;

@@ -77,6 +77,25 @@ TEST(a_container_that_mounts_only_its_own_group_sees_its_limit) {
   EXPECT(cgroup_memory(root.path()).limit == 5000u);
 }
 
+TEST(a_group_beside_the_mounted_one_is_not_taken_for_one_below_it) {
+  const FakeRoot root;
+  root.write("proc/self/mountinfo",
+             "30 23 0:26 /docker/x /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  root.write("proc/self/cgroup", "0::/docker/xy\n");
+  root.write("sys/fs/cgroup/memory.max", "5000\n");
+  EXPECT(cgroup_memory(root.path()).limit == 5000u);
+  root.write("proc/self/cgroup", "0::no path\n");
+  EXPECT(cgroup_memory(root.path()).limit == 5000u);
+}
+
+TEST(a_quota_of_more_cores_than_can_be_counted_limits_nothing) {
+  const FakeRoot root;
+  root.write("proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  root.write("proc/self/cgroup", "0::/\n");
+  root.write("sys/fs/cgroup/cpu.max", "17000000000000 1000\n");
+  EXPECT(usable_cores(root.path()) == usable_cores(FakeRoot().path()));
+}
+
 TEST(no_control_groups_mean_no_limit) {
   const FakeRoot root;
   EXPECT(!cgroup_memory(root.path()).limit);

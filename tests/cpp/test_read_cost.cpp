@@ -129,6 +129,7 @@ TEST(lines_that_are_not_understood_are_passed_over) {
   write_cache_file("read_cost",
                    "1 5e-6\n1 fast 1e-10 1800000000\n1 -5e-6 1e-10 1800000000\n"
                    "1 5e-6 0 1800000000\n1 5e-6 1e-10 1800000000 more\n\x01\xff\n"
+                   "1 5e-6 1e-10 -9223372036854775808\n"
                    "2 7e-6 2e-10 1800000000\n");
   EXPECT(!remembered_cost(1, kNow));
   EXPECT(near(remembered_cost(2, kNow)->per_read, 7e-6));
