@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <random>
 #include <string_view>
 
@@ -51,6 +52,17 @@ void remove_stale(const std::string& path) {
   ::closedir(directory);
 }
 
+// Returns false, and closes the file, if another writer of this target took it for a leftover in
+// the moment before it was locked. A file system without locks has no such writers.
+bool lock_before_others(int descriptor) {
+  const bool is_others = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  struct stat status = {};
+  const bool is_gone = ::fstat(descriptor, &status) == 0 && status.st_nlink == 0;
+  if (!is_others && !is_gone) return true;
+  ::close(descriptor);
+  return false;
+}
+
 std::string random_name_part() {
   std::random_device entropy;
   const std::uint64_t bits = std::uint64_t{entropy()} << 32 | entropy();
@@ -68,15 +80,12 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
     throw IoError(EISDIR, path_, "is a directory, expected a file to write");
   }
   remove_stale(path_);
-  temporary_ = concat(folder_of(path_), "/", temporary_prefix(path_), random_name_part(), kSuffix);
-  descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) throw_errno(path_, "create");
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    // Another writer of this target took us for a leftover in the moment before we locked.
-    ::close(descriptor_);
-    descriptor_ = -1;
-    throw IoError(EBUSY, path_, "another process is writing this file");
-  }
+  do {
+    temporary_ =
+        concat(folder_of(path_), "/", temporary_prefix(path_), random_name_part(), kSuffix);
+    descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) throw_errno(path_, "create");
+  } while (!lock_before_others(descriptor_));
 }
 
 AtomicFile::~AtomicFile() {
@@ -111,6 +120,13 @@ void AtomicFile::commit() {
     ::fsync(folder);
     ::close(folder);
   }
+}
+
+bool exchange_names(const std::string& one, const std::string& other) {
+  if (::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) == 0)
+    return true;
+  if (errno == EINVAL || errno == ENOSYS) return false;
+  throw_errno(other, "rename into place");
 }
 
 void AtomicFile::commit_unsynced() {
