@@ -121,14 +121,14 @@ def _new_temporary(target: str, make: Callable[[str], object]) -> tuple[str, int
     while True:
         path = os.path.join(parent, f"{prefix}{os.urandom(8).hex()}{_SUFFIX}")
         make(path)
-        lock = _lock(path)
+        lock = lock_path(path)
         if lock is not None:
             return path, lock
         # Another writer took it for a leftover in the moment before it was locked.
 
 
-def _lock(path: str) -> int | None:
-    """Return a descriptor that locks a file or folder, unless another has it locked, or removed."""
+def lock_path(path: str) -> int | None:
+    """Return a descriptor that locks a file or folder, unless another process has locked or removed it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
@@ -148,7 +148,7 @@ def _remove_unlocked(path: str) -> None:
     if os.path.islink(path):
         os.remove(path)
         return
-    lock = _lock(path)
+    lock = lock_path(path)
     if lock is not None:
         with contextlib.suppress(OSError):
             _remove(path)

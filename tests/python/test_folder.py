@@ -1,6 +1,7 @@
 """What is written appears at its path whole or not at all, and a link there is replaced, never followed."""
 
 import itertools
+import json
 import os
 import shutil
 import stat
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
+import graphzero.dataset_conversion
 import graphzero.edge_conversion
 import graphzero.feature_conversion
 from data_sets import mag240m
@@ -162,6 +164,39 @@ def test_a_link_is_not_resumed_from(monkeypatch):
     os.symlink("elsewhere", folder)
     with pytest.raises(PermissionError, match="expected a folder of your own.*, found a link"):
         gz.convert_dataset("mag", "ds", resume=True)
+
+
+def test_a_run_that_was_cut_off_while_it_noted_what_is_done_is_resumed(monkeypatch):
+    mag240m("mag")
+    meant = json.JSONEncoder.iterencode
+
+    def half(encoder, value, **options):
+        yield from ["{"] if isinstance(value, dict) else meant(encoder, value, **options)
+        if isinstance(value, dict):  # the report of a graph
+            raise OSError("cut off")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("json.JSONEncoder.iterencode", half)
+        with pytest.raises(OSError, match="cut off"):
+            gz.convert_dataset("mag", "ds", resume=True)
+    gz.convert_dataset("mag", "ds", resume=True)
+    gz.open("ds").close()
+
+
+def test_two_runs_do_not_resume_from_one_folder(monkeypatch):
+    folder = waiting_folder(monkeypatch)
+    meant = graphzero.dataset_conversion.convert_edges
+
+    def convert_beside_another(*given, **options):
+        monkeypatch.setattr("graphzero.dataset_conversion.convert_edges", meant)
+        with pytest.raises(OSError, match="another process .* resume") as error:
+            gz.convert_dataset("mag", "ds", resume=True)
+        assert error.value.filename.endswith(folder)
+        return meant(*given, **options)
+
+    monkeypatch.setattr("graphzero.dataset_conversion.convert_edges", convert_beside_another)
+    gz.convert_dataset("mag", "ds", resume=True)
+    assert sorted(os.listdir()) == ["ds", "mag"]
 
 
 def test_a_folder_is_written_beside_its_target():
