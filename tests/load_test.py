@@ -14,19 +14,22 @@ import tempfile
 import time
 from collections import Counter
 
-from load import answers, conversions
+from load import answers
+from load.conversions import Conversions
+from load.place import Place
 from load.trouble import Trouble
 from load.watch import Failures, Watch
-from load.worker import Place
 
 METHODS = ["fork", "spawn", "forkserver"]
 
 
 def run(options, root):
     """Run the whole test in ``root``; return whether all went well."""
-    draw = random.Random(options.seed)
+    begin, draw = time.monotonic(), random.Random(options.seed)
     size = answers.Size(options.nodes, 64, options.memory)
-    place = Place(root, size, options.threads, options.rest_every, options.seed)
+    deadline = begin + options.seconds + 10 * options.patience
+    times = (options.rest_every, options.pause, options.patience, deadline)
+    place = Place(root, size, options.threads, options.seed, *times)
     for folder in ("journals", "temporary", "pristine"):
         os.mkdir(place.path(folder))
     pristine = [place.path("pristine", str(generation)) for generation in (0, 1)]
@@ -34,45 +37,34 @@ def run(options, root):
         answers.write(folder, generation, size)
     answers.record(place.path("answers.json"), pristine, size)
     failures = Failures(place)
-    trouble = Trouble(place, pristine, draw)
     multiprocessing.set_forkserver_preload(["load.worker", "load.conversions"])
-    converting = conversions.Conversions(place, draw, time.monotonic(), failures)
-    watch = Watch(place, options.methods, options.processes, options.lasting, options.patience, failures)
-    done = Counter()
+    beside = [begin_beside(Trouble(place, pristine)), begin_beside(Conversions(place, options.methods))]
+    watch = Watch(place, options.methods, options.processes, options.lasting, failures)
     end = time.monotonic() + options.seconds
-    number = 0
     while time.monotonic() < end:
         watch.look()
-        number += 1
-        luck = draw.random()
-        if luck < 0.3:
-            done[watch.kill(draw)] += 1
-        elif luck < 0.7:
-            done[trouble.strike()] += 1
-        elif luck < 0.85:
-            done[converting.clash(multiprocessing.get_context(draw.choice(options.methods)))] += 1
-        else:
-            time.sleep(draw.uniform(0.2, 1.0) * options.pause)
-        if number % 40 == 5:
-            done["full disk"] += fill_disk(place, f"disk{number}", converting.marks, failures)
-        time.sleep(draw.uniform(0.1, 0.5) * options.pause)
+        if draw.random() < 0.25:
+            watch.kill(draw)
+        time.sleep(draw.uniform(0.1, 1.5) * options.pause)
     watch.end()
-    converting.end()
+    for process in beside:
+        process.join(2 * options.patience)
+        if process.exitcode != 0:
+            failures.add("crash", f"{process.name} ended with {process.exitcode}")
+            process.kill()
+    for name in sorted(os.listdir(place.path("journals"))):
+        if name.endswith(".jsonl") and not name.startswith("worker"):
+            failures.take(name.removesuffix(".jsonl"))
     check_shared_memory(failures)
-    report(options, watch, failures, done, converting)
+    report(options, watch, failures)
     return not failures.found
 
 
-def fill_disk(place, name, marks, failures):
-    """Convert on a disk without room, in a process of its own."""
-    child = multiprocessing.get_context("fork").Process(target=conversions.fill_disk, args=(place, name, marks))
-    child.start()
-    child.join(120)
-    if child.exitcode != 0:
-        child.kill()
-        child.join()
-        failures.add("crash", f"{name} ended with {child.exitcode}")
-    return sum(line["kind"] == "full" for line in failures.take(name))
+def begin_beside(one):
+    """Let what disturbs have a process of its own."""
+    process = multiprocessing.get_context("fork").Process(target=one.run, name=type(one).__name__)
+    process.start()
+    return process
 
 
 def check_shared_memory(failures):
@@ -81,7 +73,7 @@ def check_shared_memory(failures):
         failures.add("files left", f"in /dev/shm: {left}")
 
 
-def report(options, watch, failures, done, converting):
+def report(options, watch, failures):
     rows = [
         ("seed", options.seed),
         ("processes × threads", f"{options.processes} × {options.threads}, {', '.join(options.methods)}"),
@@ -91,8 +83,7 @@ def report(options, watch, failures, done, converting):
             ("workers ended by " + name if name != "in order" else "workers ended in order", count)
             for name, count in sorted(watch.ends.items())
         ),
-        *((name, count) for name, count in sorted(done.items(), key=str) if name and not name.startswith("SIG")),
-        ("conversions killed", converting.kills),
+        *sorted(failures.did.items()),
         ("measured at rest", watch.rests),
         *(
             ("most " + name, f"{value / 2**20:,.0f} MiB" if name == "anonymous" else value)

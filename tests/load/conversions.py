@@ -4,6 +4,7 @@ import contextlib
 import ctypes
 import errno
 import faulthandler
+import multiprocessing
 import os
 import random
 import shutil
@@ -16,26 +17,25 @@ import graphzero as gz
 from load import answers
 from load.journal import Journal
 
-NODES = 30_000
 MEMORY = "36MB"  # little more than the least
 
 
-def write_sources(folder):
-    """Write what conversions read: edges as text with ids and with labels, features, a folder of PyG's kind."""
+def write_sources(folder, nodes):
+    """Write what conversions read: edges as text with ids and with labels, features, a folder of OGB's kind."""
     os.makedirs(folder)
     for generation in (0, 1):
-        src, dst = answers.edges_of(generation, NODES)
+        src, dst = answers.edges_of(generation, nodes)
         with open(f"{folder}/edges{generation}.csv", "w") as file:
             file.writelines(f"{a},{b}\n" for a, b in zip(src.tolist(), dst.tolist(), strict=True))
         with open(f"{folder}/labels{generation}.csv", "w") as file:
             file.write("src,dst\n")
             file.writelines(f"n{a},n{b}\n" for a, b in zip(src.tolist(), dst.tolist(), strict=True))
-        np.save(f"{folder}/x{generation}.npy", answers.rows(range(NODES), generation, 64))
+        np.save(f"{folder}/x{generation}.npy", answers.rows(range(nodes), generation, 64))
         processed = f"{folder}/mag{generation}/processed"
         os.makedirs(f"{processed}/paper___cites___paper")
         os.makedirs(f"{processed}/paper")
         np.save(f"{processed}/paper___cites___paper/edge_index.npy", np.stack([src, dst]))
-        np.save(f"{processed}/paper/node_feat.npy", answers.rows(range(NODES), generation, 32))
+        np.save(f"{processed}/paper/node_feat.npy", answers.rows(range(nodes), generation, 32))
 
 
 def convert_edges(sources, generation, target):
@@ -52,8 +52,9 @@ def convert_features(sources, generation, target):
 
 def convert_in_order(sources, generation, target):
     """Write the rows in an order of their own, which takes a file in between."""
-    order = np.arange(NODES)[:: -1 if generation else 1].copy()
-    gz.convert_features(f"{sources}/x{generation}.npy", target, memory=MEMORY, order=order)
+    source = f"{sources}/x{generation}.npy"
+    order = np.arange(len(np.load(source, mmap_mode="r")))[:: -1 if generation else 1].copy()
+    gz.convert_features(source, target, memory=MEMORY, order=order)
 
 
 def convert_dataset(sources, generation, target):
@@ -101,84 +102,108 @@ def convert(place, name, kind, generation):
     try:
         run(place.path("sources"), generation, place.path("targets", kind, files[0]))
     except Exception as error:
-        journal.write("failure", what=f"conversion of {kind} failed", message=f"{type(error).__name__}: {error}")
+        if isinstance(error, OSError) and error.errno == errno.EBUSY and kind == "resumed":
+            journal.write("error", error="OSError", message=str(error))  # the other one converts the same
+        else:
+            journal.write("failure", what=f"conversion of {kind} failed", message=f"{type(error).__name__}: {error}")
     journal.write("end")
 
 
 class Conversions:
     """Starts conversions, and knows what their targets may be."""
 
-    def __init__(self, place, draw, start, failures):
-        self._place, self._draw, self._start, self._failures = place, draw, start, failures
+    def __init__(self, place, methods):
+        self._place, self._methods = place, methods
+        self._draw = random.Random(f"{place.seed} conversions")
+        self._journal = Journal(place.path("journals", "conversions.jsonl"))
         self._number = 0
-        self.marks = {}
-        self.kills = 0
-        write_sources(place.path("sources"))
+        self._marks = {}
+        write_sources(place.path("sources"), place.size.nodes // 8)
         for kind, (run, files) in KINDS.items():
             os.makedirs(place.path("targets", kind))
             targets = [place.path("targets", kind, file) for file in files]
-            self.marks[kind] = []
+            self._marks[kind] = []
             for generation in (1, 0):
                 run(place.path("sources"), generation, targets[0])
-                self.marks[kind].insert(0, [mark_of(target) for target in targets])
+                self._marks[kind].insert(0, [mark_of(target) for target in targets])
 
-    def clash(self, context):
+    def run(self):
+        """Let conversions meet until it is enough."""
+        while not self._place.is_over():
+            self._clash(self._draw.choice(list(KINDS)))
+            if self._number % 40 == 2:
+                self._fill_disk()
+            time.sleep(self._draw.uniform(0, 1) * self._place.pause)
+        self._end()
+
+    def _begin(self, method, body, *arguments):
+        self._number += 1
+        name = f"conversion{self._number}"
+        child = multiprocessing.get_context(method).Process(
+            target=body, args=(self._place, name, *arguments), name=name
+        )
+        child.start()
+        return child
+
+    def _clash(self, kind):
         """Let two conversions have one target, kill some of them, and look at what is there."""
-        kind = self._draw.choice(list(KINDS))
-        children = []
-        for generation in self._draw.sample([0, 1], 2):
-            self._number += 1
-            name = f"conversion{self._number}"
-            children.append((name, context.Process(target=convert, args=(self._place, name, kind, generation))))
-        for _, child in children:
-            child.start()
-        killed = [self._draw.random() < 0.4 for _ in children]
-        self._await_start([name for name, _ in children])
+        method = self._draw.choice(self._methods)
+        both = self._draw.choice([(0, 1), (1, 0), (0, 0), (1, 1)])
+        children = [self._begin(method, convert, kind, generation) for generation in both]
+        self._await_start(children)
         time.sleep(self._draw.uniform(0, 0.6))
-        for (_, child), kill in zip(children, killed, strict=True):
-            if kill and child.is_alive():
-                child.kill()
-                self.kills += 1
-        for (name, child), kill in zip(children, killed, strict=True):
-            child.join(60)
-            if child.is_alive():
-                child.kill()
-                child.join()
-                self._failures.add("hang", f"{name} of {kind} did not end in 60 s")
-            elif child.exitcode not in ((0, -9) if kill else (0,)):
-                self._failures.add("crash", f"{name} of {kind} ended with {child.exitcode}")
-            self._failures.take(name)
-        self.look_at(kind)
-        return f"two conversions of {kind}"
+        killed = [child for child in children if self._draw.random() < 0.4 and child.is_alive()]
+        for child in killed:
+            child.kill()
+            self._journal.write("did", what="conversion killed")
+        for child in children:
+            self._join(child, (0, -9) if child in killed else (0,), kind)
+        self._look_at(kind)
+        self._journal.write("did", what=f"two conversions at once of {kind}")
 
-    def _await_start(self, names):
+    def _await_start(self, children):
         """Imports take longer than conversions: a kill should find one at work."""
         end = time.monotonic() + 30
-        while time.monotonic() < end and not all(
-            os.path.exists(self._place.path("journals", f"{name}.jsonl")) for name in names
-        ):
+        paths = [self._place.path("journals", f"{child.name}.jsonl") for child in children]
+        while time.monotonic() < end and not all(map(os.path.exists, paths)):
             time.sleep(0.01)
 
-    def look_at(self, kind):
+    def _join(self, child, expected, what):
+        child.join(self._place.patience)
+        if child.is_alive():
+            child.kill()
+            self._fail("hang", f"{child.name}, {what}, did not end in {self._place.patience} s")
+        elif child.exitcode not in expected:
+            self._fail("crash", f"{child.name}, {what}, ended with {child.exitcode}, expected one of {expected}")
+        child.join()
+
+    def _look_at(self, kind):
         """Compare the target with both generations: it must be one of them, whole."""
         targets = [self._place.path("targets", kind, file) for file in KINDS[kind][1]]
         try:
             found = [mark_of(target) for target in targets]
         except (OSError, gz.FormatError) as error:
-            self._failures.add("lost target", f"{kind}: {error}")
+            self._fail("lost target", f"{kind}: {error}")
             return
-        if found not in self.marks[kind]:
-            self._failures.add("mixed target", f"{kind}: expected one of {self.marks[kind]}, found {found}")
+        if found not in self._marks[kind]:
+            self._fail("mixed target", f"{kind}: expected one of {self._marks[kind]}, found {found}")
 
-    def end(self):
+    def _fill_disk(self):
+        """Convert on a disk without room, in a process of its own, which alone sees it."""
+        self._join(self._begin("fork", fill_disk, self._marks), (0,), "a full disk")
+
+    def _end(self):
         """Convert once more in peace, which removes what killed ones left, and look for anything else."""
         for kind, (run, files) in KINDS.items():
             for generation in (1, 0):
                 run(self._place.path("sources"), generation, self._place.path("targets", kind, files[0]))
-            self.look_at(kind)
+            self._look_at(kind)
             left = sorted(set(os.listdir(self._place.path("targets", kind))) - set(files))
             if left:
-                self._failures.add("files left", f"beside the target of {kind}: {left}")
+                self._fail("files left", f"beside the target of {kind}: {left}")
+
+    def _fail(self, what, message):
+        self._journal.write("failure", what=what, message=message)
 
 
 def fill_disk(place, name, generation_marks):
@@ -186,7 +211,8 @@ def fill_disk(place, name, generation_marks):
     journal = Journal(place.path("journals", f"{name}.jsonl"))
     disk = place.path("small disk")
     os.makedirs(disk, exist_ok=True)
-    if not _mount(disk, 24 << 20):
+    # Two data sets fit beside each other, three do not.
+    if not _mount(disk, place.size.nodes // 8 * 900):
         journal.write("skipped", message="a small disk: not allowed to mount one here")
         return
     draw = random.Random(f"{place.seed} {name}")
@@ -204,7 +230,7 @@ def fill_disk(place, name, generation_marks):
                 run(place.path("sources"), 1, target)
                 expected = marks[1]
             except OSError as error:
-                journal.write("full", early=early)
+                journal.write("did", what="full disk refused a conversion")
                 if error.errno != errno.ENOSPC or disk not in str(error):
                     journal.write("failure", what="unclear error on a full disk", message=f"{kind}: {error!r}")
             filling.join()

@@ -1,18 +1,21 @@
 """What befalls a data set in use: files truncated, deleted and replaced, one by one or all together."""
 
 import os
+import random
 import shutil
 import time
 
 from graphzero.folder import NewFolder
-from load.journal import TroubleCount
+from load.journal import Journal, TroubleCount
 
 
 class Trouble:
     """Disturbs ``data``, of which whole copies in each generation are at hand, and makes it whole again."""
 
-    def __init__(self, place, pristine, draw):
-        self._place, self._pristine, self._draw = place, pristine, draw
+    def __init__(self, place, pristine):
+        self._place, self._pristine = place, pristine
+        self._draw = random.Random(f"{place.seed} trouble")
+        self._journal = Journal(place.path("journals", "trouble.jsonl"))
         self._count = TroubleCount(place.path("trouble"), create=True)
         self._generation = 0
         self._files = sorted(
@@ -22,15 +25,16 @@ class Trouble:
         )
         self._put_folder()
 
-    def strike(self):
-        """Do one thing, wait, undo it; return its name."""
-        action = self._draw.choice(
-            [self._truncate, self._truncate, self._delete, self._replace_files, self._replace_folder]
-        )
-        self._count.add()
-        action()
-        self._count.add()
-        return action.__name__.strip("_").replace("_", " ")
+    def run(self):
+        """Disturb the data set until it is enough; it is whole at the end."""
+        actions = [self._truncate, self._truncate, self._delete, self._replace_files, self._replace_folder]
+        while not self._place.is_over():
+            action = self._draw.choice(actions)
+            self._count.add()
+            action()
+            self._count.add()
+            self._journal.write("did", what=action.__name__.strip("_").replace("_", " "))
+            time.sleep(self._draw.uniform(0, 3) * self._place.pause)
 
     def _truncate(self):
         """Cut a file in place, where others have it mapped; a whole one then takes its name."""
@@ -73,4 +77,4 @@ class Trouble:
         folder.commit()
 
     def _wait(self):
-        time.sleep(self._draw.uniform(0.02, 0.5))
+        time.sleep(self._draw.uniform(0.02, 0.6) * self._place.pause)

@@ -23,23 +23,25 @@ class Failures:
         self._place, self._begin = place, time.monotonic()
         self.found = []
         self.errors = Counter()
+        self.did = Counter()
         self.skipped = set()
 
-    def add(self, what, message):
+    def add(self, what, message, at=None):
         self.found.append(what)
-        print(
-            f"FAILURE at {time.monotonic() - self._begin:.1f} s, seed {self._place.seed}: {what}: {message}", flush=True
-        )
+        after = (time.monotonic() if at is None else at) - self._begin
+        print(f"FAILURE at {after:.1f} s, seed {self._place.seed}: {what}: {message}", flush=True)
 
     def take(self, name):
         """Add up the journal of a process that has ended; return its lines."""
         lines = read(self._place.path("journals", f"{name}.jsonl"))
         for line in lines:
             if line["kind"] == "failure":
-                facts = {key: value for key, value in line.items() if key not in ("kind", "what", "trace")}
-                self.add(line["what"], f"{name}: {facts}\n{line.get('trace', '')}")
+                facts = {key: value for key, value in line.items() if key not in ("kind", "what", "trace", "time")}
+                self.add(line["what"], f"{name}: {facts}\n{line.get('trace', '')}", line["time"])
             elif line["kind"] == "error":
                 self.errors[line["error"], self._shape(line["message"])] += 1
+            elif line["kind"] == "did":
+                self.did[line["what"]] += 1
             elif line["kind"] == "skipped":
                 self.skipped.add(line["message"])
         return lines
@@ -68,8 +70,8 @@ class _Process:
 class Watch:
     """The workers, the first ``lasting`` of which are never killed, so that a leak has time to show."""
 
-    def __init__(self, place, methods, processes, lasting, patience, failures):
-        self._place, self._methods, self._lasting, self._patience = place, methods, lasting, patience
+    def __init__(self, place, methods, processes, lasting, failures):
+        self._place, self._methods, self._lasting, self._patience = place, methods, lasting, place.patience
         self._failures = failures
         self.right = self.lives = self.rests = 0
         self.ends = Counter()
@@ -81,17 +83,16 @@ class Watch:
         return _Process(self._place, number, life, self._methods[number % len(self._methods)])
 
     def kill(self, draw):
-        """Send one of the mortal workers a signal; return its name. One that still starts can only be killed."""
+        """Send one of the mortal workers a signal. One that still starts can only be killed."""
         mortal = [one for one in self._processes[self._lasting :] if one.sent is None]
         if not mortal:
-            return None
+            return
         one = draw.choice(mortal)
         sent = draw.choice(SIGNALS)
         if sent != signal.SIGKILL and not self._journal(one):
-            return None
+            return
         one.sent = sent
         os.kill(one.process.pid, sent)
-        return sent.name
 
     def _journal(self, one):
         return read(self._place.path("journals", f"{one.name}.jsonl"))

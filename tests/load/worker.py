@@ -11,32 +11,13 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
 
 import graphzero as gz
 from load import answers
-from load.answers import Size, WrongAnswer
+from load.answers import WrongAnswer
 from load.journal import Counters, Journal, TroubleCount
 
 READERS = ["auto", "mmap", "direct", "pread"]
-
-
-@dataclass(frozen=True)
-class Place:
-    """What every worker is told: where things are, how large, for how long."""
-
-    root: str
-    size: Size
-    threads: int
-    rest_every: float  # seconds between measurements at rest
-    seed: int
-
-    def path(self, *parts):
-        return os.path.join(self.root, *parts)
-
-    @property
-    def data(self):
-        return self.path("data")
 
 
 class Opened:
@@ -172,7 +153,7 @@ class Worker:
 
     def wait(self):
         """Return when the watcher says that it is enough."""
-        while not os.path.exists(self.place.path("stop")):
+        while not self.place.is_over():
             time.sleep(0.2)
 
     def end_in_order(self):
