@@ -5,6 +5,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
 #include "core/base/atomic_file.h"
+#include "core/base/fault_guard.h"
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
 
@@ -29,6 +30,10 @@ void bind_base(nb::module_& m) {
                               std::string(other.c_str(), other.size()));
       },
       "one"_a, "other"_a);
+
+  m.def(
+      "check_intact", [](const NodeIdArray& ids) { FaultGuard::check_intact_at(ids.data()); },
+      "ids"_a);
 
   nb::class_<MemoryFacts>(m, "MemoryFacts")
       .def_ro("anonymous_rss", &MemoryFacts::anonymous_rss)

@@ -52,15 +52,12 @@ void remove_stale(const std::string& path) {
   ::closedir(directory);
 }
 
-// Returns false, and closes the file, if another writer of this target took it for a leftover in
-// the moment before it was locked. A file system without locks has no such writers.
-bool lock_before_others(int descriptor) {
-  const bool is_others = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+// Locks a file that was just made. False if another writer of the target took it for a leftover, in
+// the moment before, and removes it or has done so.
+bool is_ours(int descriptor) {
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
   struct stat status = {};
-  const bool is_gone = ::fstat(descriptor, &status) == 0 && status.st_nlink == 0;
-  if (!is_others && !is_gone) return true;
-  ::close(descriptor);
-  return false;
+  return ::fstat(descriptor, &status) != 0 || status.st_nlink > 0;
 }
 
 std::string random_name_part() {
@@ -81,11 +78,12 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   }
   remove_stale(path_);
   do {
+    if (descriptor_ >= 0) ::close(descriptor_);
     temporary_ =
         concat(folder_of(path_), "/", temporary_prefix(path_), random_name_part(), kSuffix);
     descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor_ < 0) throw_errno(path_, "create");
-  } while (!lock_before_others(descriptor_));
+  } while (!is_ours(descriptor_));
 }
 
 AtomicFile::~AtomicFile() {
