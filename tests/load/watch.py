@@ -138,7 +138,6 @@ class Watch:
         expected = {signal.SIGKILL: -9, signal.SIGTERM: 0, signal.SIGINT: 0, None: 0}[one.sent]
         self.ends[one.sent.name if one.sent else "in order"] += 1
         lines = self._failures.take(one.name)
-        # SIGKILL may meet one that ends already.
         if code != expected:
             self._failures.add(
                 "crash", f"{one.name}, {one.method}, ended with {code}, expected {expected}\n{self._stderr(one)}"

@@ -11,6 +11,9 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
+
+import numpy as np
 
 import graphzero as gz
 from load import answers
@@ -87,7 +90,7 @@ def run_reopening(worker, opened, draw):
             first = node * answers.EDGES_PER_NODE
             ids = range(first, first + answers.EDGES_PER_NODE)
             there = answers.destinations(list(ids), opened.generation, worker.size.nodes)
-            answers.same(sorted(found), answers.np.sort(there), "neighbours")
+            answers.same(sorted(found), np.sort(there), "neighbours")
         yield
 
 
@@ -104,9 +107,9 @@ def run_temporary(worker, opened, draw):
     from torch_geometric.data import Data
 
     nodes = 1000
-    ids = answers.np.arange(nodes * answers.EDGES_PER_NODE)
+    ids = np.arange(nodes * answers.EDGES_PER_NODE)
     dst = answers.destinations(ids, 0, nodes)
-    edges = torch.from_numpy(answers.np.stack([ids // answers.EDGES_PER_NODE, dst]))
+    edges = torch.from_numpy(np.stack([ids // answers.EDGES_PER_NODE, dst]))
     data = Data(x=torch.from_numpy(answers.rows(range(nodes), 0, 4)), edge_index=edges)
     batch = next(iter(answers.NeighborLoader(data, [3], batch_size=64, seed=1)))
     answers.same(batch.x.numpy(), answers.rows(batch.n_id.numpy(), 0, 4), "x of a graph in memory")
@@ -230,8 +233,6 @@ class Worker:
         if failure is None:
             self._journal.write("error", **facts)
             return
-        import traceback
-
         trace = "".join(traceback.format_exception(error))
         self._journal.write("failure", what=failure, trouble=(before, now), trace=trace, **facts)
 
@@ -267,8 +268,8 @@ def work(place, name, number):
     os.makedirs(tempfile.tempdir)
     worker = Worker(place, name, number)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
-    worker.start()
     try:
+        worker.start()
         worker.wait()
     except SystemExit:
         pass
