@@ -113,8 +113,9 @@ class Watch:
             return
         for name, value in held.items():
             self.peaks[name] = max(self.peaks[name], value)
-        last = one.counters.table[:, Counters.SEEN].min() / 1e9 or one.begin
-        if time.monotonic() - max(last, one.begin) > self._patience:
+        last = one.counters.table[:, Counters.SEEN].min() / 1e9
+        # A worker that is spawned imports torch first, beside all others that do.
+        if time.monotonic() - (last or one.begin + 4 * self._patience) > self._patience:
             os.kill(one.process.pid, signal.SIGUSR1)
             time.sleep(2)
             one.sent = signal.SIGKILL

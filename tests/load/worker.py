@@ -14,6 +14,8 @@ import time
 import traceback
 
 import numpy as np
+import torch
+from torch_geometric.data import Data  # here, so that forked workers have it: its import takes seconds
 
 import graphzero as gz
 from load import answers
@@ -103,9 +105,6 @@ def run_verify(worker, opened, draw):
 
 def run_temporary(worker, opened, draw):
     """Sample from edges in memory, which are written to a temporary file."""
-    import torch
-    from torch_geometric.data import Data
-
     nodes = 1000
     ids = np.arange(nodes * answers.EDGES_PER_NODE)
     dst = answers.destinations(ids, 0, nodes)
