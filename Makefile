@@ -7,7 +7,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 # The tools of .venv come first: cmake and ninja need not be on the machine.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test check format asan tsan fuzz-parsers bench docs install wheel clean
+.PHONY: demo test check format asan tsan fuzz-parsers load bench docs install wheel clean
 
 demo: $(VENV)/.package $(VENV)/.demo
 	$(BIN)/graphzero demo
@@ -26,6 +26,10 @@ check: $(VENV)/.package $(VENV)/.test $(VENV)/.check build/dev/gz_tests
 format: $(VENV)/.check
 	$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
 	$(BIN)/clang-format -i $(shell find core bindings tests -name '*.h' -o -name '*.cpp')
+
+load: SECONDS := 600
+load: $(VENV)/.package $(VENV)/.test
+	$(BIN)/python tests/load_test.py --seconds $(SECONDS)
 
 bench: $(VENV)/.package $(VENV)/.test $(VENV)/.bench
 	for file in bench/python/bench_*.py; do $(BIN)/python $$file || exit 1; done

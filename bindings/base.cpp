@@ -4,6 +4,8 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "core/base/atomic_file.h"
+#include "core/base/fault_guard.h"
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
 
@@ -20,6 +22,18 @@ void bind_base(nb::module_& m) {
 
   m.def("num_threads", &num_threads);
   m.def("set_num_threads", &set_num_threads, "count"_a);
+
+  m.def(
+      "exchange_names",
+      [](const nb::bytes& one, const nb::bytes& other) {
+        return exchange_names(std::string(one.c_str(), one.size()),
+                              std::string(other.c_str(), other.size()));
+      },
+      "one"_a, "other"_a);
+
+  m.def(
+      "check_intact", [](const NodeIdArray& ids) { FaultGuard::check_intact_at(ids.data()); },
+      "ids"_a);
 
   nb::class_<MemoryFacts>(m, "MemoryFacts")
       .def_ro("anonymous_rss", &MemoryFacts::anonymous_rss)

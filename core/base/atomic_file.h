@@ -40,4 +40,8 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
+// Lets two files or folders of one file system change their names, at one stroke. Returns false
+// where the file system cannot do that. Throws IoError if one of them is not there.
+bool exchange_names(const std::string& one, const std::string& other);
+
 }  // namespace gz

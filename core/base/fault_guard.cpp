@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/base/error.h"
 #include "core/base/types.h"
 
 namespace gz {
@@ -21,6 +22,7 @@ struct FaultGuard::Slot {
   std::atomic<std::uintptr_t> end{0};
   std::atomic<bool> taken{false};
   std::atomic<bool> broken{false};
+  std::uint64_t size = 0;
   bool writable = false;
   int descriptor = -1;
   const char* name = "";
@@ -52,6 +54,23 @@ struct FaultHandler {
       if (begin != 0 && address >= begin && address < slot->end.load()) return slot;
     }
     return nullptr;
+  }
+
+  static void check_intact(const Slot& slot) {
+    struct stat status = {};
+    if (::fstat(slot.descriptor, &status) != 0) throw_errno(slot.name, "stat");
+    const auto now = static_cast<std::uint64_t>(status.st_size);
+    if (now < slot.size) {
+      throw IoError(
+          EIO, slot.name,
+          concat("the file shrank while it was mapped: expected ", slot.size, " bytes, found ", now,
+                 "; write files anew beside the old one instead of truncating them"));
+    }
+    if (slot.broken.load()) {
+      throw IoError(
+          EIO, slot.name,
+          "a page of the mapped file could not be read (it shrank, or the device failed)");
+    }
   }
 
   static void say(const Slot& slot) {
@@ -120,6 +139,7 @@ FaultGuard::FaultGuard(std::byte* data, std::size_t length, bool writable, int d
   FaultHandler::install();
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   slot_->broken = false;
+  slot_->size = length;
   slot_->writable = writable;
   slot_->descriptor = descriptor;
   slot_->name = name;
@@ -133,6 +153,11 @@ FaultGuard::~FaultGuard() {
   slot_->taken = false;
 }
 
-bool FaultGuard::broken() const { return slot_->broken.load(); }
+void FaultGuard::check_intact() const { FaultHandler::check_intact(*slot_); }
+
+void FaultGuard::check_intact_at(const void* address) {
+  const auto* const slot = FaultHandler::find(reinterpret_cast<std::uintptr_t>(address));
+  if (slot != nullptr) FaultHandler::check_intact(*slot);
+}
 
 }  // namespace gz

@@ -82,10 +82,6 @@ File::File(std::string path) : path_(std::move(path)) {
 
 File::~File() { ::close(descriptor_); }
 
-std::uint64_t File::current_size() const {
-  return static_cast<std::uint64_t>(status_of(descriptor_, path_).st_size);
-}
-
 std::uint64_t File::modified_ns() const {
   const struct timespec time = status_of(descriptor_, path_).st_mtim;
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000u +
@@ -163,19 +159,6 @@ void MappedFile::preload() const {
   }
   ::madvise(data(), size_, MADV_NOHUGEPAGE);  // what is read again is read page by page
   check_intact();
-}
-
-void MappedFile::check_intact() const {
-  const std::uint64_t now = file_->current_size();
-  if (now < size_) {
-    throw IoError(EIO, path(),
-                  concat("the file shrank while it was mapped: expected ", size_, " bytes, found ",
-                         now, "; write files anew beside the old one instead of truncating them"));
-  }
-  if (guard_.broken()) {
-    throw IoError(EIO, path(),
-                  "a page of the mapped file could not be read (it shrank, or the device failed)");
-  }
 }
 
 namespace {

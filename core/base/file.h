@@ -34,7 +34,6 @@ class File {
   std::uint64_t size() const {
     return size_;
   }  // at the time of opening: what the header was proven against
-  std::uint64_t current_size() const;
   std::uint64_t modified_ns() const;  // time of the last change to the contents
 
   void read_exact_at(std::span<std::byte> out, std::uint64_t offset) const {
@@ -91,7 +90,7 @@ class MappedFile {
 
   // Throws IoError if the file has shrunk below the mapping, or a page of it could not be read.
   // Engine calls ask before they start and again before they return (see `guarded`).
-  void check_intact() const;
+  void check_intact() const { guard_.check_intact(); }
 
   // Bytes of the file that are in the page cache now; empty where the kernel will not tell us.
   std::optional<std::uint64_t> resident_bytes() const;

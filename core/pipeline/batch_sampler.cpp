@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/fault_guard.h"
 #include "core/base/parallel.h"
 
 namespace gz {
@@ -214,6 +215,18 @@ void BatchSampler::exclude(const Planted& planted, std::vector<Relation>& relati
   }
 }
 
+void BatchSampler::check_inputs() const {
+  if (const auto* const nodes = std::get_if<NodeSeeds>(&options_.seeds)) {
+    if (nodes->nodes) FaultGuard::check_intact_at(nodes->nodes->data());
+    FaultGuard::check_intact_at(nodes->times.data());
+  } else {
+    const auto& links = std::get<LinkSeeds>(options_.seeds);
+    for (const auto& ids : {links.src, links.dst, links.times})
+      FaultGuard::check_intact_at(ids.data());
+  }
+  for (const auto& times : options_.node_times) FaultGuard::check_intact_at(times.data());
+}
+
 SampledBatch BatchSampler::sample(const EpochOrder& order, std::uint64_t epoch,
                                   std::uint64_t number) const {
   SampledBatch batch;
@@ -246,6 +259,7 @@ SampledBatch BatchSampler::sample(const EpochOrder& order, std::uint64_t epoch,
                      options_.num_nodes[type]});
   }
   batch.hood = sample_neighbors(seeds, relations, sampling);
+  check_inputs();
   return batch;
 }
 

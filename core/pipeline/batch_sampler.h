@@ -102,6 +102,9 @@ class BatchSampler {
   static void exclude(const Planted& planted, std::vector<Relation>& relations, std::size_t of,
                       NeighborOptions& sampling);
 
+  // Throws IoError if seeds or times are views of a file that shrank: they were read as zeros.
+  void check_inputs() const;
+
   SamplerOptions options_;
   std::optional<LinkNegatives> negatives_;           // of links
   std::optional<std::vector<std::int64_t>> places_;  // arranged

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero import _core
 from graphzero.arrays import check_stored_ids
 from graphzero.graph import Direction, Graph, as_direction
 from graphzero.memory import byte_text, pipeline_budget
@@ -58,6 +59,7 @@ def some_edges(graph: Graph, ids: NDArray[np.int64], name: str) -> NDArray[np.in
     """Return the edges with these ids, those of a split. ``name`` opens the error messages."""
     check_stored_ids(ids, graph.num_input_edges, f"{name}: edges of {graph.path}")
     found = _by_id_if_it_fits(graph, name)[:, ids]
+    _core.check_intact(ids)
     if (found[0] < 0).any():
         gone = ids[int(np.argmax(found[0] < 0))]
         raise ValueError(

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 EdgeTriple: TypeAlias = tuple[str, str, str]
 TypeName: TypeAlias = "str | EdgeTriple"
+
+M = TypeVar("M", Graph, FeatureStore, IdDictionary)
 
 # What the one node type and the one edge type of a homogeneous data set are called.
 NODE = "node"
@@ -362,7 +364,7 @@ def _listed(attributes: Mapping[str, FeatureStore]) -> str:
 def open_dataset(path: str | os.PathLike[str]) -> Dataset:
     """Mount a data set folder.
 
-    Every file is opened and its counts are compared with the manifest; none is read.
+    Every file is opened, and its counts and fingerprint are compared with the manifest; none is read.
     """
     folder = os.fsdecode(path)
     manifest, fingerprint = read_manifest(folder)
@@ -386,9 +388,16 @@ def _reopen(path: str, fingerprint: int, changes: tuple[Any, ...] | None) -> Dat
 
 
 def _mount(folder: str, manifest: Manifest, fingerprint: int, opened: list[Mounted[Any]]) -> Dataset:
-    def features(record: FileRecord, num_rows: int | None, what: str) -> FeatureStore:
-        store = FeatureStore(os.path.join(folder, record.file))
+    records: list[FileRecord] = []
+
+    def mounted(kind: type[M], record: FileRecord) -> M:
+        store = kind(os.path.join(folder, record.file))
         opened.append(store)
+        records.append(record)
+        return store
+
+    def features(record: FileRecord, num_rows: int | None, what: str) -> FeatureStore:
+        store = mounted(FeatureStore, record)
         if num_rows is not None and store.num_rows != num_rows:
             raise FormatError(f"{store.path}: {what}: expected {num_rows} rows, found {store.num_rows}")
         return store
@@ -409,8 +418,7 @@ def _mount(folder: str, manifest: Manifest, fingerprint: int, opened: list[Mount
         }
         ids = None
         if node.ids is not None:
-            ids = IdDictionary(os.path.join(folder, node.ids.file))
-            opened.append(ids)
+            ids = mounted(IdDictionary, node.ids)
             if len(ids) != node.num_nodes:
                 raise FormatError(
                     f"{ids.path}: ids of node type {name!r}: expected {node.num_nodes} labels, found {len(ids)}"
@@ -420,8 +428,7 @@ def _mount(folder: str, manifest: Manifest, fingerprint: int, opened: list[Mount
         )
     edges = {}
     for triple, edge in manifest.edges.items():
-        graph = Graph(os.path.join(folder, edge.graph.file))
-        opened.append(graph)
+        graph = mounted(Graph, edge.graph)
         for side, kind, found in (
             ("source", triple[0], graph.num_src_nodes),
             ("destination", triple[2], graph.num_dst_nodes),
@@ -448,6 +455,14 @@ def _mount(folder: str, manifest: Manifest, fingerprint: int, opened: list[Mount
             raise FormatError(f"{rows.path}: split {split.name!r}: expected int64 ids, found {rows.dtype} {rows.shape}")
         splits[split.name, split.of] = rows
     metadata = Metadata(manifest.metadata, list(nodes), list(edges))
-    return Dataset(
+    dataset = Dataset(
         folder, nodes, edges, metadata, splits, fingerprint, _hetero=manifest.hetero, other=others(manifest.other)
     )
+    # Last, for what does not fit the manifest at all has a message that says more.
+    for record, store in zip(records, opened, strict=True):
+        if problem := record.mismatch(store):
+            raise FormatError(
+                f"{store.path}: fingerprint is the manifest's: {problem} than the data set was written with; if it is "
+                "being replaced right now, try again, else write the data set anew"
+            )
+    return dataset

@@ -19,6 +19,7 @@ from graphzero.dataset import Dataset, EdgeTriple, TypeName, type_text
 from graphzero.dataset_writer import DatasetWriter
 from graphzero.edge_conversion import BadLine, ConversionReport, convert_edges
 from graphzero.feature_conversion import convert_features
+from graphzero.folder import lock_path, replace_file
 from graphzero.layouts.plan import Labels, LayoutOptions, NodePlan, Plan, Typed, write_labels
 from graphzero.manifest import MANIFEST, file_name
 from graphzero.sources.array_file import ArrayFile
@@ -241,8 +242,7 @@ class _Stage:
     def keep_report(self, graph: str, report: ConversionReport) -> None:
         """Keep the report of a finished graph for a later run."""
         if self._resumes:
-            with open(f"{graph}.json", "w", encoding="utf-8") as file:
-                json.dump(asdict(report), file)
+            replace_file(f"{graph}.json", json.dumps(asdict(report)).encode())
 
     def clear(self) -> None:
         """Remove what was taken over, and what it was made from, unless a later run may need it."""
@@ -258,10 +258,18 @@ def _staging(folder: str, waiting: str | None) -> Iterator[_Stage]:
     """Give a folder for unfinished business; it goes when all is well, and stays for a resumed run if not."""
     place = os.path.join(folder, "staging")
     stage = _Stage(waiting or place, os.path.join(place, "made"), resumes=waiting is not None)
-    yield stage
-    shutil.rmtree(place)
-    if waiting is not None:
-        shutil.rmtree(waiting)
+    lock = lock_path(waiting or place)
+    if lock is None:
+        raise OSError(
+            errno.EBUSY, "another process converts the same and would resume from here; wait for it", waiting or place
+        )
+    try:
+        yield stage
+        shutil.rmtree(place)
+        if waiting is not None:
+            shutil.rmtree(waiting)
+    finally:
+        os.close(lock)
 
 
 def _waiting_folder(source: str, target: str, options: list[Any]) -> str:

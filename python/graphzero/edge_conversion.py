@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from graphzero import _core
 from graphzero.edge_feeds import Column, Feed, Labels, TextOptions, edge_feed
-from graphzero.folder import check_free_space
+from graphzero.folder import check_free_space, hidden_folder, replace_together
 from graphzero.graph import graph_bytes
 from graphzero.integers import integer
 from graphzero.memory import byte_count, byte_text, conversion_budget, peak_memory
@@ -165,8 +165,10 @@ def convert_edges(
             if options.bipartite:
                 raise ValueError("ids='map': expected one kind of node, found num_nodes of two")
             final = os.fsdecode(ids_path) if ids_path is not None else os.path.splitext(target)[0] + ".gi"
-            dictionary = stack.enter_context(_Dictionary(feed, final, budget // 2, folder, progress))
+            new_ids = os.path.join(stack.enter_context(hidden_folder(final)), "ids.gi")
+            dictionary = _Dictionary(feed, new_ids, budget // 2, folder, progress)
             dictionary.refuse_headers_of_labels()
+            new_graph = os.path.join(stack.enter_context(hidden_folder(target)), os.path.basename(target))
             if num_nodes is None:
                 options.num_src_nodes = options.num_dst_nodes = len(dictionary)
         converter = _core.EdgeConverter(options)
@@ -176,9 +178,9 @@ def convert_edges(
             _refuse_sparse_ids(converter, feed.name)
         entries = converter.done().rows * (2 if index == "both" or not options.directed else 1)
         with watching(progress, "sorting and writing", entries, "edges", lambda: converter.done().entries):
-            found = converter.finish(path_bytes(target))
+            found = converter.finish(path_bytes(new_graph if mapped else target))
         if mapped:
-            dictionary.keep()
+            replace_together({new_ids: final, new_graph: target})
     num_bad, bad = (getattr(feed, "num_bad", 0), getattr(feed, "bad", [])) if mapped else (0, [])
     return ConversionReport(
         path=target,
@@ -205,13 +207,11 @@ def convert_edges(
 
 
 class _Dictionary:
-    """The dictionary of a conversion: built in a first pass, used in a second, kept if all went well."""
+    """The dictionary of a conversion: built in a first pass, used in a second."""
 
     def __init__(self, feed: Feed, path: str, memory: int, folder: str, progress: bool) -> None:
         self._feed = feed
-        self._path = path
-        # Beside the final place, under one name: a run that was killed leaves one file, which the next replaces.
-        self._new = f"{path}.new"
+        self._path = path_bytes(path)
         self._core = self._build(memory, folder, progress)
 
     def _build(self, memory: int, folder: str, progress: bool) -> _core.IdDictionary:
@@ -221,7 +221,7 @@ class _Dictionary:
             for batch in self._feed.labels():
                 if builder is None:
                     kind = _core.LabelKind.STRING if isinstance(batch.src, tuple) else _core.LabelKind.INTEGER
-                    builder = _core.IdBuilder(path_bytes(self._new), kind, memory, path_bytes(folder))
+                    builder = _core.IdBuilder(self._path, kind, memory, path_bytes(folder))
                 for labels in (batch.src, batch.dst):
                     if isinstance(labels, tuple):
                         builder.add_strings(*labels)
@@ -229,9 +229,9 @@ class _Dictionary:
                         builder.add_integers(labels)
                 count += len(batch.src[1]) - 1 if isinstance(batch.src, tuple) else len(batch.src)
             if builder is None:
-                builder = _core.IdBuilder(path_bytes(self._new), _core.LabelKind.STRING, memory, path_bytes(folder))
+                builder = _core.IdBuilder(self._path, _core.LabelKind.STRING, memory, path_bytes(folder))
             builder.finish()
-        return _core.IdDictionary(path_bytes(self._new))
+        return _core.IdDictionary(self._path)
 
     def __len__(self) -> int:
         return self._core.num_labels
@@ -254,17 +254,6 @@ class _Dictionary:
         if isinstance(labels, tuple):
             return self._core.translate_strings(*labels, True)
         return self._core.translate_integers(labels, True)
-
-    def keep(self) -> None:
-        """Put the dictionary in its place."""
-        os.replace(self._new, self._path)
-
-    def __enter__(self) -> _Dictionary:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(self._new)
 
 
 def convert_csv_to_gl(

@@ -6,7 +6,7 @@ import errno
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
@@ -15,6 +15,7 @@ import numpy as np
 from graphzero import _core
 from graphzero._core import FormatError
 from graphzero.dtypes import DataType, as_data_type, name_of, numpy_dtype
+from graphzero.folder import hidden_folder
 from graphzero.graph import Graph
 from graphzero.integers import integer
 from graphzero.memory import byte_count, byte_text
@@ -195,7 +196,8 @@ def convert_features(
     job.ordered = order is not None
     if dry_run:
         return job.estimate(begin)
-    with _rows_by_id(target) if job.ordered else nullcontext(target) as first:
+    with hidden_folder(target) if job.ordered else nullcontext() as waiting:
+        first = target if waiting is None else os.path.join(waiting, "by-id.gd")
         if callable(progress):
             job.run(first, progress)
         else:
@@ -415,18 +417,6 @@ class _Job:
             peak_memory=self.peak,
             dry_run=dry_run,
         )
-
-
-@contextmanager
-def _rows_by_id(target: str) -> Iterator[str]:
-    """Yield where the file waits for its order: one name, so that the next run replaces what a killed one left."""
-    folder, name = os.path.split(target)
-    waiting = os.path.join(folder, f".{name}.by-id")
-    try:
-        yield waiting
-    finally:
-        with suppress(FileNotFoundError):
-            os.remove(waiting)
 
 
 def _whole_pages(size: int) -> int:

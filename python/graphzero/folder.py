@@ -7,7 +7,9 @@ import errno
 import fcntl
 import os
 import shutil
+from collections.abc import Callable, Iterator, Mapping
 
+from graphzero import _core
 from graphzero.memory import byte_text
 
 _SUFFIX = ".graphzero-tmp"
@@ -24,13 +26,10 @@ class NewFolder:
         self._target = os.path.abspath(path)
         self._overwrite = overwrite
         self._check_target()
-        parent, name = os.path.split(self._target)
-        os.makedirs(parent, exist_ok=True)
-        _remove_stale(parent, name)
-        self.temporary = os.path.join(parent, f".{name}.{os.urandom(8).hex()}{_SUFFIX}")
-        os.mkdir(self.temporary)
-        self._lock: int | None = os.open(self.temporary, os.O_RDONLY)
-        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.makedirs(os.path.dirname(self._target), exist_ok=True)
+        lock: int
+        self.temporary, lock = _new_temporary(self._target, os.mkdir)
+        self._lock: int | None = lock
 
     @property
     def is_open(self) -> bool:
@@ -56,21 +55,37 @@ class NewFolder:
         return path
 
     def commit(self) -> None:
-        """Put the folder in place, replacing an old one only now."""
+        """Put the folder in place, replacing an old one only now, at one stroke: there is always one of them."""
+        while not self._take_place():
+            pass  # another writer was faster
+        self._release()
+        _remove_unlocked(self.temporary)  # the old one, if there was one
+
+    def _take_place(self) -> bool:
+        """Take the target's name; False if another writer changed meanwhile what is there."""
         self._check_target()
-        old = None
-        if os.path.lexists(self._target):
-            old = f"{self.temporary}.old"
-            os.rename(self._target, old)
+        try:
+            if not os.path.lexists(self._target):
+                os.rename(self.temporary, self._target)
+            elif not _core.exchange_names(os.fsencode(self.temporary), os.fsencode(self._target)):
+                self._take_place_in_two_steps()
+        except OSError as error:
+            changed = error.errno in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
+            if changed and os.path.isdir(self.temporary):
+                return False
+            raise
+        return True
+
+    def _take_place_in_two_steps(self) -> None:
+        """Do it on a file system that cannot exchange two names, such as NFS: a kill in between leaves both hidden."""
+        old = f"{self.temporary}.old"
+        os.rename(self._target, old)
         try:
             os.rename(self.temporary, self._target)
         except OSError:
-            if old is not None:
-                os.rename(old, self._target)
+            os.rename(old, self._target)
             raise
-        self._release()
-        if old is not None:
-            _remove(old)
+        _remove(old)
 
     def abort(self) -> None:
         """Remove what was written. May be repeated."""
@@ -84,23 +99,60 @@ class NewFolder:
             self._lock = None
 
 
-def _remove_stale(parent: str, name: str) -> None:
+@contextlib.contextmanager
+def hidden_folder(target: str) -> Iterator[str]:
+    """Make a folder beside ``target`` for files on their way there; it goes with the block, or the next writer's."""
+    path, lock = _new_temporary(os.path.abspath(target), os.mkdir)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(lock)
+
+
+def _new_temporary(target: str, make: Callable[[str], object]) -> tuple[str, int]:
+    """Make a hidden file or folder beside ``target``; return its path, and the descriptor that locks it."""
+    parent, name = os.path.split(target)
+    prefix = f".{name}."
     for entry in os.listdir(parent):
-        if not (entry.startswith(f".{name}.") and entry.endswith(_SUFFIX)):
-            continue
-        if len(entry) != len(f".{name}.") + 16 + len(_SUFFIX):
-            continue
-        stale = os.path.join(parent, entry)
-        try:
-            descriptor = os.open(stale, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
-            continue
-        try:
-            with contextlib.suppress(OSError):
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _remove(stale)
-        finally:
-            os.close(descriptor)
+        # What lies between must be our random part alone: ".a.gl.X" is not a leftover of ".a".
+        if entry.startswith(prefix) and entry.endswith(_SUFFIX) and len(entry) == len(prefix) + 16 + len(_SUFFIX):
+            _remove_unlocked(os.path.join(parent, entry))
+    while True:
+        path = os.path.join(parent, f"{prefix}{os.urandom(8).hex()}{_SUFFIX}")
+        make(path)
+        lock = lock_path(path)
+        if lock is not None:
+            return path, lock
+        # Another writer took it for a leftover in the moment before it was locked.
+
+
+def lock_path(path: str) -> int | None:
+    """Return a descriptor that locks a file or folder, unless another process has locked or removed it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+            return descriptor
+    except OSError:
+        pass
+    os.close(descriptor)
+    return None
+
+
+def _remove_unlocked(path: str) -> None:
+    """Remove what no living writer has locked."""
+    if os.path.islink(path):
+        os.remove(path)
+        return
+    lock = lock_path(path)
+    if lock is not None:
+        with contextlib.suppress(OSError):
+            _remove(path)
+        os.close(lock)
 
 
 def _remove(path: str) -> None:
@@ -112,27 +164,51 @@ def _remove(path: str) -> None:
 
 def replace_file(path: str, content: bytes | memoryview) -> None:
     """Write a file that takes its name when it is on disk, as the core writes its own (core/base/atomic_file.h)."""
-    parent, name = os.path.split(os.path.abspath(path))
-    _remove_stale(parent, name)
-    temporary = os.path.join(parent, f".{name}.{os.urandom(8).hex()}{_SUFFIX}")
+
+    def write(temporary: str) -> None:
+        with open(temporary, "xb"):
+            pass
+
+    target = os.path.abspath(path)
     try:
-        with open(temporary, "xb") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        temporary, lock = _new_temporary(target, write)
+        try:
+            with open(temporary, "r+b") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-                os.replace(temporary, path)
-            except BaseException:
-                os.remove(temporary)
-                raise
+            os.replace(temporary, path)
+        except BaseException:
+            os.remove(temporary)
+            raise
+        finally:
+            os.close(lock)
     except OSError as error:
         raise OSError(error.errno, error.strerror, path) from error
-    descriptor = os.open(parent, os.O_RDONLY)
+    descriptor = os.open(os.path.dirname(target), os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def replace_together(files: Mapping[str, str]) -> None:
+    """Give finished files, by their temporary paths, their names, one right after the other.
+
+    Two names cannot change at one stroke. A lock keeps apart processes that do this in the same folder, so that only a
+    kill in just this moment leaves a new file beside an old one.
+    """
+    folders = sorted({os.path.dirname(os.path.abspath(path)) for path in files.values()})
+    with contextlib.ExitStack() as stack:
+        descriptors = []
+        for folder in folders:
+            descriptors.append(os.open(folder, os.O_RDONLY))
+            stack.callback(os.close, descriptors[-1])
+            fcntl.flock(descriptors[-1], fcntl.LOCK_EX)
+        for temporary, path in files.items():
+            os.replace(temporary, path)
+        for descriptor in descriptors:
+            os.fsync(descriptor)
 
 
 def is_inside(path: object) -> bool:

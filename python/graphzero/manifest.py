@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from graphzero._core import DataType, FormatError
 from graphzero.folder import check_regular, is_inside
+from graphzero.mounted import Mounted
 
 MANIFEST = "graphzero.json"
 FORMAT = "graphzero dataset"
@@ -30,6 +31,13 @@ class FileRecord:
 
     file: str
     fingerprint: int
+
+    def mismatch(self, store: Mounted[Any]) -> str:
+        """Say how ``store`` is another file than the one that was written, if it is."""
+        # That of a GraphZero 0.2 file holds its time of change, which any copy of the folder alters.
+        if store.is_graphzero02 or store.fingerprint == self.fingerprint:
+            return ""
+        return f"expected {self.fingerprint:#018x}, found {store.fingerprint:#018x}: this is another file"
 
 
 @dataclass

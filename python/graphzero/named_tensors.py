@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphzero import _core
 from graphzero.all_edges import message_edges
 from graphzero.arrays import check_stored_ids
 from graphzero.dtypes import BFLOAT16_BITS
@@ -185,6 +186,7 @@ def _node_tensor(data: PygNames, node: NodeType, name: str) -> Any:
     check_stored_ids(ids, node.num_nodes, f"{data.path}: {name}: nodes")
     mask = torch.zeros(node.num_nodes, dtype=torch.bool)
     mask[torch.from_numpy(ids)] = True
+    _core.check_intact(ids)
     return mask
 
 

@@ -134,11 +134,8 @@ def _verify_record(folder: str, record: FileRecord, read: _core.VerifyProgress) 
     except FormatError as error:
         return [Check(record.file, "header", str(error).removeprefix(f"{path}: "))]
     with _open(path) as store:
-        # That of a GraphZero 0.2 file holds its time of change, which any copy of the folder alters.
         if not store.is_graphzero02:
-            found = store.fingerprint
-            problem = f"expected {record.fingerprint:#018x}, found {found:#018x}: this is another file"
-            checks.append(Check(record.file, "fingerprint is the manifest's", problem * (found != record.fingerprint)))
+            checks.append(Check(record.file, "fingerprint is the manifest's", record.mismatch(store)))
     return checks
 
 

@@ -1,12 +1,22 @@
 """What is written appears at its path whole or not at all, and a link there is replaced, never followed."""
 
+import itertools
+import json
 import os
+import shutil
 import stat
+import subprocess
+import sys
+import tempfile
+import textwrap
 
 import numpy as np
 import pytest
 
 import graphzero as gz
+import graphzero.dataset_conversion
+import graphzero.edge_conversion
+import graphzero.feature_conversion
 from data_sets import mag240m
 from graphzero.folder import NewFolder, replace_file
 
@@ -156,8 +166,139 @@ def test_a_link_is_not_resumed_from(monkeypatch):
         gz.convert_dataset("mag", "ds", resume=True)
 
 
+def test_a_run_that_was_cut_off_while_it_noted_what_is_done_is_resumed(monkeypatch):
+    mag240m("mag")
+    meant = json.JSONEncoder.iterencode
+
+    def half(encoder, value, **options):
+        yield from ["{"] if isinstance(value, dict) else meant(encoder, value, **options)
+        if isinstance(value, dict):  # the report of a graph
+            raise OSError("cut off")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("json.JSONEncoder.iterencode", half)
+        with pytest.raises(OSError, match="cut off"):
+            gz.convert_dataset("mag", "ds", resume=True)
+    gz.convert_dataset("mag", "ds", resume=True)
+    gz.open("ds").close()
+
+
+def test_two_runs_do_not_resume_from_one_folder(monkeypatch):
+    folder = waiting_folder(monkeypatch)
+    meant = graphzero.dataset_conversion.convert_edges
+
+    def convert_beside_another(*given, **options):
+        monkeypatch.setattr("graphzero.dataset_conversion.convert_edges", meant)
+        with pytest.raises(OSError, match="another process .* resume") as error:
+            gz.convert_dataset("mag", "ds", resume=True)
+        assert error.value.filename.endswith(folder)
+        return meant(*given, **options)
+
+    monkeypatch.setattr("graphzero.dataset_conversion.convert_edges", convert_beside_another)
+    gz.convert_dataset("mag", "ds", resume=True)
+    assert sorted(os.listdir()) == ["ds", "mag"]
+
+
 def test_a_folder_is_written_beside_its_target():
     new = NewFolder("target", overwrite=False)
     assert os.path.dirname(new.temporary) == os.getcwd()
     new.abort()
     assert os.listdir() == []
+
+
+def in_another_process(code):
+    """Start some lines that run until they are ended, and print what went wrong."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stderr=subprocess.PIPE, text=True, env=env)
+
+
+REPLACING = """
+    import sys, time
+    from graphzero.folder import NewFolder
+    end = time.monotonic() + 1.0
+    while time.monotonic() < end:
+        new = NewFolder("target", overwrite=True)
+        with open(new.file("whole"), "w"):
+            pass
+        new.commit()
+"""
+
+
+def test_a_folder_is_there_at_every_moment_while_it_is_replaced():
+    write_dataset("target", overwrite=True)
+    other = in_another_process(REPLACING)
+    missing = 0
+    while other.poll() is None:
+        missing += not os.path.isdir("target")
+    assert (missing, other.communicate()[1]) == (0, "")
+
+
+def test_two_processes_may_replace_one_folder():
+    both = [in_another_process(REPLACING) for _ in range(2)]
+    assert [one.communicate()[1] for one in both] == ["", ""]
+    assert os.listdir() == ["target"]
+    assert os.listdir("target") == ["whole"]
+
+
+def test_where_names_cannot_be_exchanged_a_folder_is_replaced_in_two_steps(monkeypatch):
+    write_dataset("target")
+    monkeypatch.setattr("graphzero.folder._core.exchange_names", lambda one, other: False)
+    write_dataset("target", overwrite=True)
+    gz.open("target").close()
+    assert os.listdir() == ["target"]
+
+
+def test_two_processes_may_write_one_file(tmp_path):
+    folder = tempfile.mkdtemp(
+        dir="/dev/shm" if os.path.isdir("/dev/shm") else tmp_path
+    )  # where nothing waits for a disk
+    try:
+        code = f"""
+            import time, graphzero as gz
+            end = time.monotonic() + 1.5
+            while time.monotonic() < end:
+                gz.write_features({folder + "/x.gd"!r}, [[1.0]])
+        """
+        both = [in_another_process(code) for _ in range(2)]
+        assert [one.communicate()[1] for one in both] == ["", ""]
+        assert os.listdir(folder) == ["x.gd"]
+    finally:
+        shutil.rmtree(folder)
+
+
+def convert_labels(labels):
+    with open(f"{labels}.csv", "w") as file:
+        file.write("src,dst\n" + "".join(f"{a},{b}\n" for a, b in itertools.pairwise(labels)))
+    gz.convert_edges(f"{labels}.csv", "graph.gl")
+
+
+def test_a_conversion_keeps_its_labels_while_another_one_writes_the_same_graph(monkeypatch):
+    meant = gz.edge_conversion._Dictionary.run
+
+    def run_behind_another(*given):
+        monkeypatch.setattr("graphzero.edge_conversion._Dictionary.run", meant)
+        convert_labels("uvw")
+        meant(*given)
+
+    monkeypatch.setattr("graphzero.edge_conversion._Dictionary.run", run_behind_another)
+    convert_labels("abcd")
+    with gz.Graph("graph.gl") as graph, gz.IdDictionary("graph.gi") as ids:
+        assert [[ids.label(node) for node in graph.neighbors(ids.index(label))] for label in "abcd"] == [
+            *(["b"], ["c"], ["d"], [])
+        ]
+    assert sorted(os.listdir()) == ["abcd.csv", "graph.gi", "graph.gl", "uvw.csv"]
+
+
+def test_a_conversion_keeps_its_rows_while_another_one_writes_the_same_features(monkeypatch):
+    meant = gz.feature_conversion.reorder
+
+    def reorder_behind_another(*given, **options):
+        monkeypatch.setattr("graphzero.feature_conversion.reorder", meant)
+        gz.convert_features(np.zeros((4, 2)), "x.gd", order=[3, 2, 1, 0])
+        meant(*given, **options)
+
+    monkeypatch.setattr("graphzero.feature_conversion.reorder", reorder_behind_another)
+    gz.convert_features(np.ones((3, 2)), "x.gd", order=[2, 0, 1])
+    with gz.FeatureStore("x.gd") as store:
+        assert (store.gather([0, 1, 2]) == 1).all()
+    assert os.listdir() == ["x.gd"]

@@ -166,3 +166,40 @@ print(next(iter(torch.utils.data.DataLoader(Rows(), batch_size=None, num_workers
 """)
     assert result.returncode == 0, result.stderr
     assert "the file shrank" in result.stdout
+
+
+@pytest.fixture
+def with_splits(tmp_path):
+    """A data set of which only the splits will be cut; none of them has a 0 behind its first page."""
+    with gz.DatasetWriter("cut") as writer:
+        writer.add_nodes({"x": np.ones((20_000, 2), dtype=np.float32)})
+        writer.add_edges(np.arange(20_000), (np.arange(20_000) + 1) % 20_000)
+        writer.add_split("train", np.arange(20_000))
+        writer.add_split("links", np.arange(20_000), of=("node", "to", "node"))
+    return "cut"
+
+
+def test_batches_of_a_split_that_shrinks_end_with_an_error(with_splits):
+    with gz.open(with_splits) as data, gz.Pipeline(data, "train", [1], batch_size=100, ahead=2) as batches:
+        iterator = iter(batches)
+        next(iterator)
+        os.truncate("cut/splits/train/node.gd", 4096)
+        with pytest.raises(OSError, match=f"{SHRANK}.*splits/train/node.gd"):
+            for batch in iterator:
+                assert batch.sample.node[0] != 0
+
+
+def test_a_split_that_was_cut_is_no_mask_and_no_list_of_links(with_splits, monkeypatch):
+    torch = pytest.importorskip("torch")
+    from graphzero.all_edges import some_edges
+
+    with gz.open(with_splits) as data:
+        ids = data.split("links", ("node", "to", "node"))
+        os.truncate("cut/splits/links/node__to__node.gd", 4096)
+        with pytest.raises(OSError, match=f"{SHRANK}.*splits/links"):
+            some_edges(data.graph, ids, "links")
+        meant = torch.zeros
+        cut = lambda *given, **options: (os.truncate("cut/splits/train/node.gd", 4096), meant(*given, **options))[1]
+        monkeypatch.setattr(torch, "zeros", cut)
+        with pytest.raises(OSError, match=f"{SHRANK}.*splits/train"):
+            data.train_mask  # noqa: B018 (made when it is asked for)
