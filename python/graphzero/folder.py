@@ -143,6 +143,7 @@ def is_inside(path: object) -> bool:
         and not os.path.isabs(path)
         and ".." not in path.split("/")
         and "\0" not in path
+        and not any("\ud800" <= character <= "\udfff" for character in path)  # half a character has no bytes
     )
 
 
