@@ -9,7 +9,7 @@ from pathlib import Path
 MOST_MEMORY = 512 << 20  # bytes more than at the start: a header may claim 2^62
 MOST_ADDRESSES = 4 << 30  # the same for address space, where a sanitizer does not need all of it
 LARGEST_FILE = 256 << 20  # bytes that are written: an id may stand for a graph of any size
-MOST_SECONDS = 60  # for one file; most take a millisecond
+MOST_SECONDS = 180  # for one file; most take a millisecond, but other processes may want the machine too
 
 
 def set_limits():

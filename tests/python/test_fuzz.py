@@ -64,7 +64,7 @@ import ctypes, sys, time
 sys.path.insert(0, {str(Path(parent.__file__).parent.parent)!r})
 from fuzzing import child, kinds, limits
 
-limits.MOST_SECONDS = 1
+limits.MOST_SECONDS = 3
 limits.MOST_MEMORY = 100 << 20
 number = int(sys.argv[4]) - 1
 
