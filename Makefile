@@ -7,7 +7,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 # The tools of .venv come first: cmake and ninja need not be on the machine.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test check format asan tsan fuzz-parsers load bench docs install wheel clean
+.PHONY: demo test check format asan tsan fuzz fuzz-parsers load bench docs install wheel clean
 
 demo: $(VENV)/.package $(VENV)/.demo
 	$(BIN)/graphzero demo
@@ -15,6 +15,11 @@ demo: $(VENV)/.package $(VENV)/.demo
 test: $(VENV)/.package $(VENV)/.test build/dev/gz_tests
 	build/dev/gz_tests
 	$(BIN)/python -m pytest -q
+
+# Mutated files of all kinds through every reader; COUNT files, as many processes as there are cores.
+COUNT ?= 200000
+fuzz: $(VENV)/.package $(VENV)/.test
+	$(BIN)/python tests/fuzzing --count $(COUNT)
 
 check: $(VENV)/.package $(VENV)/.test $(VENV)/.check build/dev/gz_tests
 	$(BIN)/ruff check .

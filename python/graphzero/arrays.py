@@ -19,12 +19,28 @@ def plain(array: Array) -> Array:
 
 def as_numpy(values: Any, name: str) -> NDArray[Any]:
     """Turn anything array-like into a NumPy array, without a copy where its memory allows."""
-    if hasattr(values, "detach"):  # a torch tensor, wherever it lives
-        values = values.detach().cpu()
+    if hasattr(values, "detach"):
+        values = cpu_tensor(values, name)
     try:
         return np.asarray(values)
     except ValueError as error:
         raise ValueError(f"{name}: expected a regular array, found rows of different lengths") from error
+
+
+def cpu_tensor(tensor: Any, name: str) -> Any:
+    """Return a torch tensor, wherever it lives, in memory that NumPy can look at."""
+    layout = str(getattr(tensor, "layout", "torch.strided")).removeprefix("torch.")
+    if layout != "strided" or getattr(tensor, "is_quantized", False) or getattr(tensor, "is_nested", False):
+        found = layout if layout != "strided" else "quantised" if tensor.is_quantized else "nested"
+        raise TypeError(f"{name}: expected a dense tensor of numbers, found a tensor that is {found}")
+    if getattr(tensor, "is_meta", False):
+        raise TypeError(f"{name}: expected a tensor with its numbers, found one without, on the device 'meta'")
+    return tensor.detach().cpu()
+
+
+def true_or_false(array: NDArray[Any]) -> NDArray[Any]:
+    """Make items of type bool 0 or 1: files and tensors of others may hold any byte, and NumPy takes it as it is."""
+    return array.view(np.uint8) != 0 if array.dtype == np.bool_ else array
 
 
 def int64_vector(values: Any, name: str) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ def open_parquet(path: str) -> Any:
     """Open a Parquet file: only its footer is read."""
     try:
         return pyarrow("pyarrow.parquet").ParquetFile(path)
-    except pyarrow().ArrowInvalid as error:
+    except pyarrow().ArrowException as error:
         raise FormatError(f"{path}: expected a Parquet file, found: {error}") from error
 
 
@@ -30,7 +30,7 @@ def parquet_batches(path: str, names: list[str], rows: int) -> Iterator[Any]:
     with open_parquet(path) as file:
         try:
             yield from file.iter_batches(batch_size=rows, columns=names, use_threads=False)
-        except (pyarrow().ArrowInvalid, OSError) as error:
+        except (pyarrow().ArrowException, OSError) as error:
             raise FormatError(f"{path}: expected a Parquet file that is whole, found: {error}") from error
 
 
@@ -43,7 +43,7 @@ def open_ipc(path: str) -> Any:
             return arrow.ipc.open_file(mapped)
         mapped.seek(0)
         return arrow.ipc.open_stream(mapped)
-    except arrow.ArrowInvalid as error:
+    except arrow.ArrowException as error:
         raise FormatError(f"{path}: expected an Arrow file, found: {error}") from error
 
 
@@ -56,5 +56,5 @@ def ipc_batches(path: str) -> Iterator[Any]:
                 yield reader.get_batch(i)
         else:
             yield from reader
-    except (pyarrow().ArrowInvalid, OSError) as error:
+    except (pyarrow().ArrowException, OSError) as error:
         raise FormatError(f"{path}: expected an Arrow file that is whole, found: {error}") from error

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
-from graphzero.arrays import as_numpy, int64_vector, plain
+from graphzero.arrays import as_numpy, cpu_tensor, int64_vector, plain, true_or_false
 from graphzero.dtypes import BFLOAT16_BITS, DataType, as_data_type, name_of, numpy_dtype
 from graphzero.folder import check_free_space
 from graphzero.integers import integer
@@ -408,12 +408,13 @@ def _writable_bytes(out: Any, shape: tuple[int, ...], given: DataType, unlike: s
 def _bits_of_bfloat16(tensor: Any) -> NDArray[np.uint16]:
     import torch
 
-    bits: NDArray[np.uint16] = tensor.detach().cpu().contiguous().view(torch.int16).numpy().view(np.uint16)
+    bits: NDArray[np.uint16] = cpu_tensor(tensor, "array").contiguous().view(torch.int16).numpy().view(np.uint16)
     return bits
 
 
 def _converted(block: NDArray[Any], stored: DataType, rows: range | NDArray[np.int64]) -> NDArray[Any]:
     """Return the block, these rows, in its stored type; refuse what would change the kind of number or not fit."""
+    block = true_or_false(block)
     target = numpy_dtype(stored)
     if stored is DataType.BFLOAT16:
         return block if block.dtype == BFLOAT16_BITS else rounded_to_bfloat16(block)

@@ -231,6 +231,8 @@ def read_manifest(folder: str) -> tuple[Manifest, int]:
         raise FormatError(f"{path}: expected JSON, found {error}") from None
     if _is_deep(document):
         raise FormatError(f"{path}: expected JSON of at most {_DEEPEST} levels, found more")
+    if (not text.isascii() or b"\\u" in text) and not _is_text(document):
+        raise FormatError(f"{path}: expected JSON of text, found half of a surrogate pair")
     return _Reader(path).manifest(document), _fingerprint(document)
 
 
@@ -263,6 +265,15 @@ def _is_deep(value: Any) -> bool:
         level = [item for part in parts for item in (part.values() if isinstance(part, dict) else part)]
         if not level:
             return False
+    return True
+
+
+def _is_text(document: Any) -> bool:
+    """Whether all names and words can be written again: JSON can spell halves of characters, which nothing prints."""
+    try:
+        json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
     return True
 
 

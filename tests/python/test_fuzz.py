@@ -2,35 +2,88 @@
 
 import gc
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import files
 import graphzero as gz
+from fuzzing import parent
 
-TESTS = Path(__file__).parent.parent
 SEED = 20240607
 
+# How many of each kind: together about half a minute. ``make fuzz`` runs 200,000.
+COUNTS = {
+    "graphs": 600,
+    "old_files": 400,
+    "features": 400,
+    "dictionaries": 600,
+    "pipelines": 200,
+    "datasets": 120,
+    "arrays": 250,
+    "tensors": 150,
+    "layouts": 60,
+    "texts": 200,
+    "checkpoints": 20,
+}
 
-@pytest.mark.parametrize(("kind", "count"), [("gl", 4000), ("gd", 3000), ("graphzero02", 3000)])
-def test_mutated_files_open_to_what_they_hold_or_raise(kind, count, tmp_path):
-    """In another process, since the failure this looks for is a signal."""
-    paths = os.pathsep.join(path for path in (str(TESTS), os.environ.get("PYTHONPATH")) if path)
-    run = subprocess.run(
-        [sys.executable, TESTS / "fuzz.py", kind, str(SEED), str(count), tmp_path],
-        env={**os.environ, "PYTHONPATH": paths},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    lines = run.stdout.split("\n")
-    assert run.returncode == 0, f"seed {SEED}, mutation {lines[-2]}: exit {run.returncode}\n{run.stderr[-2000:]}"
-    refused, damaged, intact = (int(outcome) for outcome in lines[-2].split())
-    assert refused + damaged + intact == count
-    assert min(refused, damaged, intact) > count // 100  # the mutations are neither too wild nor too tame
+
+@pytest.fixture(scope="module")
+def tallies():
+    """Of other processes, since the failures this looks for are signals and waiting for ever."""
+    return parent.run_all(COUNTS, SEED, jobs=min(4, os.cpu_count()), part=max(COUNTS.values()))
+
+
+@pytest.mark.parametrize("kind", COUNTS)
+def test_mutated_files_give_what_they_hold_or_an_error_that_is_promised(kind, tallies):
+    tally = tallies[kind]
+    number, text = tally.failures[0] if tally.failures else (None, "")
+    assert not tally.failures, f"python tests/fuzzing {kind} {SEED} {number}: {text}"
+    assert tally.files == COUNTS[kind]
+    assert min(tally.outcomes.values()) > COUNTS[kind] // 100  # the mutations are neither too wild nor too tame
+    assert len(tally.outcomes) > 1
+
+
+def test_a_file_that_fails_is_named(monkeypatch, tmp_path):
+    """A harness that lets failures pass would be worth nothing: it counts exceptions, signals, hangs and memory."""
+    (tmp_path / "fuzzing").mkdir()
+    (tmp_path / "fuzzing" / "__main__.py").write_text(BROKEN)
+    monkeypatch.setattr(parent, "FOLDER", tmp_path / "fuzzing")
+    tally = parent.run_all({"graphs": 8}, SEED, jobs=1)["graphs"]
+    assert tally.outcomes == {"read": 4}
+    told = {number: text.strip().splitlines()[-1] for number, text in tally.failures}
+    assert told[1] == "KeyError: 'x'"
+    assert "signal 11" in dict(tally.failures)[3]
+    assert "seconds are the limit" in dict(tally.failures)[5]
+    assert "MiB of memory" in told[6]
+
+
+# The real child, with a target that goes wrong in every way.
+BROKEN = f"""
+import ctypes, sys, time
+sys.path.insert(0, {str(Path(parent.__file__).parent.parent)!r})
+from fuzzing import child, kinds, limits
+
+limits.MOST_SECONDS = 3
+limits.MOST_MEMORY = 100 << 20
+number = int(sys.argv[4]) - 1
+
+def target(rng):
+    global number
+    number += 1
+    if number == 1:
+        raise KeyError("x")
+    if number == 3:
+        ctypes.string_at(0)
+    if number == 5:
+        time.sleep(60)
+    if number == 6:
+        bytearray(b"x") * (200 << 20)
+    return "read"
+
+kinds.make = lambda kind, folder: target
+sys.exit(child.run("graphs", 0, number + 1, int(sys.argv[5])))
+"""
 
 
 def open_files():

@@ -10,17 +10,20 @@ import struct
 import subprocess
 import sys
 import time
+import tracemalloc
 import zipfile
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.sparse
+import torch
 
 import data_sets
 import graphzero as gz
 from graphzero.sources import edge_source
 from graphzero.sources.array_file import npy_file, npz_file
+from graphzero.sources.torch_files import _BoundedFile, load_pt
 
 FREE = 1 << 30
 
@@ -250,6 +253,147 @@ def test_matrix_market_headers_that_claim_too_much_are_refused(counts):
         gz.convert_edges("a.mtx", "out.gl")
 
 
+# Zip files, text, labels and tensors that others would not have written
+
+
+def damaged_zip(change):
+    """A .npz whose bytes are changed by ``change(bytearray)``."""
+    np.savez("a.npz", a=np.arange(4))
+    with open("a.npz", "rb") as file:
+        data = bytearray(file.read())
+    change(data)
+    with open("a.npz", "wb") as file:
+        file.write(data)
+    os.link("a.npz", "a.pt")
+
+
+def directory(data):
+    return data.rindex(b"PK\x01\x02")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data.__setitem__(slice(directory(data) + 46, directory(data) + 47), b"\xff"),
+        lambda data: data.__setitem__(slice(directory(data) + 10, directory(data) + 12), struct.pack("<H", 77)),
+        lambda data: data.__setitem__(slice(directory(data) + 42, directory(data) + 46), struct.pack("<I", 2**31)),
+        lambda data: data.__setitem__(slice(data.rindex(b"PK\5\6"), data.rindex(b"PK\5\6")), b"PK\6\7" + b"\1" * 16),
+    ],
+    ids=["name that is no text", "compression", "offset", "several disks"],
+)
+def test_zip_files_that_lead_nowhere_are_refused(change):
+    def set_utf8(data):
+        at = directory(data)
+        data[at + 8 : at + 10] = struct.pack("<H", 0x800)  # the name is UTF-8
+        change(data)
+
+    damaged_zip(set_utf8)
+    for read in (lambda: npz_file("a.npz", "a"), lambda: load_pt("a.pt")):
+        with pytest.raises((gz.FormatError, ValueError), match=r"^a\.(npz|pt).*: expected "):
+            read()
+
+
+def test_text_of_no_character_is_refused():
+    np.save("a.npy", np.array([["a", "b"], ["b", "c"]]))
+    with open("a.npy", "r+b") as file:
+        file.seek(-4, os.SEEK_END)
+        file.write(struct.pack("<I", 0x110000))
+    with pytest.raises(gz.FormatError, match=r"a.npy: expected text, found a character beyond U\+10FFFF"):
+        gz.convert_edges("a.npy", "out.gl")
+
+
+def test_bools_of_other_bytes_become_true():
+    np.save("a.npy", np.array([0, 1, 2, 255], np.uint8))
+    with open("a.npy", "rb") as file:
+        data = file.read().replace(b"|u1", b"|b1")
+    with open("a.npy", "wb") as file:
+        file.write(data)
+    gz.convert_features("a.npy", "file.gd")
+    gz.write_features("memory.gd", np.load("a.npy"))
+    gz.convert_features("a.npy", "int.gd", dtype="int64")
+    for path in ("file.gd", "memory.gd", "int.gd"):
+        with gz.FeatureStore(path, verify="full") as store:
+            assert store.get_tensor().astype(int).tolist() == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "found"),
+    [(np.float32(3), r"float32 of shape \(\)"), (np.array(["a"] * 5), r"<U1 of shape \(5,\)")],
+)
+def test_labels_are_numbers_of_nodes(labels, found):
+    data_sets.mag240m("mag")
+    np.save("mag/processed/paper/node_label.npy", labels)
+    with pytest.raises(
+        gz.FormatError, match=rf"node_label.npy: expected labels, a number for each node, found {found}"
+    ):
+        gz.convert_dataset("mag", "out")
+
+
+def test_labels_too_large_to_be_classes_stay_as_they_are():
+    data_sets.mag240m("mag")
+    np.save("mag/processed/paper/node_label.npy", np.full(5, 1e300))
+    gz.convert_dataset("mag", "out")
+    with gz.open("out") as data:
+        assert data.labels("paper").get_tensor().tolist() == [1e300] * 5
+
+
+def test_a_wide_line_takes_no_more_memory_than_it_has_numbers():
+    data_sets.ogb_csv("theirs")
+    with gzip.open("theirs/raw/num-node-list.csv.gz", "wb") as target:
+        target.write(b"1," * 5000 + b"1\n")
+    tracemalloc.start()
+    try:
+        assert gz.convert_dataset("theirs", "out", format="ogb-csv").nodes == {"node": 1}
+    except gz.FormatError:
+        pass  # its edges name nodes that are not there
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 50 << 20
+
+
+def test_a_tensor_without_an_array_is_refused():
+    eye = torch.eye(3)
+    with_meta = torch.empty(3, device="meta")
+    for tensor, found in (
+        (eye.to_sparse(), "sparse_coo"),
+        (eye.to_sparse().bfloat16(), "sparse_coo"),
+        (with_meta, "meta"),
+    ):
+        torch.save({"x": tensor}, "a.pt")
+        with pytest.raises(TypeError, match=rf"source: expected .* found .*{found}"):
+            gz.convert_features("a.pt", "out.gd", key="x")
+
+
+def test_a_pickle_that_claims_bytes_gets_no_room_for_them():
+    torch.save(torch.arange(3), "old.pt", _use_new_zipfile_serialization=False)
+    size = os.path.getsize("old.pt")
+    with _BoundedFile("old.pt") as file:
+        assert len(file.read(1 << 60)) == size
+    assert load_pt("old.pt").tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("field", "found"), [("9" * 30, "too large"), ("x" * 60_000, "invalid literal")])
+def test_numbers_of_neo4j_that_are_none_are_refused_in_bounded_memory(field, found):
+    os.mkdir("theirs")
+    with open("theirs/nodes.csv", "w") as file:
+        file.write("id:ID,n:int\n" + "".join(f"{i},{i}\n" for i in range(20_000)) + f"last,{field}\n")
+    tracemalloc.start()
+    with pytest.raises(gz.FormatError, match=rf"nodes.csv: column n: expected numbers, found: .*{found}"):
+        gz.convert_dataset("theirs", "out", format="neo4j")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100 << 20
+
+
+def test_a_pyg_object_without_its_parts_is_refused():
+    data = data_sets.pyg_hetero()
+    del data.__dict__["_node_store_dict"]  # PyG looks for it without end
+    torch.save(data, "a.pt")
+    with pytest.raises(gz.FormatError, match="a.pt: expected a Data or HeteroData of PyG, found one that PyG refuses"):
+        gz.convert_dataset("a.pt", "out")
+
+
 # Tables that inflate
 
 
@@ -440,6 +584,7 @@ def nested(levels):
         ('{"a": 1e400}', "expected JSON, found 1e400, which is too large"),
         ('{"a": -1e400}', "expected JSON, found -1e400, which is too large"),
         ("1" * 5000, "expected "),
+        ('{"a": "\\ud800"}', "expected JSON of text, found half of a surrogate pair"),
         ("", "expected JSON, found"),
         ("[]", "top: expected an object"),
     ],

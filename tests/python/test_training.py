@@ -16,7 +16,7 @@ pyg()
 
 from torch.nn.functional import cross_entropy  # noqa: E402  (after the warnings of PyG's import)
 
-from graphzero.training import checkpoints  # noqa: E402
+from graphzero.training import checkpoints, saved_states  # noqa: E402
 from graphzero.training.models import make_model  # noqa: E402
 from graphzero.training.run import EpochResult, Run, Step  # noqa: E402
 from graphzero.training.settings import Settings  # noqa: E402
@@ -673,6 +673,102 @@ def test_checkpoint_holds_what_goes_on(blocks, tmp_path):
     assert best.state["epoch"] == 0
     model = make_model(find_task(blocks), best.settings)
     model.load_state_dict(best.state["model"])
+
+
+DAMAGES = {
+    "part": lambda s: s.pop("sums"),
+    "weights": lambda s: s["model"].popitem(),
+    "weight": lambda s: s["model"].update({next(iter(s["model"])): 3}),
+    "shape": lambda s: s["model"].update({next(iter(s["model"])): torch.zeros(2**20)}),
+    "sparse": lambda s: s["model"].update({name: value.to_sparse() for name, value in s["model"].items()}),
+    "optimizer": lambda s: s["optimizer"].update(state=[]),
+    "moments": lambda s: s["optimizer"]["state"][0].update(exp_avg=1.0),
+    "step": lambda s: s["optimizer"]["state"][0].update(step=torch.zeros(3)),
+    "random": lambda s: s.update(random=torch.zeros(3, dtype=torch.uint8)),
+    "random state": lambda s: s["random"].fill_(255),
+    "sums": lambda s: s["sums"].update(loss="x"),
+    "seeds": lambda s: s["sums"].update(seeds=0),
+    "batches": lambda s: s["sums"].update(batches=-1),
+    "loader": lambda s: s.update(loader=None),
+    "place": lambda s: s["loader"].update(batch="x"),
+    "history": lambda s: s.update(history={}),
+    "epoch": lambda s: s["history"][0].pop("loss"),
+    "accuracy": lambda s: s["history"][0].update(valid_accuracy=None),
+    "best": lambda s: s.update(best=None),
+    "best accuracy": lambda s: s["best"].update(valid_accuracy="x"),
+    "best weights": lambda s: s["best"].update(model={}),
+}
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory):
+    """A data set of few nodes, with a split to measure."""
+    rng = np.random.default_rng(0)
+    path = str(tmp_path_factory.mktemp("few") / "ds")
+    with gz.DatasetWriter(path) as writer:
+        x, y = rng.normal(size=(24, 3)).astype(np.float32), rng.integers(0, 3, 24)
+        writer.add_nodes({"x": x, "y": y}, label="y", num_classes=3)
+        writer.add_edges(rng.integers(0, 24, 80), rng.integers(0, 24, 80))
+        writer.add_split("train", np.arange(16))
+        writer.add_split("valid", np.arange(16, 24))
+    return gz.open(path)
+
+
+@pytest.fixture(scope="module")
+def amid(few, tmp_path_factory):
+    """A checkpoint that was taken within the second epoch."""
+    settings = with_settings(batch_size=4, hidden=4)
+    run, kept = Run(find_task(few), settings), checkpoints.Checkpoints(tmp_path_factory.mktemp("amid"))
+    for event in run.steps():
+        if isinstance(event, Step) and (event.epoch, event.split, event.batch) == (1, "train", 2):
+            kept.save(run)
+            break
+    run.close()
+    return kept.last
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_state_is_refused_before_anything_goes_on(damage, few, amid):
+    found = checkpoints.load(amid)
+    DAMAGES[damage](found.state)
+    task = find_task(few)
+    run = Run(task, found.settings)
+    before = copy.deepcopy(run.model.state_dict())
+    with pytest.raises(gz.FormatError, match=r"last.pt: is a damaged checkpoint: "):
+        saved_states.check_weights(found.path, found.state, task, found.settings)
+        checkpoints.go_on(run, found)
+    if damage not in ("random state", "place"):  # of which only their owners can tell
+        assert same(run.model.state_dict(), before)
+    run.close()
+
+
+def test_a_checkpoint_that_claims_a_width_makes_no_model_of_it(few, amid):
+    found = checkpoints.load(amid)
+    with pytest.raises(gz.FormatError, match=r"last.pt: is a damaged checkpoint: model\..*: expected shape"):
+        saved_states.check_weights(found.path, found.state, find_task(few), with_settings(hidden=2**30))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("hidden", 2.5),
+        ("model", []),
+        ("device", 5),
+        ("memory", []),
+        ("learning_rate", 10**400),
+        ("dropout", "x"),
+        ("threads", "x"),
+        ("fanouts", [2.5]),
+        ("seed", "x"),
+        ("weight_decay", True),
+    ],
+)
+def test_settings_of_a_checkpoint_have_their_types(name, value, amid, tmp_path):
+    document = torch.load(amid, weights_only=True)
+    document["settings"][name] = value
+    torch.save(document, tmp_path / "last.pt")
+    with pytest.raises(gz.FormatError, match=rf"last.pt: is a damaged checkpoint: {name}: expected "):
+        checkpoints.load(tmp_path / "last.pt")
 
 
 def test_best_is_written_when_it_is_new(blocks, tmp_path):

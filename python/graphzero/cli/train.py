@@ -119,16 +119,23 @@ def _resumed(
     if folder is None:
         raise ValueError("--resume: expected --checkpoints DIR with it, the folder that holds the checkpoint")
     _import_torch()
-    from graphzero.training.checkpoints import Checkpoints, check_same, last_path, load
+    from graphzero.training.checkpoints import Checkpoints, check_same, go_on, last_path, load
     from graphzero.training.run import Run
+    from graphzero.training.saved_states import check_weights
 
     if not os.path.exists(last_path(folder)):
         raise ValueError(f"{last_path(folder)}: is not there; leave out --resume to begin")
     checkpoint = load(last_path(folder))
     settings = replace(checkpoint.settings, **given)
     check_same(checkpoint, data, checkpoint.target if target is None else target, settings)
-    run = Run(_found(data, checkpoint.target), settings)
-    run.load_state_dict(checkpoint.state)
+    task = _found(data, checkpoint.target)
+    check_weights(checkpoint.path, checkpoint.state, task, settings)
+    run = Run(task, settings)
+    try:
+        go_on(run, checkpoint)
+    except BaseException:
+        run.close()
+        raise
     return run, Checkpoints(folder)
 
 

@@ -187,10 +187,11 @@ def _number(plan: Plan, space: str, tables: list[_Table], options: LayoutOptions
 
 
 def _numbers(block: list[list[str]], place: int, dtype: str, table: _Table) -> NDArray[Any]:
-    missing = "nan" if dtype == "float64" else "0"
+    # Number by number: an array of text is as wide as its longest field, for every row.
+    read, missing = (float, "nan") if dtype == "float64" else (int, "0")
     try:
-        return np.array([row[place] or missing for row in block]).astype(dtype)
-    except ValueError as error:
+        return np.array([read(row[place] or missing) for row in block], dtype)
+    except (ValueError, OverflowError) as error:
         raise FormatError(
             f"{table.path}: column {table.fields[place].name}: expected numbers, found: {error}"
         ) from None

@@ -56,7 +56,8 @@ def csv_rows(path: str) -> list[list[str]]:
 def csv_numbers(path: str, dtype: Any = np.int64, *, most: int) -> NDArray[Any]:
     """Read a csv file of a number or more per line, such as labels or the ids of a split: ``most`` lines at most."""
     try:
-        numbers = np.loadtxt(csv_lines(path), dtype=dtype, delimiter=",", ndmin=2, max_rows=most + 1)
+        # Not max_rows=, for which NumPy makes room at once.
+        numbers = np.loadtxt(islice(csv_lines(path), most + 1), dtype=dtype, delimiter=",", ndmin=2)
     except (ValueError, OverflowError) as error:
         if isinstance(error, FormatError):
             raise

@@ -19,6 +19,8 @@ from graphzero.folder import check_free_space, check_regular, is_inside
 from graphzero.sources.array_file import ArrayFile, npy_file
 from graphzero.split_names import usual_split_name
 
+_LARGEST_CLASS = 2**53  # floats beyond are whole by chance
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -125,6 +127,11 @@ def write_labels(labels: Labels, path: str, *, block: int = 1 << 20) -> int | No
     with several a node, stay as they are.
     """
     array = labels.source.mapped(f"{path}.inflated") if isinstance(labels.source, ArrayFile) else labels.source
+    if array.ndim == 0 or array.dtype.kind not in "iufb":
+        name = labels.source.name if isinstance(labels.source, ArrayFile) else "labels"
+        raise FormatError(
+            f"{name}: expected labels, a number for each node, found {array.dtype} of shape {array.shape}"
+        )
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     whole = array.ndim == 1 and (array.dtype.kind in "iub" or all(_is_whole(part) for part in _parts(array, block)))
@@ -156,7 +163,7 @@ def _parts(array: NDArray[Any], block: int) -> Iterator[NDArray[Any]]:
 
 def _is_whole(part: NDArray[Any]) -> bool:
     known = part[~np.isnan(part)]
-    return bool(np.isfinite(known).all() and (known == np.floor(known)).all())
+    return bool((np.abs(known) <= _LARGEST_CLASS).all() and (known == np.floor(known)).all())
 
 
 def existing(folder: str, *names: str) -> str | None:

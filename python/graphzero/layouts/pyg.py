@@ -22,7 +22,7 @@ from graphzero.layouts.plan import (
     existing,
 )
 from graphzero.sources.in_memory import is_pyg
-from graphzero.sources.pyg_files import load_pyg
+from graphzero.sources.pyg_files import load_pyg, refused_by_pyg
 from graphzero.sources.sparse_tensors import edges_of_adj_t
 
 _MASKS = {"train_mask": "train", "val_mask": "valid", "test_mask": "test"}
@@ -67,8 +67,18 @@ def _file_of(path: str) -> str | None:
 
 def read(source: Any, options: LayoutOptions) -> Plan:
     """Find out what the object holds."""
+    if is_pyg(source):
+        return _plan_of(source, options)
+    path = str(_file_of(source) or source)
+    data = load_pyg(path)
+    try:
+        return _plan_of(data, options)
+    except (AttributeError, LookupError, TypeError, RuntimeError) as error:  # the file made up what PyG would not
+        raise refused_by_pyg(path, error) from error
+
+
+def _plan_of(data: Any, options: LayoutOptions) -> Plan:
     plan = Plan(metadata={"layout": "pyg"})
-    data = source if is_pyg(source) else load_pyg(str(_file_of(source) or source))
     if hasattr(data, "edge_types"):
         plan.hetero = True
         for kind in data.node_types:

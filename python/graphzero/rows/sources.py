@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero._core import FormatError
-from graphzero.arrays import as_numpy
+from graphzero.arrays import as_numpy, cpu_tensor
 from graphzero.dtypes import DataType, numpy_dtype
 from graphzero.features import FeatureStore
 from graphzero.folder import check_regular
@@ -100,9 +100,10 @@ class FileFeatures(_Numbered):
 
     @property
     def bytes_at(self) -> tuple[str, int] | None:
-        """Path and offset of the rows, if they lie in the file as they are."""
+        """Path and offset of the rows, if they lie in the file as they are stored; a bool there may be any byte."""
         flat = not self._array.fortran_order or len(self._array.shape) == 1
-        if self._array.member is None and self._columns is None and flat and self.dtype.isnative:
+        as_stored = flat and self.dtype.isnative and self.dtype != np.bool_
+        if self._array.member is None and self._columns is None and as_stored:
             return self._array.path, self._array.offset
         return None
 
@@ -319,7 +320,7 @@ def _block_array(values: Any, number: int | None) -> tuple[NDArray[Any], bool]:
     name = "source" if number is None else f"source: block {number}"
     if str(getattr(values, "dtype", "")) == "torch.bfloat16":
         torch = importlib.import_module("torch")
-        return values.detach().cpu().contiguous().view(torch.int16).numpy().view(np.uint16), True
+        return cpu_tensor(values, name).contiguous().view(torch.int16).numpy().view(np.uint16), True
     array = as_numpy(values, name)
     if array.ndim == 0:
         raise ValueError(f"{name}: expected at least one dimension, found a scalar")

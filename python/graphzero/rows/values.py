@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
+from graphzero.arrays import true_or_false
 from graphzero.dtypes import DataType, name_of, numpy_dtype
 from graphzero.features import floats_of_bfloat16
 
@@ -74,6 +75,7 @@ class ValueConverter:
 
     def convert(self, rows: NDArray[Any], start: int) -> tuple[NDArray[Any], NDArray[np.float32] | None]:
         """Convert a block whose first row is number ``start``: the stored items, and the scales of quantised rows."""
+        rows = true_or_false(rows)
         if self.is_copy:
             return np.ascontiguousarray(rows, dtype=rows.dtype.newbyteorder("=")), None
         numbers = floats_of_bfloat16(rows) if self._bfloat16 else np.ascontiguousarray(rows)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 NPY_MAGIC = b"\x93NUMPY"
 
 _LONGEST_HEADER = 10_000  # bytes, as for NumPy
+_LAST = 0x10FFFF  # of Unicode; Python fails where NumPy hands out more
 
 _LOCAL_HEADER = 30  # bytes of a zip member's own header, before its name
 _COPY_BYTES = 16 << 20
@@ -101,20 +102,29 @@ def read_items(file: IO[bytes], count: int, dtype: np.dtype[Any], name: str) -> 
         if not read:
             raise FormatError(f"{name}: ends too early: expected {len(view) - done} more bytes, found none")
         done += read
+    if dtype.kind == "U" and items.size and items.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder)).max() > _LAST:
+        raise FormatError(f"{name}: expected text, found a character beyond U+10FFFF")
     return items
 
 
 @contextmanager
 def refusing_broken_zips(name: str) -> Iterator[None]:
     """Say which file it is that does not inflate."""
+    import lzma
     import zipfile
 
     try:
         yield
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise FormatError(f"{name}: expected a zip file that is whole, found: {error or 'its end'}") from error
+    except FormatError:
+        raise
     except NotImplementedError as error:  # a compression zipfile does not know
         raise FormatError(f"{name}: expected a stored or deflated member, found: {error}") from error
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, UnicodeDecodeError, struct.error) as error:
+        raise FormatError(f"{name}: expected a zip file that is whole, found: {error or 'its end'}") from error
+    except (OSError, ValueError) as error:  # of bz2, and of seeking to where a directory leads
+        if isinstance(error, OSError) and error.filename is not None:
+            raise
+        raise FormatError(f"{name}: expected a zip file that is whole, found: {error}") from error
 
 
 def npy_file(path: str, *, dtype: Any = None, num_rows: int | None = None) -> ArrayFile:

@@ -22,10 +22,15 @@ def load_pyg(path: str) -> Any:
     found = load_pt(path, _plain_classes(pyg))
     try:
         return _graph_of(found, pyg, path)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:  # of PyG, for parts that it would not have made
-        raise FormatError(
-            f"{path}: expected a Data or HeteroData of PyG, found one that PyG refuses: {error}"
-        ) from error
+    except FormatError:
+        raise
+    except Exception as error:  # of PyG, for parts that it would not have made
+        raise refused_by_pyg(path, error) from error
+
+
+def refused_by_pyg(path: str, error: Exception) -> FormatError:
+    """Return what to raise where PyG's own methods fail on an object that a file made up."""
+    return FormatError(f"{path}: expected a Data or HeteroData of PyG, found one that PyG refuses: {error}")
 
 
 def _graph_of(found: Any, pyg: Any, path: str) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import io
 import math
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -32,10 +33,13 @@ def load_pt(path: str, classes: Sequence[Any] = (), *, mapped: bool = False) -> 
     """
     check_regular(path)
     torch = _safe_torch(path)
-    mapped = _is_zip(path) and mapped
+    is_zip = _is_zip(path)
     try:
-        with _allowed_only(torch.serialization, [*_array_globals(), *classes]):
-            return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
+        with (
+            nullcontext(path) if is_zip else _BoundedFile(path) as source,
+            _allowed_only(torch.serialization, [*_array_globals(), *classes]),
+        ):
+            return torch.load(source, map_location="cpu", weights_only=True, mmap=is_zip and mapped)
     except Exception as error:  # a state that a file made up fails in any way that the class it is for may fail
         if isinstance(error, MemoryError) or getattr(error, "filename", None) is not None:
             raise  # of the system, not of what the file holds
@@ -63,16 +67,28 @@ def _is_zip(path: str) -> bool:
     """Whether it is of torch's newer form; refuses members that are larger in memory than in the file."""
     import zipfile
 
-    if not zipfile.is_zipfile(path):
-        return False
-    with refusing_broken_zips(path), zipfile.ZipFile(path) as archive:
-        claimed = sum(info.file_size for info in archive.infolist())
-        if claimed > os.path.getsize(path):
-            raise FormatError(
-                f"{path}: expected members stored as they are, as torch.save writes them, found {claimed} bytes in a "
-                f"file of {os.path.getsize(path)}"
-            )
+    with refusing_broken_zips(path):
+        if not zipfile.is_zipfile(path):
+            return False
+        with zipfile.ZipFile(path) as archive:
+            claimed = sum(info.file_size for info in archive.infolist())
+    if claimed > os.path.getsize(path):
+        raise FormatError(
+            f"{path}: expected members stored as they are, as torch.save writes them, found {claimed} bytes in a "
+            f"file of {os.path.getsize(path)}"
+        )
     return True
+
+
+class _BoundedFile(io.BufferedReader):
+    """A file that makes no room for more bytes than it has, whatever a pickle claims to hold."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(io.FileIO(path))
+        self._size = os.fstat(self.fileno()).st_size
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(-1 if size is None else min(size, self._size))
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from graphzero.dataset import Dataset
 from graphzero.folder import replace_file
 from graphzero.sources.torch_files import load_pt
 from graphzero.training.run import Run
+from graphzero.training.saved_states import check_state
 from graphzero.training.settings import FREE, Settings
 
 _KIND = "graphzero checkpoint"
@@ -74,18 +75,34 @@ def load(path: str | os.PathLike[str]) -> Checkpoint:
         raise FormatError(
             f"{name}: is no checkpoint, or a damaged one: {str(error).removeprefix(f'{name}: ')}"
         ) from None
-    if not isinstance(document, dict) or document.get("kind") != _KIND:
+    kind, schema = (document.get(key) if isinstance(document, dict) else None for key in ("kind", "schema"))
+    if not isinstance(kind, str) or kind != _KIND:
         raise FormatError(f"{name}: expected a checkpoint of graphzero train, found another file of torch")
-    if document.get("schema") != _SCHEMA:
+    if not isinstance(schema, int) or schema != _SCHEMA:
         raise FormatError(
-            f"{name}: bad schema: expected {_SCHEMA}, found {document.get('schema')!r}; another version of graphzero "
-            "wrote it"
+            f"{name}: bad schema: expected {_SCHEMA}, found {schema!r}; another version of graphzero wrote it"
         )
     try:
         settings = Settings(**{**document["settings"], "fanouts": tuple(document["settings"]["fanouts"])})
-        return Checkpoint(name, settings, *(document[part] for part in _PARTS))
+        found = Checkpoint(name, settings, *(document[part] for part in _PARTS))
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{name}: is a damaged checkpoint: {error}") from None
+    for part, kind in (("data", str), ("fingerprint", int), ("target", str), ("num_classes", int), ("epochs", int)):
+        value = getattr(found, part)
+        if not isinstance(value, kind):
+            raise FormatError(
+                f"{name}: is a damaged checkpoint: {part}: expected {kind.__name__}, found {type(value).__name__}"
+            )
+    return found
+
+
+def go_on(run: Run, checkpoint: Checkpoint) -> None:
+    """Make a new run go on where the checkpoint was taken."""
+    check_state(checkpoint.path, checkpoint.state, run)
+    try:
+        run.load_state_dict(checkpoint.state)
+    except (RuntimeError, TypeError, ValueError) as error:  # of torch's generator, and of the loader
+        raise FormatError(f"{checkpoint.path}: is a damaged checkpoint: {error}") from error
 
 
 def check_same(checkpoint: Checkpoint, data: Dataset, target: str, settings: Settings) -> None:

@@ -53,7 +53,7 @@ class EpochResult:
 
 
 @dataclass
-class _Sums:
+class Sums:
     """What an epoch over a split has added up so far."""
 
     batches: int = 0
@@ -102,7 +102,7 @@ class Run:
         self.num_batches = {split: self._try(split) for split in self._shares}
         self.loader = self._loader("train")
         self._measuring: Loader | None = None
-        self._sums = _Sums()
+        self._sums = Sums()
 
     def _try(self, split: str) -> int:
         """Take a batch: what a loader has too little memory for is told now, not behind the first epoch."""
@@ -165,7 +165,7 @@ class Run:
                 seconds=sums.seconds,
             )
             self.history.append(done)
-            self._sums = _Sums()
+            self._sums = Sums()
             if self.best is None or valid is None or valid > self.best["valid_accuracy"]:
                 weights = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
                 self.best = {"epoch": done.epoch, "valid_accuracy": valid, "model": weights}
@@ -195,7 +195,7 @@ class Run:
     def evaluate(self, split: str) -> Generator[Step, None, float]:
         """Measure the model as it is on a split; the accuracy is what the generator returns."""
         self.model.eval()
-        loader, sums = self._loader(split), _Sums()
+        loader, sums = self._loader(split), Sums()
         self._measuring = loader
         try:
             for batch in loader:
@@ -208,7 +208,7 @@ class Run:
             loader.close()
         return sums.right / sums.seeds
 
-    def _step(self, split: str, epoch: int, num_batches: int, sums: _Sums) -> Step:
+    def _step(self, split: str, epoch: int, num_batches: int, sums: Sums) -> Step:
         return Step(split, epoch, sums.batches, num_batches, sums.loss / sums.batches, sums.right / sums.seeds)
 
     def _labels(self, batch: Any) -> Tensor:
@@ -243,11 +243,13 @@ class Run:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where ``state`` was taken."""
         self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        # What its settings were is in ours: those of a file may be of another torch, or of anybody.
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": state["optimizer"]["state"], "param_groups": groups})
         torch.set_rng_state(state["random"])
         if state["cuda_random"] is not None and self._device.type == "cuda":
             torch.cuda.set_rng_state(state["cuda_random"], self._device)
-        self._sums = _Sums(**state["sums"])
+        self._sums = Sums(**state["sums"])
         self.history = [EpochResult(**done) for done in state["history"]]
         self.best = state["best"]
         if state["loader"] is None:

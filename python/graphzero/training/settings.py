@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from sys import float_info
 from typing import Any, Literal, get_args
 
+from graphzero.integers import integer
 from graphzero.memory import byte_count
 from graphzero.seeds import as_seed
 
@@ -40,12 +42,23 @@ class Settings:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
+        for name in ("hidden", "heads", "epochs", "batch_size"):
+            integer(getattr(self, name), name)
+        for name in ("dropout", "learning_rate", "weight_decay"):
+            value = getattr(self, name)
+            if not isinstance(value, float) and (type(value) is not int or abs(value) > float_info.max):
+                raise ValueError(f"{name}: expected a number, found {str(value)[:40]}")
+        for name in ("model", "reader", "device"):
+            if not isinstance(value := getattr(self, name), str):
+                raise TypeError(f"{name}: expected a name, found {value!r}")
+        if self.memory is not None and not isinstance(self.memory, (int, str)):
+            raise TypeError(f"memory: expected a number of bytes, found {self.memory!r}")
         if self.model not in get_args(ModelName):
             raise ValueError(f"model: expected one of {', '.join(get_args(ModelName))}, found {self.model!r}")
         if not self.fanouts:
             raise ValueError("fanouts: expected a number per hop such as 15,10, found none")
         for fanout in self.fanouts:
-            if fanout != -1 and fanout < 1:
+            if integer(fanout, "fanouts") != -1 and fanout < 1:
                 raise ValueError(f"fanouts: expected -1 for all neighbours, or 1 or more, found {fanout}")
         for name in ("hidden", "heads", "epochs", "batch_size"):
             if getattr(self, name) < 1:
@@ -58,6 +71,8 @@ class Settings:
             raise ValueError(f"weight_decay: expected 0 or more, found {self.weight_decay:g}")
         if self.model == "gat" and self.hidden % self.heads:
             raise ValueError(f"hidden: expected a multiple of heads, {self.heads}, found {self.hidden}")
+        if self.threads is not None:
+            integer(self.threads, "threads")
         as_seed(self.seed)
         if self.memory is not None and byte_count(self.memory) < 1:
             raise ValueError(f"memory: expected a number of bytes, found {self.memory}")

@@ -1,0 +1,96 @@
+"""Shares mutations out to processes, and counts what became of them."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fuzzing import kinds, limits
+from fuzzing.child import OUT_OF_MEMORY
+
+FOLDER = Path(__file__).parent
+LARGEST_PART = 1000  # mutations of one process, so that all cores have something to do until the end
+
+
+@dataclass
+class Tally:
+    """What became of the files of one kind. ``failures`` are (number, what happened)."""
+
+    outcomes: Counter = field(default_factory=Counter)
+    failures: list = field(default_factory=list)
+
+    @property
+    def files(self):
+        return self.outcomes.total() + len(self.failures)
+
+
+def shares(count, chosen):
+    """How many of ``count`` files each kind gets."""
+    weights = {kind: kinds.SHARES[kind] for kind in chosen}
+    return {kind: round(count * weight / sum(weights.values())) for kind, weight in weights.items()}
+
+
+def run_all(counts, seed, jobs, first=0, part=LARGEST_PART):
+    """Run all kinds; ``counts`` tells how many files of each, ``part`` how many a process takes at most."""
+    tallies = {kind: Tally() for kind in counts}
+    parts = []
+    for kind, count in counts.items():
+        parts += [(kind, first + at, min(part, count - at)) for at in range(0, count, part)]
+    parts.sort(key=lambda mine: -mine[2] / kinds.SHARES[mine[0]])  # what takes longest comes first
+    with ThreadPoolExecutor(jobs) as pool:
+        done = [pool.submit(_run_part, tallies[kind], kind, seed, begin, count) for kind, begin, count in parts]
+        for process in done:
+            process.result()
+    return tallies
+
+
+def _run_part(tally, kind, seed, begin, count):
+    """Run processes until all mutations are tried: one that dies is followed by another, behind the culprit."""
+    end = begin + count
+    while begin < end:
+        begin = _run_child(tally, kind, seed, begin, end - begin)
+
+
+def _run_child(tally, kind, seed, begin, count):
+    """Run a process and return the number of the mutation to go on with."""
+    process = subprocess.Popen(
+        [sys.executable, "-X", "faulthandler", FOLDER, "--child", kind, str(seed), str(begin), str(count)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={"GRAPHZERO_NUM_THREADS": "2", **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    with ThreadPoolExecutor(1) as pool, process:
+        errors = pool.submit(process.stderr.read)
+        number, is_open = begin - 1, False
+        for line in process.stdout:
+            what, number, *rest = json.loads(line)
+            is_open = what == "try"
+            if what == "outcome":
+                tally.outcomes[rest[0]] += 1
+            elif what == "failure":
+                tally.failures.append((number, rest[0]))
+        code = process.wait()
+        message = errors.result()[-4000:]
+    if number < begin:
+        raise RuntimeError(f"{kind}: could not begin: exit {code}\n{message}")
+    if is_open:
+        ended = f"signal {-code}" if code < 0 else f"exit {code}, {limits.MOST_SECONDS} seconds are the limit"
+        tally.failures.append((number, f"{ended}\n{message}"))
+    elif code not in (0, OUT_OF_MEMORY):
+        tally.failures.append((number, f"at the end of the process, after this file: exit {code}\n{message}"))
+    return number + 1
+
+
+def table(tallies):
+    """Lines with a kind each."""
+    yield f"{'kind':<14}{'files':>9}  {'failures':>8}  outcomes"
+    for kind, tally in tallies.items():
+        outcomes = ", ".join(f"{count} {name}" for name, count in sorted(tally.outcomes.items()))
+        yield f"{kind:<14}{tally.files:>9}  {len(tally.failures):>8}  {outcomes}"
+    total = sum(tally.files for tally in tallies.values())
+    yield f"{'all':<14}{total:>9}  {sum(len(tally.failures) for tally in tallies.values()):>8}"
