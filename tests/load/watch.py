@@ -89,13 +89,11 @@ class Watch:
             return
         one = draw.choice(mortal)
         sent = draw.choice(SIGNALS)
-        if sent != signal.SIGKILL and not self._journal(one):
+        lines = read(self._place.path("journals", f"{one.name}.jsonl"))
+        if sent != signal.SIGKILL and not any(line["kind"] == "ready" for line in lines):
             return
         one.sent = sent
         os.kill(one.process.pid, sent)
-
-    def _journal(self, one):
-        return read(self._place.path("journals", f"{one.name}.jsonl"))
 
     def look(self):
         """Note what workers hold, start those again that ended, and find those that hang."""
