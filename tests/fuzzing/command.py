@@ -14,8 +14,8 @@ def main():
     """Run what the arguments ask for, and return the exit code."""
     arguments = _parser().parse_args()
     if arguments.child:
-        kind, seed, begin, count = arguments.one
-        return child.run(kind, int(seed), int(begin), int(count))
+        kind, seed, begin, count, folder, scratch = arguments.one
+        return child.run(kind, int(seed), int(begin), int(count), folder, scratch)
     if arguments.one:
         if len(arguments.one) != 3:
             sys.exit("expected KIND SEED NUMBER")

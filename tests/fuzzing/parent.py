@@ -12,6 +12,7 @@ from typing import Any
 
 from fuzzing import kinds, limits
 from fuzzing.child import OUT_OF_MEMORY
+from fuzzing.places import places
 
 FOLDER = Path(__file__).parent
 LARGEST_PART = 1000  # mutations of one process, so that all cores have something to do until the end
@@ -64,13 +65,15 @@ def _run_part(tally, seed, begin, count):
     """Run processes until all mutations are tried: one that dies is followed by another, behind the culprit."""
     end = begin + count
     while begin < end:
-        begin = _run_child(tally, seed, begin, end - begin)
+        with places() as (folder, scratch):
+            begin = _run_child(tally, seed, begin, end - begin, folder, scratch)
 
 
-def _run_child(tally, seed, begin, count):
+def _run_child(tally, seed, begin, count, *folders):
     """Run a process and return the number of the mutation to go on with."""
+    numbers = map(str, (seed, begin, count))
     process = subprocess.Popen(
-        [sys.executable, "-X", "faulthandler", FOLDER, "--child", tally.kind, str(seed), str(begin), str(count)],
+        [sys.executable, "-X", "faulthandler", FOLDER, "--child", tally.kind, *numbers, *folders],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
