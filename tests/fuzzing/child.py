@@ -4,56 +4,42 @@ import json
 import os
 import random
 import sys
-import tempfile
 import traceback
 import warnings
-from contextlib import contextmanager
 from pathlib import Path
 
 from fuzzing import kinds, limits
+from fuzzing.places import places
 
 OUT_OF_MEMORY = 77  # the exit code after a file that took more than it may
 
 
-IN_MEMORY = "/dev/shm"
+def target_of(kind, folder, scratch):
+    """Make the target of a kind, with ``folder`` for its files; what it converts goes to ``scratch``."""
+    os.chdir(scratch)
+    warnings.simplefilter("ignore")  # of what is left out, of deprecations and of names that repeat
+    target = kinds.make(kind, Path(folder))
+    limits.set_limits()
+    return target
 
 
-@contextmanager
-def place_of(kind):
-    """Make the target of a kind. Its folder is on a disk, which readers may read directly.
-
-    What is converted goes to the current folder, which is in memory if it can be: nobody waits for a disk there.
-    """
-    memory = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
-    with (
-        tempfile.TemporaryDirectory(prefix="fuzzing-") as folder,
-        tempfile.TemporaryDirectory(prefix="fuzzing-", dir=memory) as scratch,
-    ):
-        os.chdir(scratch)
-        warnings.simplefilter("ignore")  # of what is left out, of deprecations and of names that repeat
-        target = kinds.make(kind, Path(folder))
-        limits.set_limits()
-        yield target
-        os.chdir(folder)
-
-
-def run(kind, seed, begin, count):
+def run(kind, seed, begin, count, folder, scratch):
     """Try mutations ``begin`` and following; a failure is told and the next is tried."""
-    with place_of(kind) as target:
-        before = limits.peak_memory()
-        for number in range(begin, begin + count):
-            tell("try", number)
-            limits.start_clock()
-            try:
-                what, text = "outcome", target(random.Random(f"{seed} {kind} {number}"))
-            except Exception:
-                what, text = "failure", shortened(traceback.format_exc())
-            limits.stop_clock()
-            grown = limits.peak_memory() - before
-            if grown > limits.MOST_MEMORY:
-                tell("failure", number, f"took {grown >> 20} MiB of memory")
-                return OUT_OF_MEMORY
-            tell(what, number, text)
+    target = target_of(kind, folder, scratch)
+    before = limits.peak_memory()
+    for number in range(begin, begin + count):
+        tell("try", number)
+        limits.start_clock()
+        try:
+            what, text = "outcome", target(random.Random(f"{seed} {kind} {number}"))
+        except Exception:
+            what, text = "failure", shortened(traceback.format_exc())
+        limits.stop_clock()
+        grown = limits.peak_memory() - before
+        if grown > limits.MOST_MEMORY:
+            tell("failure", number, f"took {grown >> 20} MiB of memory")
+            return OUT_OF_MEMORY
+        tell(what, number, text)
     return 0
 
 
@@ -69,7 +55,8 @@ def tell(*facts):
 
 def again(kind, seed, number):
     """Run one mutation here, and let its error through."""
-    with place_of(kind) as target:
+    with places() as (folder, scratch):
+        target = target_of(kind, folder, scratch)
         limits.start_clock()
         print(target(random.Random(f"{seed} {kind} {number}")))
         limits.stop_clock()

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from functools import partial
 
 from fuzzing import child, kinds, parent
 
@@ -13,8 +14,8 @@ def main():
     """Run what the arguments ask for, and return the exit code."""
     arguments = _parser().parse_args()
     if arguments.child:
-        kind, seed, begin, count = arguments.one
-        return child.run(kind, int(seed), int(begin), int(count))
+        kind, seed, begin, count, folder, scratch = arguments.one
+        return child.run(kind, int(seed), int(begin), int(count), folder, scratch)
     if arguments.one:
         if len(arguments.one) != 3:
             sys.exit("expected KIND SEED NUMBER")
@@ -22,7 +23,8 @@ def main():
         child.again(kind, int(seed), int(number))
         return 0
     counts = parent.shares(arguments.count, arguments.kinds)
-    tallies = parent.run_all(counts, arguments.seed, arguments.jobs, arguments.first)
+    told = partial(_tell, arguments.seed)
+    tallies = parent.run_all(counts, arguments.seed, arguments.jobs, arguments.first, told=told)
     for kind, tally in tallies.items():
         alike = {}
         for number, text in tally.failures:
@@ -32,6 +34,10 @@ def main():
             print(f"\n{kind} {arguments.seed} {number}, and {len(failures) - 1} alike: {text}")
     print("\n" + "\n".join(parent.table(tallies)))
     return 1 if any(tally.failures for tally in tallies.values()) else 0
+
+
+def _tell(seed, kind, number, text):
+    print(f"{kind} {seed} {number}: {text.strip().splitlines()[-1][:200]}", file=sys.stderr, flush=True)
 
 
 def _place(text):

@@ -8,9 +8,11 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from fuzzing import kinds, limits
 from fuzzing.child import OUT_OF_MEMORY
+from fuzzing.places import places
 
 FOLDER = Path(__file__).parent
 LARGEST_PART = 1000  # mutations of one process, so that all cores have something to do until the end
@@ -20,8 +22,16 @@ LARGEST_PART = 1000  # mutations of one process, so that all cores have somethin
 class Tally:
     """What became of the files of one kind. ``failures`` are (number, what happened)."""
 
+    kind: str
+    told: Any
     outcomes: Counter = field(default_factory=Counter)
     failures: list = field(default_factory=list)
+
+    def fail(self, number, text):
+        """Count a failure."""
+        self.failures.append((number, text))
+        if self.told is not None:
+            self.told(self.kind, number, text)
 
     @property
     def files(self):
@@ -34,31 +44,36 @@ def shares(count, chosen):
     return {kind: round(count * weight / sum(weights.values())) for kind, weight in weights.items()}
 
 
-def run_all(counts, seed, jobs, first=0, part=LARGEST_PART):
-    """Run all kinds; ``counts`` tells how many files of each, ``part`` how many a process takes at most."""
-    tallies = {kind: Tally() for kind in counts}
+def run_all(counts, seed, jobs, first=0, part=LARGEST_PART, told=None):
+    """Run all kinds; ``counts`` tells how many files of each, ``part`` how many a process takes at most.
+
+    ``told(kind, number, text)`` is called for each failure, at once.
+    """
+    tallies = {kind: Tally(kind, told) for kind in counts}
     parts = []
     for kind, count in counts.items():
         parts += [(kind, first + at, min(part, count - at)) for at in range(0, count, part)]
     parts.sort(key=lambda mine: -mine[2] / kinds.SHARES[mine[0]])  # what takes longest comes first
     with ThreadPoolExecutor(jobs) as pool:
-        done = [pool.submit(_run_part, tallies[kind], kind, seed, begin, count) for kind, begin, count in parts]
+        done = [pool.submit(_run_part, tallies[kind], seed, begin, count) for kind, begin, count in parts]
         for process in done:
             process.result()
     return tallies
 
 
-def _run_part(tally, kind, seed, begin, count):
+def _run_part(tally, seed, begin, count):
     """Run processes until all mutations are tried: one that dies is followed by another, behind the culprit."""
     end = begin + count
     while begin < end:
-        begin = _run_child(tally, kind, seed, begin, end - begin)
+        with places() as (folder, scratch):
+            begin = _run_child(tally, seed, begin, end - begin, folder, scratch)
 
 
-def _run_child(tally, kind, seed, begin, count):
+def _run_child(tally, seed, begin, count, *folders):
     """Run a process and return the number of the mutation to go on with."""
+    numbers = map(str, (seed, begin, count))
     process = subprocess.Popen(
-        [sys.executable, "-X", "faulthandler", FOLDER, "--child", kind, str(seed), str(begin), str(count)],
+        [sys.executable, "-X", "faulthandler", FOLDER, "--child", tally.kind, *numbers, *folders],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -73,16 +88,16 @@ def _run_child(tally, kind, seed, begin, count):
             if what == "outcome":
                 tally.outcomes[rest[0]] += 1
             elif what == "failure":
-                tally.failures.append((number, rest[0]))
+                tally.fail(number, rest[0])
         code = process.wait()
         message = errors.result()[-4000:]
     if number < begin:
-        raise RuntimeError(f"{kind}: could not begin: exit {code}\n{message}")
+        raise RuntimeError(f"{tally.kind}: could not begin: exit {code}\n{message}")
     if is_open:
         ended = f"signal {-code}" if code < 0 else f"exit {code}, {limits.MOST_SECONDS} seconds are the limit"
-        tally.failures.append((number, f"{ended}\n{message}"))
+        tally.fail(number, f"{ended}\n{message}")
     elif code not in (0, OUT_OF_MEMORY):
-        tally.failures.append((number, f"at the end of the process, after this file: exit {code}\n{message}"))
+        tally.fail(number, f"at the end of the process, after this file: exit {code}\n{message}")
     return number + 1
 
 

@@ -82,7 +82,7 @@ def target(rng):
     return "read"
 
 kinds.make = lambda kind, folder: target
-sys.exit(child.run("graphs", 0, number + 1, int(sys.argv[5])))
+sys.exit(child.run("graphs", 0, number + 1, int(sys.argv[5]), *sys.argv[6:]))
 """
 
 
