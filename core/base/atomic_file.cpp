@@ -51,6 +51,14 @@ void remove_stale(const std::string& path) {
   ::closedir(directory);
 }
 
+// Locks a file that was just made. False if another writer of the target took it for a leftover, in
+// the moment before, and removes it or has done so.
+bool is_ours(int descriptor) {
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
+  struct stat status = {};
+  return ::fstat(descriptor, &status) != 0 || status.st_nlink > 0;
+}
+
 std::string random_name_part() {
   std::random_device entropy;
   const std::uint64_t bits = std::uint64_t{entropy()} << 32 | entropy();
@@ -68,15 +76,13 @@ AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
     throw IoError(EISDIR, path_, "is a directory, expected a file to write");
   }
   remove_stale(path_);
-  temporary_ = concat(folder_of(path_), "/", temporary_prefix(path_), random_name_part(), kSuffix);
-  descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) throw_errno(path_, "create");
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    // Another writer of this target took us for a leftover in the moment before we locked.
-    ::close(descriptor_);
-    descriptor_ = -1;
-    throw IoError(EBUSY, path_, "another process is writing this file");
-  }
+  do {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    temporary_ =
+        concat(folder_of(path_), "/", temporary_prefix(path_), random_name_part(), kSuffix);
+    descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) throw_errno(path_, "create");
+  } while (!is_ours(descriptor_));
 }
 
 AtomicFile::~AtomicFile() {

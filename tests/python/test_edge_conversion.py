@@ -695,7 +695,9 @@ def test_a_header_alone_in_a_block_does_not_hide_the_edges_behind_it(text, size)
 def test_one_familiar_word_among_labels_is_no_header():
     with open("e.csv", "w") as file:
         file.write("to,be\nor,not\n")
-    with pytest.raises(ValueError, match=r"e.csv: cannot tell whether the first line, to, be, is a header: give header="):
+    with pytest.raises(
+        ValueError, match=r"e.csv: cannot tell whether the first line, to, be, is a header: give header="
+    ):
         gz.convert_edges("e.csv", "e.gl")
     assert gz.convert_edges("e.csv", "e.gl", header=False).num_edges == 2
     assert gz.convert_edges("e.csv", "e.gl", header=True).num_edges == 1
