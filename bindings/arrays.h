@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings/gil.h"
 #include "core/base/buffer.h"
 #include "core/base/file.h"
 #include "core/base/types.h"
@@ -30,13 +31,6 @@ std::span<const Item> as_span(const InputArray<Item>& array) {
 
 // Paths cross as bytes: a file name need not be text.
 inline std::string path_of(const nb::bytes& path) { return {path.c_str(), path.size()}; }
-
-// Runs `body` with the GIL released. Nothing in it may touch a Python object.
-template <class Body>
-auto without_gil(Body&& body) {
-  const nb::gil_scoped_release release;
-  return body();
-}
 
 // Keeps what an array points into alive for as long as the array.
 template <class Owned>

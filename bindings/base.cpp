@@ -16,7 +16,7 @@ using namespace nb::literals;
 void bind_base(nb::module_& m) {
   // Only the main thread of the interpreter sees signals; elsewhere this is a cheap no.
   set_interrupt_check([] {
-    const nb::gil_scoped_acquire acquire;
+    const WithoutGil::Pause pause;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   });
 

@@ -6,6 +6,7 @@
 
 #include "bindings/bind.h"
 #include "core/base/error.h"
+#include "core/pipeline/budget.h"
 
 namespace nb = nanobind;
 
@@ -24,6 +25,13 @@ void raise_os_error(const gz::IoError& error) {
   const nb::object made =
       nb::borrow(PyExc_OSError)(error.code(), text(error.what()), text(error.path().c_str()));
   PyErr_SetObject(made.type().ptr(), made.ptr());
+}
+
+// A ValueError with the number that the message tells.
+void raise_budget_error(PyObject* type, const gz::BudgetTooSmall& error) {
+  const nb::object made = nb::borrow(type)(text(error.what()));
+  made.attr("least") = error.least();
+  PyErr_SetObject(type, made.ptr());
 }
 
 }  // namespace
@@ -53,6 +61,17 @@ NB_MODULE(_core, m) {
         }
       },
       format_error.ptr());
+  const nb::object budget_too_small =
+      nb::exception<gz::BudgetTooSmall>(m, "BudgetTooSmall", PyExc_ValueError);
+  nb::register_exception_translator(
+      [](const std::exception_ptr& thrown, void* type) {
+        try {
+          std::rethrow_exception(thrown);
+        } catch (const gz::BudgetTooSmall& error) {
+          raise_budget_error(static_cast<PyObject*>(type), error);
+        }
+      },
+      budget_too_small.ptr());
   gz::bind_base(m);
   gz::bind_format(m);
   gz::bind_synth(m);

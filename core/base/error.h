@@ -14,8 +14,17 @@ namespace gz {
 
 // What a message is built of. Streams would ask the locale, which may write numbers its own way,
 // and which a module that brings its own copy of the C++ library cannot rely on.
-inline void append_part(std::string& text, std::string_view part) { text += part; }
-inline void append_part(std::string& text, char part) { text += part; }
+// An exception hands its message on as a C string, so a NUL of a bad line or a label would cut it.
+inline void append_part(std::string& text, char part) {
+  part == '\0' ? text.append("\\x00") : text.append(1, part);
+}
+inline void append_part(std::string& text, std::string_view part) {
+  for (std::size_t nul = part.find('\0'); nul != part.npos; nul = part.find('\0')) {
+    append_part(text.append(part.substr(0, nul)), '\0');
+    part.remove_prefix(nul + 1);
+  }
+  text += part;
+}
 template <class Number>
   requires std::is_arithmetic_v<Number>
 void append_part(std::string& text, Number number) {

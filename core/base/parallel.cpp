@@ -18,6 +18,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/machine.h"
@@ -108,7 +109,9 @@ class Pool {
         lock.lock();
       }
     }
-    if (job->error) std::rethrow_exception(job->error);
+    // Taken out of the job, which a helper may be the last to hold: an exception of Python is let
+    // go by the thread that it came from.
+    if (job->error) std::rethrow_exception(std::exchange(job->error, nullptr));
   }
 
  private:

@@ -27,10 +27,11 @@ Budget split_memory(const Needs& needs) {
   const std::uint64_t asked = std::min(needs.cache.value_or(0), needs.swept_bytes);
   const std::uint64_t least = working + kReads + 2 * output + least_window + asked;
   if (needs.memory < least) {
-    throw std::invalid_argument(
+    throw BudgetTooSmall(
         concat("memory: expected at least ", (least + kMegabyte - 1) / kMegabyte,
                " MB for batches of this size, found ", needs.memory / kMegabyte,
-               " MB; give more, or use smaller batches, smaller fanouts or fewer attributes"));
+               " MB; give more, or use smaller batches, smaller fanouts or fewer attributes"),
+        least);
   }
   Budget budget;
   budget.working = working;

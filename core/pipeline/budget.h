@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
+#include <string>
 
 namespace gz {
 
@@ -26,7 +28,19 @@ struct Budget {
   std::uint64_t window = 0;     // batches ahead: their samples and the rows read for them
 };
 
-// Throws std::invalid_argument that names the least memory that would do.
+// Names the least memory that would do, in bytes too, for whoever gave a share of a larger number.
+class BudgetTooSmall : public std::invalid_argument {
+ public:
+  BudgetTooSmall(const std::string& message, std::uint64_t least)
+      : std::invalid_argument(message), least_(least) {}
+
+  std::uint64_t least() const { return least_; }
+
+ private:
+  std::uint64_t least_;
+};
+
+// Throws BudgetTooSmall.
 Budget split_memory(const Needs& needs);
 
 }  // namespace gz

@@ -6,9 +6,10 @@ files are mounted, not loaded: opening one takes under a millisecond and no memo
 Names load their module, and NumPy, when they are used.
 """
 
-from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 from typing import Any as _Any
+
+from graphzero.first_use import load as _load
 
 if TYPE_CHECKING:
     from graphzero._core import FormatError
@@ -136,10 +137,10 @@ __all__ = [
 
 def __getattr__(name: str) -> _Any:
     if name == "loaders":
-        return _import_module("graphzero.loaders")
+        return _load("graphzero.loaders")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = _import_module(f"graphzero.{_HOMES[name]}")
+    home = _load(f"graphzero.{_HOMES[name]}")
     found = globals()[name] = getattr(home, "open_dataset" if name == "open" else name)
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ def byte_text(count: float) -> str:
     raise AssertionError
 
 
+_MEGABYTE = 1_000_000
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 _UNITS |= {f"{unit}i": 1024**i for i, unit in enumerate("kmgt", start=1)}
 
@@ -52,6 +54,24 @@ def pipeline_budget() -> int:
     if facts.cgroup_limit is not None:
         available = min(available, facts.cgroup_limit)
     return available // 2
+
+
+def budget_for_shares(
+    error: _core.BudgetTooSmall, total: int, share_of: Callable[[int], int], whose: str
+) -> ValueError:
+    """Say of the number that a user gave what the core says of a share of it.
+
+    :param share_of: What ``whose`` gets of a number of bytes, such as ``total``.
+    """
+    needed: int = error.least  # type: ignore[attr-defined]
+    least = -(-total // _MEGABYTE) * _MEGABYTE
+    while share_of(least) < needed:
+        least += _MEGABYTE
+    advice = str(error).rsplit("; ", 1)[1]
+    return ValueError(
+        f"memory: expected at least {least // _MEGABYTE} MB, found {byte_text(total)}, of which {whose} gets "
+        f"{byte_text(share_of(total))} and needs {-(-needed // _MEGABYTE)} MB; {advice}"
+    )
 
 
 def peak_memory() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Sized
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from graphzero import _core
 from graphzero.arrays import int64_vector
 from graphzero.integers import integer, integer_from
 from graphzero.sampling import IntArray
+
+# An order is written down before the first batch, at 8 bytes a place. One that tells no length may have no end.
+_MOST_PLACES = 10_000_000
 
 
 class Schedule:
@@ -43,12 +47,21 @@ class Schedule:
     def begin_epoch(self, core: _core.Pipeline) -> None:
         """Tell the core what holds for the epoch that is about to begin."""
         if self._order is not None:
-            core.arrange(np.fromiter((integer(place, "order") for place in self._order), np.int64), None)
+            most = max(_MOST_PLACES, _told_length(self._order))
+            order = np.fromiter((integer(place, "order") for place in islice(self._order, most + 1)), np.int64)
+            if len(order) > most:
+                raise _endless("order")
+            core.arrange(order, None)
         elif self._batches is not None:
-            chosen = [int64_vector(places, "batches") for places in self._batches]
-            empty = [number for number, batch in enumerate(chosen) if len(batch) == 0]
-            if empty:
-                raise ValueError(f"batches[{empty[0]}]: expected at least one place, found none")
+            chosen: list[IntArray] = []
+            held, told = 0, _told_length(self._batches)
+            for number, batch in enumerate(self._batches):
+                chosen.append(int64_vector(batch, "batches"))
+                held += len(chosen[-1])
+                if len(chosen[-1]) == 0:
+                    raise ValueError(f"batches[{number}]: expected at least one place, found none")
+                if held > _MOST_PLACES and number >= told:
+                    raise _endless("batches")
             places = np.concatenate(chosen) if chosen else np.empty(0, np.int64)
             try:
                 core.arrange(places, np.array([len(batch) for batch in chosen], np.int64))
@@ -63,3 +76,18 @@ class Schedule:
             rest = len(self._order) % self.batch_size != 0 and not self._drop_last
             return len(self._order) // self.batch_size + (1 if rest else 0)
         return core.num_batches
+
+
+def _told_length(items: Iterable[Any]) -> int:
+    try:
+        return len(items) if isinstance(items, Sized) else 0
+    except (TypeError, NotImplementedError):  # torch's BatchSampler of a sampler that has none
+        return 0
+
+
+def _endless(name: str) -> ValueError:
+    return ValueError(
+        f"{name}: expected an end within {_MOST_PLACES:,} places, or a length (__len__) that says how many there are, "
+        f"since all of an epoch are written down before its first batch; found more. Cut it into epochs, as "
+        "itertools.islice does"
+    )

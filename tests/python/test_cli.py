@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
-from graphzero.cli.__main__ import run
+from graphzero.cli.command import run
 from terminals import COMMAND, shown
 
 

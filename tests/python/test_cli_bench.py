@@ -16,7 +16,7 @@ import pytest
 import graphzero as gz
 from graphzero.bench import plan
 from graphzero.cli import bench_table
-from graphzero.cli.__main__ import run as run_command
+from graphzero.cli.command import run as run_command
 
 # For parts that know no caps: less than the smallest budget would do.
 SMALLER = dataclasses.replace(
@@ -127,9 +127,9 @@ def test_rates_are_written_as_people_would(value, text):
 
 def test_ctrl_c_removes_the_data_and_ends_children(tmp_path):
     script = (
-        "import dataclasses, sys\nfrom graphzero.bench import plan\nfrom graphzero.cli.__main__ import main\n"
+        "import dataclasses, sys\nfrom graphzero.bench import plan\nfrom graphzero.cli.command import main\n"
         "plan.QUICK = dataclasses.replace(plan.QUICK, nodes=2000, edges=10_000, features=16, starts=500, seconds=60.0)\n"
-        "main(['bench', '--quick', '--only', 'walks'])\n"
+        "sys.exit(main(['bench', '--quick', '--only', 'walks']))\n"
     )
     # A run is at its first child when the children's clock runs: that one would walk for a minute.
     running = subprocess.Popen(

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from graphzero.cli.__main__ import run
+from graphzero.cli.command import run
 from terminals import COMMAND
 
 

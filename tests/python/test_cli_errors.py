@@ -14,7 +14,7 @@ import typer
 
 import faults
 import graphzero as gz
-from graphzero.cli.__main__ import make_app, run
+from graphzero.cli.command import make_app, run
 from graphzero.cli.convert import HEEDED
 from graphzero.cli.errors import one_line
 from terminals import COMMAND
@@ -232,7 +232,7 @@ def test_a_folder_that_may_not_be_written_is_named(tmp_path):
     (tmp_path / "e.csv").write_text("0,1\n")
     code = """
     import contextlib, io, json
-    from graphzero.cli.__main__ import run
+    from graphzero.cli.command import run
     told = []
     for arguments in (["convert", "e.csv", "o.gl"], ["synth", "o", "--preset", "tiny"]):
         with contextlib.redirect_stderr(io.StringIO()) as error:

@@ -9,7 +9,7 @@ import pytest
 
 import graphzero as gz
 import oracle
-from graphzero.cli.__main__ import run
+from graphzero.cli.command import run
 from graphzero.cli.degrees import degree_facts
 from terminals import shown
 

@@ -1,4 +1,4 @@
-"""What starts fast: neither ``import graphzero`` nor help loads what only some verbs need."""
+"""What starts fast: neither ``import graphzero`` nor help loads what only some verbs need. Ctrl-C is heeded meanwhile."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ def modules_after(script):
 
 
 def ran(*arguments):
-    return modules_after(f"from graphzero.cli.__main__ import run; assert run({list(arguments)}) == 0")
+    return modules_after(f"from graphzero.cli.command import run; assert run({list(arguments)}) == 0")
 
 
 def not_of_python(modules):
@@ -70,3 +70,48 @@ def test_help_on_a_terminal_names_every_verb():
     text = shown("--help")
     assert all(verb in text for verb in ("convert", "info", "sample", "synth", "verify"))
     assert "--install-completion" in text
+
+
+# The script that pip installs, in a process that gets Ctrl-C when it comes to the import of a module, or to its end.
+ENTRY = """
+import atexit, os, signal, sys
+from graphzero import __version__
+
+moment = sys.argv.pop(1)
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+
+class Finder:
+    def find_spec(name, path=None, target=None):
+        if name == moment:
+            interrupt()
+
+sys.meta_path.insert(0, Finder)
+if moment == "end":
+    atexit.register(interrupt)
+from graphzero.cli.__main__ import main
+main()
+"""
+
+
+def interrupted_at(moment, *words, before=""):
+    entered = [sys.executable, "-c", before + ENTRY, moment, *words]
+    ended = subprocess.run(entered, capture_output=True, text=True, check=False, timeout=60)
+    return ended.returncode, ended.stderr
+
+
+@pytest.mark.parametrize(
+    "moment", ["graphzero.cli.command", "typer", "graphzero.cli.verify", "graphzero._core", "numpy"]
+)
+def test_ctrl_c_is_one_line_from_the_first_import_on(tiny_gl, moment):
+    assert interrupted_at(moment, "info", tiny_gl) == (130, "graphzero: interrupted\n")
+
+
+def test_ctrl_c_does_not_undo_what_is_done(tiny_gl):
+    assert interrupted_at("end", "info", tiny_gl) == (0, "")
+
+
+def test_ctrl_c_that_is_to_be_ignored_is_ignored(tiny_gl):
+    ignore = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
+    assert interrupted_at("typer", "info", tiny_gl, before=ignore) == (0, "")

@@ -18,7 +18,7 @@ from data_sets import pyg
 torch = pytest.importorskip("torch")
 pyg()
 
-from graphzero.cli.__main__ import run  # noqa: E402  (after the warnings of PyG's import)
+from graphzero.cli.command import run  # noqa: E402  (after the warnings of PyG's import)
 from graphzero.training import checkpoints  # noqa: E402
 
 SMALL = ("--hidden", "8", "--fanouts", "4,4", "--batch-size", "64", "--memory", "128MB")
@@ -300,7 +300,7 @@ def test_kill_while_a_checkpoint_is_written_leaves_one_that_goes_on(blocks, trai
     assert train(blocks, *SMALL, "--epochs", 1, "--checkpoints", "kept")[0] == 0
     script = (
         "import os, sys\n"
-        "from graphzero.cli.__main__ import run\n"
+        "from graphzero.cli.command import run\n"
         "from graphzero.training import checkpoints\n"
         "def die(number):\n"
         "    os.ftruncate(number, 1000)\n"
@@ -375,7 +375,7 @@ def test_without_torch_or_pyg_the_command_to_install_them_is_told(blocks):
     for missing in ("torch", "torch_geometric"):
         script = (
             f"import sys; sys.modules[{missing!r}] = None\n"
-            f"from graphzero.cli.__main__ import run; sys.exit(run(['train', {blocks!r}]))"
+            f"from graphzero.cli.command import run; sys.exit(run(['train', {blocks!r}]))"
         )
         shown = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", script],
@@ -454,7 +454,7 @@ def test_damaged_checkpoint_is_exit_code_1(blocks, train):
 
 def test_help_names_every_option_without_torch():
     script = (
-        "import sys; from graphzero.cli.__main__ import run; code = run(['train', '--help']);"
+        "import sys; from graphzero.cli.command import run; code = run(['train', '--help']);"
         "print(sorted({'torch', 'torch_geometric', 'rich'} & set(sys.modules)), code)"
     )
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from graphzero import control_groups
 from graphzero.bench.page_cache import drop_from_page_cache
-from graphzero.cli.__main__ import run
+from graphzero.cli.command import run
 from graphzero.control_groups import ControlGroup
 from graphzero.demo import data, opening, places, story
 from graphzero.demo.children import Child

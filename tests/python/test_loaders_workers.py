@@ -2,6 +2,7 @@
 
 import multiprocessing
 import pickle
+import re
 from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
@@ -182,8 +183,13 @@ def test_workers_share_the_memory(data, impatient):
     """Enough for this process is not for both of them."""
     loader = loader_of(NeighborLoader, data, memory="30MB")
     assert len(list(loader)) == 3
-    with pytest.raises(ValueError, match=r"memory: expected at least \d+ MB for batches of this size, found 15 MB"):
+    message = (
+        r"memory: expected at least (\d+) MB, found 30.0 MB, of which each of 2 workers gets 15.0 MB and needs \d+ MB"
+    )
+    with pytest.raises(ValueError, match=message) as told:
         list(workers(loader))
+    enough = re.search(message, str(told.value))[1]
+    assert len(list(workers(loader_of(NeighborLoader, data, memory=f"{enough}MB")))) == 3
 
 
 def test_what_goes_to_a_worker_is_small(data):

@@ -1,5 +1,7 @@
 """Which seeds make which batch: sizes, orders and batches of a user's own, ranks and workers that share an epoch."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -240,3 +242,41 @@ def test_an_order_that_fails_leaves_nothing_behind(world):
         next(iter(found))
     found.close()
     assert settled(tasks, before) == before
+
+
+class Endless:
+    """Gives the same place, or batch, for ever."""
+
+    def __init__(self, item):
+        self.item = item
+
+    def __iter__(self):
+        return itertools.repeat(self.item)
+
+
+class EndlessWithLength(Endless):
+    def __len__(self):
+        return 50
+
+
+@pytest.mark.parametrize("kind", [Endless, EndlessWithLength])
+@pytest.mark.parametrize(("name", "item"), [("order", 3), ("batches", [3, 1])])
+def test_an_order_without_end_is_told(world, monkeypatch, name, item, kind):
+    monkeypatch.setattr("graphzero.schedule._MOST_PLACES", 30)
+    message = rf"{name}: expected an end within 30 places, or a length .*; found more. Cut it into epochs"
+    with pytest.raises(ValueError, match=message):
+        list(pipeline(world, **{name: kind(item)}))
+
+
+def test_an_order_may_be_as_long_as_it_tells(world, monkeypatch):
+    monkeypatch.setattr("graphzero.schedule._MOST_PLACES", 30)
+    assert joined(places(pipeline(world, order=[3] * 50))) == [3] * 50
+    assert places(pipeline(world, batches=[[3, 1]] * 50)) == [[3, 1]] * 50
+    assert joined(places(pipeline(world, order=iter([3] * 30)))) == [3] * 30
+    loader = gz.loaders.NeighborLoader(world.graph, [2], range(20), batch_size=6, sampler=Endless(3), form="torch")
+    with pytest.raises(ValueError, match="sampler: expected an end within 30 places"):
+        next(iter(loader))
+    pairs = torch.utils.data.BatchSampler(Endless(3), 2, drop_last=False)  # its length is that of what it has none of
+    loader = gz.loaders.NeighborLoader(world.graph, [2], range(20), batch_sampler=pairs, form="torch")
+    with pytest.raises(ValueError, match="batch_sampler: expected an end within 30 places"):
+        next(iter(loader))

@@ -3,6 +3,9 @@
 In processes of their own, as a crash would take this one with it.
 """
 
+import concurrent.futures
+import os
+
 import numpy as np
 import pytest
 
@@ -257,3 +260,16 @@ print(json.dumps(codes))
 """
     )
     assert codes == [0] * 20
+
+
+def test_threads_that_write_the_same_file_each_write_it_whole():
+    """Whoever begins looks for leftovers of the target, and must not take those of the others for such."""
+
+    def write(node):
+        for _ in range(60):
+            gz.write_graph("same.gl", [0], [node])
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(8)))
+    assert gz.Graph("same.gl").num_edges == 1
+    assert os.listdir() == ["same.gl"]

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import os
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -270,16 +271,24 @@ def test_all_memory_is_for_training_if_nothing_is_measured():
     run.close()
 
 
-def test_too_little_memory_is_told_before_the_first_batch(blocks):
-    message = r"memory: expected at least \d+ MB .*, found 2 MB; give more, .* \(split train gets 2.0 MB of 4.0 MB\)"
-    with pytest.raises(ValueError, match=message):
+def test_too_little_memory_is_told_before_the_first_batch_with_the_number_to_give(blocks):
+    message = (
+        r"memory: expected at least (\d+) MB, found 4.0 MB, of which split train gets 2.0 MB and needs (\d+) MB; "
+        "give more, or use smaller batches, smaller fanouts or fewer attributes"
+    )
+    with pytest.raises(ValueError, match=f"^{message}$") as told:
         Run(find_task(blocks), with_settings(memory="4MB"))
+    give, needed = map(int, re.match(message, str(told.value)).groups())
+    assert 4 < needed <= give
+    Run(find_task(blocks), with_settings(memory=f"{give}MB")).close()
+    with pytest.raises(ValueError, match=f"expected at least {give} MB"):
+        Run(find_task(blocks), with_settings(memory=f"{give - 1}MB"))
 
 
 def test_too_little_memory_to_measure_is_told_before_the_first_batch(blocks, monkeypatch):
     monkeypatch.setattr("graphzero.training.run._LEAST_TO_EVALUATE", 1_000_000)
     monkeypatch.setattr("graphzero.training.run._TO_EVALUATE", 0.01)
-    with pytest.raises(ValueError, match=r"\(split valid gets 1.0 MB of 64.0 MB\)"):
+    with pytest.raises(ValueError, match="found 64.0 MB, of which split valid gets 1.0 MB and needs"):
         Run(find_task(blocks), with_settings(memory="64MB"))
 
 

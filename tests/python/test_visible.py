@@ -11,7 +11,7 @@ import torch
 
 import graphzero as gz
 from data_sets import pyg
-from graphzero.cli.__main__ import run
+from graphzero.cli.command import run
 from graphzero.visible import visible, visible_lines
 from terminals import COMMAND
 
@@ -105,3 +105,12 @@ def test_warnings_at_the_shell_command_nothing():
     done = subprocess.run([*COMMAND, "convert", "in", "out"], capture_output=True, text=True, check=True)
     assert r"a\x1b[2J" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_a_nul_does_not_cut_a_message(tmp_path):
+    (tmp_path / "e.csv").write_bytes(b"0,1\n1,b\0d\n")
+    with pytest.raises(ValueError, match=r"e.csv: line 2: expected a node id, found 'b\\x00d'"):
+        gz.convert_edges("e.csv", "g.gl", ids="dense")
+    gz.write_ids("n.gi", ["a", "b\0c"])
+    with pytest.raises(KeyError, match=r"b\\+x00d"):
+        gz.IdDictionary("n.gi").index("b\0d")

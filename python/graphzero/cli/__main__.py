@@ -1,130 +1,25 @@
-"""The entry point: names the verbs, and turns every error into one line and an exit code.
+"""Where a process of the command begins and ends: Ctrl-C is one line from here on, also while the rest is imported."""
 
-0 means all is well, 1 that a file is damaged, 2 that the command or the system is at fault. Nothing
-heavy is imported before a verb runs, so that help answers at once.
-"""
-
-from __future__ import annotations
-
-import os
+import signal
 import sys
-import warnings
-from collections.abc import Sequence
-from contextlib import suppress
-from typing import Annotated, Any
 
-import typer
-
-from graphzero import FormatError, __version__
-from graphzero.cli import bench, convert, demo, info, sample, synth, train, verify
-from graphzero.cli.errors import one_line
-from graphzero.visible import visible_lines
-
-DAMAGED = 1
-FAILED = 2
-INTERRUPTED = 130  # what shells make of Ctrl-C
-CUT_OFF = 141  # and of a pipe whose reader, such as head, has seen enough
+from graphzero.cli import interrupts
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"graphzero {__version__}")
-        raise typer.Exit
+def main() -> None:
+    """Run the command line of this process and leave with its exit code."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:  # not where it is to be ignored, as nohup has it
+        signal.signal(signal.SIGINT, interrupts.leave)
+    from graphzero.cli.command import main as run
 
-
-def _root(
-    context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
-    ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="On an error print the traceback too.")] = False,
-) -> None:
-    """Graph neural networks on graphs larger than RAM: make and look at data files, train on them, measure."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-        raise typer.Exit(FAILED)
-
-
-def make_app() -> typer.Typer:
-    """Put the verbs together. Help is plain text where nobody looks at it."""
-    app = typer.Typer(
-        name="graphzero",
-        pretty_exceptions_enable=False,
-        rich_markup_mode="rich" if sys.stdout.isatty() else None,
-    )
-    app.callback(invoke_without_command=True)(_root)
-    app.command("bench")(bench.bench)
-    app.command("convert")(convert.convert)
-    app.command("demo")(demo.demo)
-    app.command("info")(info.info)
-    app.command("sample")(sample.sample)
-    app.command("synth")(synth.synth)
-    app.command("train")(train.train)
-    app.command("verify")(verify.verify)
-    return app
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command and leave with its exit code."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:  # the caller closed it
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
-        elif hasattr(stream, "reconfigure"):  # file names may hold any bytes, terminals may speak any encoding
-            stream.reconfigure(errors="backslashreplace")
-    plain = warnings.formatwarning
-    warnings.formatwarning = lambda *about, **options: visible_lines(plain(*about, **options))
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
-
-
-def run(arguments: Sequence[str]) -> int:
-    """Run the command and return its exit code."""
-    debug = "--debug" in arguments  # wherever it stands: people append it to a command that failed
-    arguments = ["--debug"] * debug + [word for word in arguments if word != "--debug"]
-    command = None
     try:
-        command = typer.main.get_command(make_app())
-        code: Any = command.main(list(arguments), prog_name="graphzero", standalone_mode=False)
-        _flush()
-    except (typer.Abort, KeyboardInterrupt):
-        code = INTERRUPTED
-    except BrokenPipeError:
-        code = CUT_OFF
-    except SystemExit as leaving:  # how typer ends after a broken pipe, and after it told about completion
-        code = CUT_OFF if isinstance(leaving.__context__, BrokenPipeError) else leaving.code
-    except Exception as error:
-        if debug:
-            import traceback
-
-            print(visible_lines(traceback.format_exc()), end="", file=sys.stderr)
-        print(f"graphzero: {one_line(error, _verb(command, arguments))}", file=sys.stderr)
-        with suppress(OSError):
-            _flush()
-        return DAMAGED if isinstance(error, FormatError) else FAILED
-    if code == INTERRUPTED:
-        print("graphzero: interrupted", file=sys.stderr)
-    if code == CUT_OFF:
-        _drop_output()
-    return int(code or 0)
-
-
-def _flush() -> None:
-    """Write what is left now, where failing can still be told."""
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        _drop_output()
-        raise OSError(error.errno, error.strerror, "standard output") from None
-
-
-def _drop_output() -> None:
-    """Keep Python from writing again at its end, and from telling then that it failed."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _verb(group: Any, arguments: Sequence[str]) -> Any:
-    verbs = {} if group is None else group.commands
-    return next((verbs[word] for word in arguments if word in verbs), None)
+        signal.signal(signal.SIGINT, before)
+        code = run(sys.argv[1:])
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done: what Python still tidies up is no failure
+    except KeyboardInterrupt:
+        interrupts.leave()
+    sys.exit(code)
 
 
 if __name__ == "__main__":

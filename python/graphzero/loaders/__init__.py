@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
+
+from graphzero.first_use import load
 
 # The module that each name lives in.
 _HOMES = {
@@ -27,7 +28,7 @@ __all__ = sorted(_HOMES)
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(load(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from torch.utils.data import IterableDataset, get_worker_info
 
+from graphzero import _core
 from graphzero.loaders.batch_assembly import Assembly
 from graphzero.loaders.batch_parts import OF_SAMPLE, Parts
 from graphzero.loaders.devices import as_device
@@ -25,7 +26,7 @@ from graphzero.loaders.ranges import stage
 from graphzero.loaders.ranks import default_memory, ranks_of_loader, shared_seed
 from graphzero.loaders.traces import add_to_trace
 from graphzero.loaders.worker_epochs import WorkerEpochs
-from graphzero.memory import byte_count, pipeline_budget
+from graphzero.memory import budget_for_shares, byte_count, pipeline_budget
 from graphzero.pipeline import Batch, Stages
 from graphzero.seeds import as_seed
 from graphzero.threads import num_threads
@@ -178,7 +179,14 @@ class Loader(TakenForPyG, IterableDataset[Any]):
             self._feed.move(begin)
         else:
             self._feed.set_epoch(epoch)
-        return self._iterate(worker, num_workers)
+        return self._iterate_on_share(worker, num_workers, total)
+
+    def _iterate_on_share(self, worker: int, num_workers: int, total: int) -> Iterator[Any]:
+        try:
+            yield from self._iterate(worker, num_workers)
+        except _core.BudgetTooSmall as error:
+            whose = f"each of {num_workers} workers"
+            raise budget_for_shares(error, total, lambda memory: memory // num_workers, whose) from None
 
     def _iterate(self, worker: int, num_workers: int) -> Iterator[Any]:
         with self._beginning:

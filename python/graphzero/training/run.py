@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from graphzero import _core
 from graphzero.loaders import NeighborLoader
 from graphzero.loaders.devices import as_device
 from graphzero.loaders.loader import Loader
-from graphzero.memory import byte_count, byte_text, pipeline_budget
+from graphzero.memory import budget_for_shares, byte_count, pipeline_budget
 from graphzero.pipeline_inputs import Attribute, Attributes
 from graphzero.seeds import as_seed
 from graphzero.training.models import make_model
@@ -94,15 +95,18 @@ class Run:
             self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
         self.memory = pipeline_budget() if settings.memory is None else byte_count(settings.memory)
-        measured = [split for split in self.task.splits if split != "train"]
-        self._shares = {"train": self.memory}
-        if measured:
-            to_evaluate = int(max(self.memory * _TO_EVALUATE, min(_LEAST_TO_EVALUATE, self.memory / 2)))
-            self._shares = {"train": self.memory - to_evaluate, **dict.fromkeys(measured, to_evaluate)}
+        self._shares = self._shares_of(self.memory)
         self.num_batches = {split: self._try(split) for split in self._shares}
         self.loader = self._loader("train")
         self._measuring: Loader | None = None
         self._sums = Sums()
+
+    def _shares_of(self, memory: int) -> dict[str, int]:
+        measured = [split for split in self.task.splits if split != "train"]
+        if not measured:
+            return {"train": memory}
+        to_evaluate = int(max(memory * _TO_EVALUATE, min(_LEAST_TO_EVALUATE, memory / 2)))
+        return {"train": memory - to_evaluate, **dict.fromkeys(measured, to_evaluate)}
 
     def _try(self, split: str) -> int:
         """Take a batch: what a loader has too little memory for is told now, not behind the first epoch."""
@@ -110,11 +114,9 @@ class Run:
         try:
             next(iter(loader))
             return len(loader)
-        except ValueError as error:
-            if not str(error).startswith("memory: "):
-                raise
-            share = f"split {split} gets {byte_text(self._shares[split])} of {byte_text(self.memory)}"
-            raise ValueError(f"{error} ({share})") from None
+        except _core.BudgetTooSmall as error:
+            whose = f"split {split}"
+            raise budget_for_shares(error, self.memory, lambda memory: self._shares_of(memory)[split], whose) from None
         finally:
             loader.close()
 

@@ -1,0 +1,13 @@
+"""How the command answers Ctrl-C: with one line and an exit code."""
+
+import os
+from typing import Any, NoReturn
+
+EXIT_CODE = 130  # what shells make of Ctrl-C
+LINE = "graphzero: interrupted"
+
+
+def leave(*_: Any) -> NoReturn:
+    """End the process here and now; a signal handler where there is nothing to tidy up."""
+    os.write(2, f"{LINE}\n".encode())
+    os._exit(EXIT_CODE)

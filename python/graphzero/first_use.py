@@ -1,0 +1,47 @@
+"""Modules that load when a name of theirs is first used. A fork waits for them."""
+
+# With it comes logging. Both take locks before a fork, which an import may need: what is registered last is done first.
+import concurrent.futures.thread  # noqa: F401
+import os
+import threading
+from importlib import import_module
+from types import ModuleType
+
+# Seconds. A fork goes on without an import that takes longer: it may be waiting for the thread that forks.
+PATIENCE = 60.0
+
+_changed = threading.Condition()
+_loading: set[int] = set()  # the threads that are in load()
+
+
+def load(name: str) -> ModuleType:
+    """Import a module.
+
+    A child that is forked meanwhile, by another thread, would wait for ever as soon as it needs the module: the lock of
+    the import is held by a thread that it does not have.
+    """
+    here = threading.get_ident()
+    with _changed:
+        outermost = here not in _loading
+        _loading.add(here)
+    try:
+        return import_module(name)
+    finally:
+        if outermost:
+            with _changed:
+                _loading.discard(here)
+                _changed.notify_all()
+
+
+def _before_fork() -> None:
+    _changed.acquire()  # and nobody begins to load until the fork is over
+    here = {threading.get_ident()}
+    _changed.wait_for(lambda: _loading <= here, timeout=PATIENCE)
+
+
+def _in_child() -> None:
+    _loading.intersection_update({threading.get_ident()})
+    _changed.release()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_changed.release, after_in_child=_in_child)
