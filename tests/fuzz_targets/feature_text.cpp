@@ -53,15 +53,19 @@ void read(const TextCase& text, Dtype dtype, bool with_ids) {
   for (std::size_t column = 0; column < format.num_columns; ++column)
     if (column != options.id_column && column % 5 != 4) options.columns.push_back(column);
 
-  attempt([&] { parse(text, text.piece_bytes(), options); });
-  options.skip_bad_lines = true;
-  const Rows whole = parse(text, 1, options);
-  require(whole == parse(text, text.piece_bytes(), options),
-          "pieces that hold other rows than the whole");
-  require(whole.items.size() == whole.num_rows * options.columns.size() * item_size(dtype),
-          "rows of another size");
-  require(whole.ids.size() == (with_ids ? whole.num_rows : 0), "another number of ids");
-  for (const std::int64_t id : whole.ids) require(id >= 0 && id >> 59 == 0, "an id out of range");
+  for (const bool skip_bad_lines : {false, true}) {
+    options.skip_bad_lines = skip_bad_lines;
+    Rows whole, pieces;
+    const bool done = attempt([&] { whole = parse(text, 1, options); });
+    require(done == attempt([&] { pieces = parse(text, text.piece_bytes(), options); }),
+            "pieces that fail where the whole does not, or the other way round");
+    if (!done) continue;
+    require(whole == pieces, "pieces that hold other rows than the whole");
+    require(whole.items.size() == whole.num_rows * options.columns.size() * item_size(dtype),
+            "rows of another size");
+    require(whole.ids.size() == (with_ids ? whole.num_rows : 0), "another number of ids");
+    for (const std::int64_t id : whole.ids) require(id >= 0 && id >> 59 == 0, "an id out of range");
+  }
 }
 
 }  // namespace

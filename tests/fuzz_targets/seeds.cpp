@@ -183,6 +183,13 @@ void write_feature_texts(Folder folder) {
   for (char dtype = 0; dtype < 16; ++dtype)
     for (const std::string_view text : texts)
       folder.write(std::string(1, dtype) + "\x00\x02"s + std::string(text));
+  // Wide rows and lines that are none, so that some pieces begin with one of these.
+  std::string sparse;
+  for (int row = 0; row < 40; ++row) {
+    for (int column = 0; column < 30; ++column) sparse += column < 29 ? "1," : "1\n";
+    sparse += "\n";
+  }
+  folder.write("\x01\x00\x05"s + sparse);
 }
 
 void write_small_files(const std::string& parent) {

@@ -1,5 +1,6 @@
 // Text of edges: what it looks like, the pieces it is cut into, the numbers in its lines.
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,10 +21,12 @@ struct Parsed {
   bool operator==(const Parsed&) const = default;
 };
 
-Parsed parse(const TextInput& input, const TextFormat& format, const EdgeColumns& columns,
-             std::size_t piece_bytes) {
+// Empty where a line is so bad that it is not skipped.
+std::optional<Parsed> parse(const TextInput& input, const TextFormat& format,
+                            const EdgeColumns& columns, std::size_t piece_bytes,
+                            std::uint64_t longest) try {
   Parsed all;
-  for_each_piece(input, format.data_begin, piece_bytes, [&](const TextPiece& piece) {
+  for_each_piece(input, format.data_begin, piece_bytes, longest, [&](const TextPiece& piece) {
     ParsedEdges part;  // no room from an earlier input
     parse_edges(piece.text, format, columns, /*skip_bad=*/true, part);
     const auto append = [&](auto& to, const auto& from) {
@@ -37,6 +40,8 @@ Parsed parse(const TextInput& input, const TextFormat& format, const EdgeColumns
     all.num_bad += part.num_bad;
   });
   return all;
+} catch (const BadLineError&) {
+  return std::nullopt;
 }
 
 // Through the whole conversion. Ids beyond this bound are refused: a graph has a list for each.
@@ -70,13 +75,15 @@ void read(const TextCase& text) {
   if (!attempt([&] { format = sniff_text(input, text.hints()); })) return;
   const auto columns = text.columns(format.num_columns);
   if (!columns) return;
-  const Parsed whole = parse(input, format, *columns, text.text().size() + 1);
-  require(whole == parse(input, format, *columns, text.piece_bytes()),
+  const auto whole = parse(input, format, *columns, text.text().size() + 1, kAnyLength);
+  require(whole == parse(input, format, *columns, text.piece_bytes(), kAnyLength),
           "pieces that hold other edges than the whole");
-  require(count_edges(input, format, *columns) == whole.src.size(), "another number of edges");
-  for (std::size_t i = 0; i < whole.src.size(); ++i) {
-    require(whole.src[i] >> 59 == 0 && whole.dst[i] >> 59 == 0, "an id of 2^59 or more");
-    if (columns->weight) require(whole.weight[i] >= 0, "a weight that is negative or no number");
+  parse(input, format, *columns, text.piece_bytes(), 16);
+  if (!whole) return;
+  require(count_edges(input, format, *columns) == whole->src.size(), "another number of edges");
+  for (std::size_t i = 0; i < whole->src.size(); ++i) {
+    require(whole->src[i] >> 59 == 0 && whole->dst[i] >> 59 == 0, "an id of 2^59 or more");
+    if (columns->weight) require(whole->weight[i] >= 0, "a weight that is negative or no number");
   }
   if (text.is_long()) convert(input, format, *columns);
 }
