@@ -328,14 +328,7 @@ std::string excerpt(std::string_view text) {
   while (length > 0 && length < text.size() &&
          (static_cast<unsigned char>(text[length]) & 0xC0) == 0x80)
     --length;
-  std::string shown;
-  for (const char c : text.substr(0, length)) {
-    if (c == '\0') {
-      shown += "\\0";
-    } else {
-      shown += c;
-    }
-  }
+  const std::string shown(text.substr(0, length));
   return text.size() > length ? shown + "…" : shown;
 }
 

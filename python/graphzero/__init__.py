@@ -136,8 +136,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "loaders":
-        return _load("graphzero.loaders")
+    if name in ("ids", "loaders"):
+        return _load(f"graphzero.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = _load(f"graphzero.{_HOMES[name]}")
@@ -146,4 +146,4 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__", "inference", "loaders"]
+    return [*__all__, "__version__", "ids", "inference", "loaders"]

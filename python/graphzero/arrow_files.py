@@ -17,6 +17,14 @@ def pyarrow(module: str = "pyarrow") -> Any:
         raise ImportError(f"Parquet and Arrow data need pyarrow: pip install graphzero[arrow] ({error})") from error
 
 
+def column_names(schema: Any, name: str) -> list[str]:
+    """Return the names of the columns of ``name``, which are text."""
+    try:
+        return list(schema.names)
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{name}: expected names of columns in UTF-8, found: {error}") from error
+
+
 def open_parquet(path: str) -> Any:
     """Open a Parquet file: only its footer is read."""
     try:

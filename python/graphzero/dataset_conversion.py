@@ -126,14 +126,14 @@ def convert_dataset(
             )
             stage.clear()
         for triple, edge in plan.edges.items():
-            ends = plan.nodes[triple[0]].num_nodes, plan.nodes[triple[2]].num_nodes
+            src, dst = (plan.node(end, f"edges {triple}").num_nodes for end in (triple[0], triple[2]))
             graph = stage.file(list(triple), ".gl")
             report = stage.report(graph)
             if report is None:
                 report = convert_edges(
                     edge.source,
                     graph,
-                    num_nodes=ends[0] if triple[0] == triple[2] else ends,
+                    num_nodes=src if triple[0] == triple[2] else (src, dst),
                     memory=memory,
                     progress=progress,
                     **{**edge.options, **options},

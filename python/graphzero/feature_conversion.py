@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphzero import _core
 from graphzero._core import FormatError
@@ -326,7 +328,7 @@ class _Job:
         for block in self._blocks(report):
             if block.ids is not None and block.lines is not None:
                 rows, scales = self.values.convert(block.rows, 0)
-                placer.add(block.ids, block.lines, rows.reshape(len(rows), -1).view(np.uint8), scales)
+                placer.add(block.ids, block.lines, _flat(rows), scales)
         self.absent = placer.finish()
 
     def _blocks(self, report: Report) -> Iterator[Block]:
@@ -445,3 +447,8 @@ def _budget(memory: str | int | None) -> int:
     if size < _LEAST_MEMORY:
         raise ValueError(f"memory: expected at least {byte_text(_LEAST_MEMORY)}, found {byte_text(size)}")
     return size
+
+
+def _flat(rows: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the bytes of each row; a block may hold none."""
+    return rows.reshape(len(rows), math.prod(rows.shape[1:])).view(np.uint8)

@@ -10,7 +10,7 @@ import torch
 import graphzero as gz
 from fuzzing import tree_changes, zip_changes
 from fuzzing.tensors import change_member
-from graphzero.cli.__main__ import run
+from graphzero.cli.command import run
 
 PLAIN = ["--fanouts", "2", "--hidden", "4", "--epochs", "2", "--batch-size", "8", "--memory", "64MB", "--threads", "1"]
 

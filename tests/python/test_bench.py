@@ -56,6 +56,9 @@ ROW = {
 }  # fmt: skip
 MAY_HAVE = {"scaling", "memory", "stages"}
 
+# A sanitizer takes more than the caps of these runs.
+pytestmark = [pytest.mark.no_asan, pytest.mark.no_tsan]
+
 
 def unlike(found, fields):
     """The fields that are not there, or not of their type, or not known."""

@@ -10,6 +10,9 @@ import pytest
 from graphzero import control_groups
 from graphzero.control_groups import ControlGroup
 
+# A sanitizer takes more than these groups hold.
+pytestmark = [pytest.mark.no_asan, pytest.mark.no_tsan]
+
 HOLDS = "import sys; held = b'x' * int(sys.argv[1]); print(len(held))"
 
 

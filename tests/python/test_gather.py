@@ -621,6 +621,7 @@ def test_many_threads_share_a_store(big_gd):
     assert fs.gather_stats()["rows"] == 36 * 500
 
 
+@pytest.mark.no_tsan
 def test_a_forked_child_gathers_with_the_stores_of_its_parent(big_gd):
     stats = run("""
     import json, os, numpy as np, graphzero as gz

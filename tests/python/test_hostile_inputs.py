@@ -12,6 +12,7 @@ import sys
 import time
 import tracemalloc
 import zipfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -631,3 +632,31 @@ def test_a_file_opened_as_text_is_refused():
     with pytest.raises(TypeError, match="source: expected a path, .* found BytesIO"):
         gz.convert_features(io.BytesIO(b"0,1\n"), "out.gd", dtype="float32")
     assert gz.convert_edges(io.BytesIO(b"0,1\n"), "out.gl").num_edges == 1
+
+
+def test_names_of_columns_that_are_no_text_are_refused():
+    import pyarrow as pa
+
+    name = "\u00e9" * 8
+    table = pa.table({"src": [0], "dst": [1], name: [1.0]})
+    with pa.OSFile("e.arrow", "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    contents = Path("e.arrow").read_bytes()
+    assert name.encode() in contents
+    Path("e.arrow").write_bytes(contents.replace(name.encode(), b"\xff" * 16))
+    message = "e.arrow: expected names of columns in UTF-8, found: 'utf-8' codec can't decode byte 0xff in position 0"
+    with pytest.raises(gz.FormatError, match=message):
+        gz.convert_edges("e.arrow", "e.gl", src="src", dst="dst")
+    with pytest.raises(gz.FormatError, match=message):
+        gz.convert_features("e.arrow", "x.gd")
+
+
+def test_labels_of_a_type_that_is_not_there_are_refused(tmp_path):
+    raw = tmp_path / "mag" / "raw"
+    raw.mkdir(parents=True)
+    np.savez(raw / "num_nodes_dict.npz", paper=[3])
+    np.savez(raw / "num_edges_dict.npz", paper___cites___paper=[2])
+    np.savez(raw / "edge_index_dict.npz", paper___cites___paper=[[0, 1], [1, 2]])
+    np.savez(raw / "node-label.npz", author=[0, 1, 0])
+    with pytest.raises(gz.FormatError, match=r"labels: expected nodes of a type of \['paper'\], found 'author'"):
+        gz.convert_dataset(tmp_path / "mag", "out")

@@ -162,7 +162,7 @@ def test_pieces_of_a_call(data):
     assert loader.filter_fn(batch) is batch
 
 
-@pytest.mark.parametrize("num_workers", [0, 2])
+@pytest.mark.parametrize("num_workers", [0, pytest.param(2, marks=pytest.mark.no_tsan)])
 @pytest.mark.parametrize("filter_per_worker", [True, False, None])
 def test_a_zip_loader_of_loaders(data, filter_per_worker, num_workers):
     from torch_geometric.loader import ZipLoader
@@ -180,6 +180,7 @@ def test_a_zip_loader_of_loaders(data, filter_per_worker, num_workers):
         assert sizes == [(10, 10)] * 4 + [(5, 5)]
 
 
+@pytest.mark.no_tsan
 def test_workers_that_are_called_draw_anew_in_each_epoch(data):
     from torch_geometric.loader import ZipLoader
 

@@ -116,6 +116,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.no_tsan
 @pytest.mark.parametrize("leak", [False, True])
 def test_ten_epochs_leave_nothing(leak):
     """Memory of the process's own, descriptors and threads. If the last batch of each epoch is kept, it shows."""

@@ -299,7 +299,7 @@ def test_files_hold_one_index(data, temporary):
     assert len(loaders) == 2
 
 
-@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.parametrize("start", [pytest.param("fork", marks=pytest.mark.no_tsan), "spawn"])
 def test_processes_make_the_same_batches(data, start):
     given = as_pyg_data(data)
     expected = [values(batch) for batch in NeighborLoader(given, [3], batch_size=100, seed=3)]

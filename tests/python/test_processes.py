@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import multiprocessing
+import os
 import signal
 import subprocess
 import sys
@@ -179,7 +180,7 @@ def test_the_number_of_threads_comes_from_the_environment():
     def run(value):
         return subprocess.run(
             [sys.executable, "-c", code],
-            env={"GRAPHZERO_NUM_THREADS": value},
+            env={**os.environ, "GRAPHZERO_NUM_THREADS": value},
             capture_output=True,
             text=True,
             check=False,

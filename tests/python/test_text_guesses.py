@@ -313,7 +313,7 @@ def test_zeros_are_no_text_and_end_no_message(name):
     zero = rf"{name}: line 1: expected text in UTF-8, found a zero behind {{}} bytes of the line; is it text"
     edges_refused(write(name, bytes(100)), zero.format(0))
     edges_refused(write(name, b"0,1\x00\n2,3\n"), zero.format(3))
-    message = rf"{name}: line 2: expected a node id, found '1\\02': \"1\\02,3\""
+    message = rf"{name}: line 2: expected a node id, found '1\\x002': \"1\\x002,3\""
     edges_refused(write(name, b"0,1\n1\x002,3\n"), message)
     edges_refused(
         write(name, b"0,1\n" + b"9" * 100_000 + b",3\n"), rf"{name}: line 2: .* found '9{{80}}…': \"9{{80}}…\"$"

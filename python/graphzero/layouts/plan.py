@@ -77,9 +77,15 @@ class Plan:
         """Add a split under the name we have for it."""
         self.splits.append((usual_split_name(name), of, ids))
 
+    def node(self, kind: str, what: str) -> NodePlan:
+        """Return the nodes that ``what`` of the layout belongs to."""
+        if kind not in self.nodes:
+            raise FormatError(f"{what}: expected nodes of a type of {sorted(self.nodes)}, found {kind!r}")
+        return self.nodes[kind]
+
     def add_label(self, of: str, name: str, labels: Labels, num_classes: int | None = None) -> None:
         """Add labels and name them as such."""
-        node = self.nodes[of]
+        node = self.node(of, "labels")
         node.attributes[name] = labels
         node.label, node.num_classes = name, num_classes
 

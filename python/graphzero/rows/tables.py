@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero._core import FormatError
-from graphzero.arrow_files import ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
+from graphzero.arrow_files import column_names, ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
 from graphzero.rows.blocks import Block, Columns, column_positions
 
 
@@ -36,7 +36,7 @@ class TableFeatures:
         self.nbytes = nbytes
         self._known_rows = num_rows
         self._read = read
-        names = list(schema.names)
+        names = column_names(schema, name)
         self._id = None if id_column is None else names[column_positions(id_column, names, len(names), name)[0]]
         rest = [column for column in names if column != self._id]
         chosen = rest if columns is None else [names[i] for i in column_positions(columns, names, len(names), name)]

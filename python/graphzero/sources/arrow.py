@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphzero.arrow_files import ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
+from graphzero.arrow_files import column_names, ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
 from graphzero.sources.batch import Column, EdgeBatch, check_ends, checked_rows, column_name, edge_batch, usual_ends
 
 PARQUET = (".parquet", ".pq")
@@ -36,7 +36,7 @@ class ArrowSource:
         self.num_edges = num_edges
         self._read = read
         self._once = once
-        names = list(schema.names)
+        names = column_names(schema, name)
         if len(names) < 2:
             raise ValueError(f"{name}: expected at least two columns, found {', '.join(names) or 'none'}")
         self._columns = _chosen(names, columns, name)
