@@ -20,6 +20,7 @@ namespace {
 constexpr std::int64_t kMaxId = std::int64_t{1} << 59;
 constexpr std::size_t kSkipped = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kId = kSkipped - 1;
+constexpr std::size_t kLeastRow = 1;  // bytes of text
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -178,7 +179,12 @@ class RowParser {
         const double progress =
             static_cast<double>(at - text.data()) / static_cast<double>(text.size());
         const double guess = static_cast<double>(used + row_bytes) / progress;
-        rows.items.resize(std::max(used + row_bytes, static_cast<std::size_t>(guess * 1.02)));
+        // Lines before the first row may be short; but an item takes two bytes, with its delimiter.
+        const std::size_t row_text = std::max(targets_.size() + options_.columns.size(), kLeastRow);
+        const auto left = static_cast<std::size_t>(end - line.data()) / row_text;
+        const std::size_t most = used + (left + 1) * row_bytes;
+        rows.items.resize(
+            std::clamp(static_cast<std::size_t>(guess * 1.02), used + row_bytes, most));
       }
       std::int64_t id = 0;
       // Items of one row stay aligned: the buffer is, and all of them are of one size.

@@ -380,6 +380,11 @@ def text_columns(name: str, form: _core.TextFormat, options: TextOptions) -> _co
         columns.weight = position(2 if options.weight is True else options.weight, "weight")
     if options.time is not None:
         columns.time = position(options.time, "time")
+    for role, column in (("weight", columns.weight), ("time", columns.time)):
+        if column in (columns.src, columns.dst) or (role == "time" and column is not None and column == columns.weight):
+            raise ValueError(
+                f"{name}: {role}: expected a column of its own, found {column}, which holds something else"
+            )
     if options.header is None and _is_header_in_doubt(form, columns, options):
         first = form.header or [_field(form.first_field(i)) for i in range(min(form.num_columns, _SHOWN_FIELDS))]
         refuse_doubtful_header(name, ", ".join(first[:_SHOWN_FIELDS]))

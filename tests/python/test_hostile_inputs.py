@@ -83,12 +83,12 @@ def test_a_pipe_beside_the_files_of_a_layout_is_refused():
 # Lines without end
 
 
-def conversion_in_64_mb(name):
-    """What is said about the edges of a file, and by how many kB memory grew."""
+def conversion_in_64_mb(call):
+    """What a conversion says, and by how many kB memory grew."""
     program = (
         "import resource, graphzero as gz\n"
         "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        f"try:\n    print(gz.convert_edges('{name}', 'out.gl', memory='64MB').num_edges)\n"
+        f"try:\n    print(gz.convert_{call})\n"
         "except ValueError as error:\n    print(type(error).__name__, error)\n"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
     )
@@ -109,7 +109,7 @@ def test_a_line_without_end_is_refused_in_bounded_memory(start):
             file.write(start)
             file.truncate(1 << 30)
     line = start.count(b"\n") + 1
-    said, growth = conversion_in_64_mb("bomb.csv")
+    said, growth = conversion_in_64_mb("edges('bomb.csv', 'out.gl', memory='64MB').num_edges")
     assert said == (
         f"FormatError bomb.csv: line {line}: expected lines of at most 16 MB, found a longer one; is it text? Cut such "
         "lines first, or give more memory="
@@ -130,7 +130,7 @@ def test_long_lines_and_long_comments_are_read_in_bounded_memory(unit, count, sa
     with open("big.csv", "wb") as file:
         for _ in range(count):
             file.write(unit)
-    found, growth = conversion_in_64_mb("big.csv")
+    found, growth = conversion_in_64_mb("edges('big.csv', 'out.gl', memory='64MB').num_edges")
     assert found.startswith(said)
     assert growth < 100_000
     os.remove("big.csv")
@@ -139,7 +139,7 @@ def test_long_lines_and_long_comments_are_read_in_bounded_memory(unit, count, sa
 def test_many_fields_behind_two_columns_take_no_memory():
     with open("big.csv", "wb") as file:
         file.write(b"0,1\n" + b"1," * (7 << 20) + b"\n")
-    found, growth = conversion_in_64_mb("big.csv")
+    found, growth = conversion_in_64_mb("edges('big.csv', 'out.gl', memory='64MB').num_edges")
     assert found.startswith("ValueError big.csv: line 2: expected 2 columns, found 7340033: ")
     assert growth < 100_000
 
@@ -161,6 +161,14 @@ def test_a_long_line_that_is_in_bounds_is_read():
     with gz.FeatureStore("wide.gd") as store:
         assert store.shape == (3, 1 << 20)
         assert store.get_data(2)[-1] == 2
+
+
+def test_short_lines_before_a_row_ask_for_no_memory():
+    with open("x.csv", "w") as file:
+        file.write((",".join(["1"] * 200) + "\n\n") * 5000)
+    said, growth = conversion_in_64_mb("features('x.csv', 'x.gd', dtype='float32', memory='64MB').shape")
+    assert said == "(5000, 200)"
+    assert growth < 150_000
 
 
 def test_a_longer_line_is_read_where_memory_allows():

@@ -253,6 +253,12 @@ def test_quotes_inside_a_field_open_nothing():
     assert edges_of(write("e.csv", '0,1,5" pipe\n0,2,"a ""b"\n1,2,""\n3,0,x"\n')) == EDGES
 
 
+def test_a_column_holds_one_thing():
+    write("e.csv", "0,1,2\n")
+    for options in ({"weight": 0}, {"time": 1}, {"weight": 2, "time": 2}):
+        edges_refused("e.csv", r"e.csv: (weight|time): expected a column of its own, found \d", **options)
+
+
 @pytest.mark.parametrize("text", ["1 -> 2\n2 -> 3\n", "1,->,2\n", "a - b\nc - d\n", "a : b\n"])
 def test_an_arrow_is_no_node(text):
     write("e.csv", text)
