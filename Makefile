@@ -34,7 +34,7 @@ format: $(VENV)/.check
 
 load: SECONDS := 600
 load: $(VENV)/.package $(VENV)/.test
-	$(BIN)/python tests/load_test.py --seconds $(SECONDS)
+	$(BIN)/python tests/load_trial.py --seconds $(SECONDS)
 
 bench: $(VENV)/.package $(VENV)/.test $(VENV)/.bench
 	for file in bench/python/bench_*.py; do $(BIN)/python $$file || exit 1; done

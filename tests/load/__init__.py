@@ -1,1 +1,1 @@
-"""The load test's parts: tests/load_test.py runs them, CONTRIBUTING.md tells when."""
+"""The load test's parts: tests/load_trial.py runs them, CONTRIBUTING.md tells when."""

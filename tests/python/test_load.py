@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-LOAD_TEST = pathlib.Path(__file__).parents[1] / "load_test.py"
+LOAD_TRIAL = pathlib.Path(__file__).parents[1] / "load_trial.py"
 
 
 @pytest.mark.no_asan
@@ -16,7 +16,7 @@ def test_workers_get_right_batches_or_clear_errors_whatever_happens_to_the_files
     pytest.importorskip("torch_geometric")
     short = "--seconds 3 --processes 2 --lasting 1 --threads 4 --nodes 20000 --rest-every 0.5 --pause 0.3 --seed 15"
     done = subprocess.run(
-        [sys.executable, LOAD_TEST, *short.split(), "--methods", "fork", "--folder", tmp_path],
+        [sys.executable, LOAD_TRIAL, *short.split(), "--methods", "fork", "--folder", tmp_path],
         capture_output=True,
         text=True,
         check=False,

@@ -1,7 +1,7 @@
 """Many processes and threads on one data set while others kill them, cut, replace and convert its files.
 
 Every batch must be right or be refused by a clear error, and nothing may leak or get lost. Ends with a table; the exit
-code is 1 if anything else happened. ``python tests/load_test.py --seconds 600``
+code is 1 if anything else happened. ``python tests/load_trial.py --seconds 600``
 """
 
 import argparse
