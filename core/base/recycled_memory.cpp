@@ -1,5 +1,6 @@
 #include "core/base/recycled_memory.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -184,6 +185,10 @@ BlockAllowance::~BlockAllowance() {
     unmap(block);
     lock.lock();
   }
+  lock.unlock();
+#ifdef __GLIBC__
+  ::malloc_trim(0);  // what many small objects took goes back, too
+#endif
 }
 
 }  // namespace gz

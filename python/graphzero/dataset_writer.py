@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 from collections.abc import Mapping
@@ -58,7 +59,10 @@ class DatasetWriter:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False, hetero: bool = False) -> None:
-        self._folder = NewFolder(os.fsdecode(path), overwrite=overwrite)
+        target = os.fsdecode(path)
+        if overwrite:
+            _refuse_other_folder(target)
+        self._folder = NewFolder(target, overwrite=overwrite)
         self._manifest = Manifest()
         self.hetero = hetero
         # Types whose integer labels, given in memory, are other numbers than their node ids.
@@ -409,3 +413,12 @@ def _is_text(values: Any) -> bool:
         return False
     first: Any = next(iter(values), None)
     return isinstance(first.as_py() if hasattr(first, "as_py") else first, (str, bytes))
+
+
+def _refuse_other_folder(path: str) -> None:
+    """Refuse to replace a folder that is no data set: what is in it would be gone. A link is not what it leads to."""
+    if os.path.islink(path) or not os.path.isdir(path) or not os.listdir(path):
+        return
+    if not os.path.lexists(os.path.join(path, MANIFEST)):
+        message = f"expected a data set to replace, found a folder with files and no {MANIFEST}; remove it first"
+        raise FileExistsError(errno.EEXIST, message, path)

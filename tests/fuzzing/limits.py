@@ -24,8 +24,9 @@ def set_limits():
 
 
 def peak_memory():
-    """The most bytes that were resident so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """The most bytes that were resident so far. (getrusage would count what the parent had when it forked.)"""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
 def start_clock():

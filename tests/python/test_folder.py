@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import pathlib
 import shutil
 import stat
 import subprocess
@@ -18,6 +19,7 @@ import graphzero.dataset_conversion
 import graphzero.edge_conversion
 import graphzero.feature_conversion
 from data_sets import mag240m
+from graphzero.dataset_writer import DatasetWriter
 from graphzero.folder import NewFolder, replace_file
 
 
@@ -302,3 +304,14 @@ def test_a_conversion_keeps_its_rows_while_another_one_writes_the_same_features(
     with gz.FeatureStore("x.gd") as store:
         assert (store.gather([0, 1, 2]) == 1).all()
     assert os.listdir() == ["x.gd"]
+
+
+@pytest.mark.parametrize("write", [gz.synthesize, DatasetWriter], ids=["synthesize", "DatasetWriter"])
+def test_only_a_data_set_is_replaced(write):
+    os.mkdir("home")
+    pathlib.Path("home/thesis.tex").write_text("x")
+    more = {"nodes": 64, "edges": 128} if write is gz.synthesize else {}
+    message = "expected a data set to replace, found a folder with files and no graphzero.json; remove it first"
+    with pytest.raises(FileExistsError, match=message):
+        write("home", overwrite=True, **more)
+    assert os.listdir("home") == ["thesis.tex"]

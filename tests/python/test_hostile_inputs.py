@@ -185,9 +185,7 @@ def test_a_manifest_names_no_file_that_cannot_be(tiny_dataset):
         text = file.read()
     with open(os.path.join(tiny_dataset, "graphzero.json"), "w") as file:
         file.write(re.sub(r'("file": ")', r"\1\\ud800", text))
-    with pytest.raises(
-        gz.FormatError, match=r"graphzero.json: .*file: expected a path inside the folder, found .*ud800"
-    ):
+    with pytest.raises(gz.FormatError, match="graphzero.json: expected JSON of text, found half of a surrogate pair"):
         gz.open(tiny_dataset)
 
 

@@ -65,7 +65,7 @@ import numpy as np, graphzero as gz
 def anonymous():
     with open("/proc/self/status") as status:
         return int(re.search(r"RssAnon:\\s+(\\d+)", status.read())[1]) << 10
-graph, x, seeds = gz.Graph("{folder}/g.gl"), gz.FeatureStore("{folder}/x.gd"), np.arange(0, 150_000, 4)
+graph, x, seeds = gz.Graph("{folder}/g.gl"), gz.FeatureStore("{folder}/x.gd"), np.arange(0, 150_000, 20)
 before, most, over = anonymous(), 0, False
 def watch():
     global most
@@ -103,7 +103,7 @@ def test_memory_is_all_that_a_pipeline_holds(large, reader, memory):
     """In a control group of what the process has without it, `memory` and one constant, beside which it frees all."""
     code = LARGE.format(folder=large, reader=reader, memory=memory, batch_size=batch_size_for(memory))
     before, most, after, batches, held, source = run(code)
-    assert batches == 2 * -(-37_500 // batch_size_for(memory))
+    assert batches == 2 * -(-7_500 // batch_size_for(memory))
     if reader != "auto":
         assert (source["reader"], source["num_rows"]) == (reader, 150_000)
         assert 0 < source["cached_rows"] < 150_000

@@ -106,7 +106,7 @@ def _add_features(plan: Plan, folder: str, records: list[dict[str, Any]], path: 
         if record.get("domain") == "edge":
             owner: NodePlan | EdgePlan = plan.edges[_triple(record.get("type"), plan, path)]
         else:
-            owner = plan.node(record.get("type") or NODE, f"{path}: {name}")
+            owner = plan.node(record.get("type") or NODE, path)
         owner.attributes[name] = source
 
 
