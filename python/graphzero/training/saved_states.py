@@ -15,6 +15,7 @@ from graphzero.training.run import EpochResult, Run, Sums
 from graphzero.training.settings import Settings
 from graphzero.training.task import Task
 
+_MOST_STEPS = 2.0**53  # Adam raises to this power: a negative one would overflow
 _MOMENTS = ("exp_avg", "exp_avg_sq")  # of Adam, beside its step
 
 
@@ -118,6 +119,8 @@ class _Checker:
             place = f"optimizer.state[{number}]"
             self.names(place, moments[number], ("step", *_MOMENTS))
             self.tensor(f"{place}.step", moments[number]["step"], ())
+            step = float(moments[number]["step"])
+            self.expect(0 <= step <= _MOST_STEPS, f"{place}.step", f"0 to {_MOST_STEPS:.0f}", step)
             for name in _MOMENTS:
                 self.tensor(f"{place}.{name}", moments[number][name], parameter.shape)
 
@@ -132,6 +135,7 @@ class _Checker:
 
     def epoch(self, place: str, saved: Any, number: int, measured: bool) -> None:
         self.names(place, saved, [field.name for field in fields(EpochResult)])
+        self.count(f"{place}.epoch", saved["epoch"])
         self.expect(saved["epoch"] == number, f"{place}.epoch", str(number), saved["epoch"])
         for name in ("loss", "seconds"):
             self.number(f"{place}.{name}", saved[name])
