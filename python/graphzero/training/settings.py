@@ -65,10 +65,11 @@ class Settings:
                 raise ValueError(f"{name}: expected 1 or more, found {getattr(self, name)}")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout: expected a share from 0 to below 1, found {self.dropout:g}")
-        if not 0 < self.learning_rate < float("inf"):
-            raise ValueError(f"learning_rate: expected a number above 0, found {self.learning_rate:g}")
-        if not 0 <= self.weight_decay < float("inf"):
-            raise ValueError(f"weight_decay: expected 0 or more, found {self.weight_decay:g}")
+        # Larger ones are no float32 any more once Adam has multiplied them.
+        if not 0 < self.learning_rate <= 1e6:
+            raise ValueError(f"learning_rate: expected a number above 0, at most 1e6, found {self.learning_rate:g}")
+        if not 0 <= self.weight_decay <= 1e6:
+            raise ValueError(f"weight_decay: expected 0 or more, at most 1e6, found {self.weight_decay:g}")
         if self.model == "gat" and self.hidden % self.heads:
             raise ValueError(f"hidden: expected a multiple of heads, {self.heads}, found {self.hidden}")
         if self.threads is not None:
