@@ -1,6 +1,5 @@
 #include "core/base/recycled_memory.h"
 
-#include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -11,6 +10,10 @@
 #include <mutex>
 #include <new>
 #include <vector>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 namespace gz {
 namespace {
@@ -86,15 +89,20 @@ void unmap(const MemoryBlock& block) {
   if (block.data != nullptr) ::munmap(block.data, block.bytes);
 }
 
-// Gives back to the kernel what waits, until there is room for `bytes` more or nothing is left.
-void make_room(std::unique_lock<std::mutex>& lock, std::size_t bytes) {
+// Gives back to the kernel what waits, the oldest first, while `wanted()` and there is something.
+template <class Wanted>
+void unmap_while(std::unique_lock<std::mutex>& lock, const Wanted& wanted) {
   Shelf& from = shelf();
-  while (!from.has_room(bytes) && !from.blocks.empty()) {
+  while (wanted() && !from.blocks.empty()) {
     const MemoryBlock block = from.oldest();
     lock.unlock();
     unmap(block);
     lock.lock();
   }
+}
+
+void make_room(std::unique_lock<std::mutex>& lock, std::size_t bytes) {
+  unmap_while(lock, [&] { return !shelf().has_room(bytes); });
 }
 
 }  // namespace
@@ -179,12 +187,7 @@ BlockAllowance::~BlockAllowance() {
   std::unique_lock lock(of.mutex);
   of.allowed -= bytes_;
   --of.num_allowances;
-  while (!of.blocks.empty()) {
-    const MemoryBlock block = of.oldest();
-    lock.unlock();
-    unmap(block);
-    lock.lock();
-  }
+  unmap_while(lock, [] { return true; });
   lock.unlock();
 #ifdef __GLIBC__
   ::malloc_trim(0);  // what many small objects took goes back, too
