@@ -47,7 +47,7 @@ void bind_gather(nb::module_& m) {
              std::optional<Dtype> dtype) {
             return owned_array(without_gil([&] {
               Buffer<std::uint8_t> rows;
-              const std::size_t size = gatherer.result_bytes(ids.size(), dtype);
+              const std::size_t size = gatherer.result_bytes(as_span(ids), dtype);
               std::uint8_t* const data = rows.extend(size);
               gatherer.gather(as_span(ids), as_bytes(data, size), reader, dtype);
               return rows;

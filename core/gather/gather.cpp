@@ -47,11 +47,13 @@ RowCopy Gatherer::row_copy(std::optional<Dtype> dtype) const {
   return {stored_, scales_.has_value(), layout_.row_bytes / item_size(stored_), dtype};
 }
 
-std::size_t Gatherer::result_bytes(std::size_t count, std::optional<Dtype> dtype) const {
+std::size_t Gatherer::result_bytes(std::span<const std::int64_t> ids,
+                                   std::optional<Dtype> dtype) const {
+  check(ids);
   const std::uint64_t row_bytes = row_copy(dtype).out_bytes();
   const std::string job =
-      concat(mapping_->path(), ": gathering ", count, " rows of ", row_bytes, " bytes");
-  const auto bytes = checked_mul(count, row_bytes);
+      concat(mapping_->path(), ": gathering ", ids.size(), " rows of ", row_bytes, " bytes");
+  const auto bytes = checked_mul(ids.size(), row_bytes);
   if (!bytes) throw MemoryShortage(concat(job, ": more than 2^64 bytes"));
   if (*bytes >= kAskFrom) require_memory(*bytes, job);
   return *bytes;

@@ -41,9 +41,11 @@ class Gatherer {
   // Of all calls that succeeded.
   GatherCounts counts() const;
 
-  // Bytes of the result for `count` ids. Throws MemoryShortage if there is no room for so much, and
-  // what gather() throws about `dtype`.
-  std::size_t result_bytes(std::size_t count, std::optional<Dtype> dtype = {}) const;
+  // Bytes of the result. Throws MemoryShortage if there is no room for so much, and what gather()
+  // throws about `ids` and `dtype`: a file of no rows may claim any width, and is not allocated
+  // for.
+  std::size_t result_bytes(std::span<const std::int64_t> ids,
+                           std::optional<Dtype> dtype = {}) const;
 
  private:
   ChosenReader reader(ReaderKind wanted);

@@ -142,6 +142,7 @@ class Worker:
         self._shared = None
         self._shared_lock = threading.Lock()
         self._stop = threading.Event()
+        self.leaving = False  # at once: temporary folders are removed under the hands of threads
         self._rest = threading.Barrier(place.threads, action=self._measure)
         self._next_rest = time.monotonic() + place.rest_every
         self._threads = [
@@ -226,6 +227,8 @@ class Worker:
             failure = "unexpected exception"
         elif self.place.root not in message:
             failure = "the message names no file"
+        elif self.leaving and isinstance(error, FileNotFoundError) and tempfile.tempdir in message:
+            failure = None
         elif not closed and before == now and now % 2 == 0:
             failure = "an error that nothing provoked"
         facts = {"job": job.__name__, "thread": thread, "error": type(error).__name__, "message": message}
@@ -273,6 +276,7 @@ def work(place, name, number):
     except SystemExit:
         pass
     except KeyboardInterrupt:
+        worker.leaving = True
         return
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

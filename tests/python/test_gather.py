@@ -390,6 +390,12 @@ def test_an_id_that_is_no_row_is_named_with_its_position(tiny_gd, wrong, reader)
         gz.FeatureStore(tiny_gd).gather([0, 1, wrong], reader=reader)
 
 
+def test_wrong_ids_are_named_before_room_for_their_rows_is_made():
+    gz.write_features("x.gd", np.empty((0, 2**31 - 1), np.float32))
+    with pytest.raises(IndexError, match=r"ids\[0\]: row 5 is not in .*x.gd, which has 0 rows"):
+        gz.FeatureStore("x.gd").gather([5] * 2000)  # 17 TB
+
+
 @pytest.mark.parametrize("reader", READERS)
 def test_a_large_call_is_made_in_parts(tmp_path, reader):
     rows = random_rows(5_000, 3)
