@@ -17,7 +17,7 @@ from common import report
 
 import graphzero as gz
 from graphzero import _core
-from graphzero.sources.synthetic import SyntheticSource
+from graphzero.convert.edge_sources.synthetic import SyntheticSource
 
 CLASSES = 172
 BLOCK = 1 << 20

@@ -9,18 +9,19 @@ Names load their module, and NumPy, when they are used.
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from graphzero.first_use import load as _load
+from graphzero._base.lazy_imports import load as _load
+from graphzero._base.old_modules import find_old_modules as _find_old_modules
 
 if TYPE_CHECKING:
+    from graphzero._base.dtypes import FLOAT32, FLOAT64, INT32, INT64, DataType
     from graphzero._core import FormatError
+    from graphzero.convert.dataset import DatasetReport, convert_dataset
+    from graphzero.convert.dataset_writer import DatasetWriter
+    from graphzero.convert.edges import ConversionReport, convert_csv_to_gl, convert_edges
+    from graphzero.convert.features import FeatureReport, convert_csv_to_gd, convert_features
     from graphzero.dataset import Dataset, EdgeType, NodeType
     from graphzero.dataset import open_dataset as open
-    from graphzero.dataset_conversion import DatasetReport, convert_dataset
-    from graphzero.dataset_writer import DatasetWriter
     from graphzero.dgl_blocks import Block, HeteroBlock, blocks
-    from graphzero.dtypes import FLOAT32, FLOAT64, INT32, INT64, DataType
-    from graphzero.edge_conversion import ConversionReport, convert_csv_to_gl, convert_edges
-    from graphzero.feature_conversion import FeatureReport, convert_csv_to_gd, convert_features
     from graphzero.features import FeatureStore, write_features
     from graphzero.graph import Graph, Index, write_graph
     from graphzero.ids import IdDictionary, write_ids
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from graphzero.pipeline import Batch, Pipeline
     from graphzero.row_order import reorder
     from graphzero.sampling import HeteroNeighborhood, Neighborhood, sample_neighbors
-    from graphzero.synth import synthesize
+    from graphzero.synth.synthesize import synthesize
     from graphzero.threads import num_threads, set_num_threads
     from graphzero.verification import Check, verify
     from graphzero.walks import random_walk
@@ -41,22 +42,22 @@ _HOMES = {
     "Batch": "pipeline",
     "Block": "dgl_blocks",
     "Check": "verification",
-    "ConversionReport": "edge_conversion",
-    "DataType": "dtypes",
+    "ConversionReport": "convert.edges",
+    "DataType": "_base.dtypes",
     "Dataset": "dataset",
-    "DatasetReport": "dataset_conversion",
-    "DatasetWriter": "dataset_writer",
+    "DatasetReport": "convert.dataset",
+    "DatasetWriter": "convert.dataset_writer",
     "EdgeType": "dataset",
-    "FLOAT32": "dtypes",
-    "FLOAT64": "dtypes",
-    "FeatureReport": "feature_conversion",
+    "FLOAT32": "_base.dtypes",
+    "FLOAT64": "_base.dtypes",
+    "FeatureReport": "convert.features",
     "FeatureStore": "features",
     "FormatError": "_core",
     "Graph": "graph",
     "HeteroBlock": "dgl_blocks",
     "HeteroNeighborhood": "sampling",
-    "INT32": "dtypes",
-    "INT64": "dtypes",
+    "INT32": "_base.dtypes",
+    "INT64": "_base.dtypes",
     "IdDictionary": "ids",
     "Index": "graph",
     "MemoryReport": "memory",
@@ -64,11 +65,11 @@ _HOMES = {
     "NodeType": "dataset",
     "Pipeline": "pipeline",
     "blocks": "dgl_blocks",
-    "convert_csv_to_gd": "feature_conversion",
-    "convert_csv_to_gl": "edge_conversion",
-    "convert_dataset": "dataset_conversion",
-    "convert_edges": "edge_conversion",
-    "convert_features": "feature_conversion",
+    "convert_csv_to_gd": "convert.features",
+    "convert_csv_to_gl": "convert.edges",
+    "convert_dataset": "convert.dataset",
+    "convert_edges": "convert.edges",
+    "convert_features": "convert.features",
     "inference": "loaders",
     "memory_report": "memory",
     "num_threads": "threads",
@@ -79,7 +80,7 @@ _HOMES = {
     "sample_negatives": "negatives",
     "sample_neighbors": "sampling",
     "set_num_threads": "threads",
-    "synthesize": "synth",
+    "synthesize": "synth.synthesize",
     "verify": "verification",
     "write_features": "features",
     "write_graph": "graph",
@@ -133,6 +134,8 @@ __all__ = [
     "write_graph",
     "write_ids",
 ]
+
+_find_old_modules()
 
 
 def __getattr__(name: str) -> _Any:

@@ -11,23 +11,24 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.memory_sizes import byte_text
 from graphzero._core import FormatError
-from graphzero.features import FeatureStore
-from graphzero.graph import Graph
-from graphzero.ids import IdDictionary
-from graphzero.manifest import (
+from graphzero._dataset.named_tensors import take_edits
+from graphzero._dataset.pyg_names import Metadata, PygNames
+from graphzero._dataset.split_names import usual_split_name
+from graphzero._dataset.stored_values import StoredValues
+from graphzero._dataset.temporary_graphs import TemporaryGraphs
+from graphzero._files.manifest import (
     FileRecord,
     Manifest,
     OtherRecords,
     read_manifest,
 )
-from graphzero.memory import MemoryReport, byte_text, memory_report
-from graphzero.mounted import Mounted
-from graphzero.named_tensors import take_edits
-from graphzero.pyg_names import Metadata, PygNames
-from graphzero.split_names import usual_split_name
-from graphzero.stored_values import StoredValues
-from graphzero.temporary_graphs import TemporaryGraphs
+from graphzero._files.mounted import Mounted
+from graphzero.features import FeatureStore
+from graphzero.graph import Graph
+from graphzero.ids import IdDictionary
+from graphzero.memory import MemoryReport, memory_report
 
 if TYPE_CHECKING:
     from typing_extensions import Self

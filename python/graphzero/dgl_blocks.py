@@ -8,8 +8,9 @@ from typing import Any, overload
 
 import numpy as np
 
+from graphzero._base.arrays import IntArray
 from graphzero.dataset import EDGE, NODE, EdgeTriple
-from graphzero.sampling import HeteroNeighborhood, IntArray, Neighborhood
+from graphzero.sampling import HeteroNeighborhood, Neighborhood
 
 
 @dataclass(frozen=True)

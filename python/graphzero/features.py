@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
-from graphzero.arrays import as_numpy, cpu_tensor, int64_vector, plain, true_or_false
-from graphzero.dtypes import BFLOAT16_BITS, DataType, as_data_type, name_of, numpy_dtype
-from graphzero.folder import check_free_space
-from graphzero.integers import integer
-from graphzero.memory import MemoryReport, byte_text, memory_report
-from graphzero.mounted import Mounted, one_path, path_bytes, verify_if_asked
+from graphzero._base.arrays import as_numpy, cpu_tensor, int64_vector, plain, true_or_false
+from graphzero._base.dtypes import BFLOAT16_BITS, DataType, as_data_type, name_of, numpy_dtype
+from graphzero._base.integers import integer
+from graphzero._base.memory_sizes import byte_text
+from graphzero._files.folder import check_free_space
+from graphzero._files.mounted import Mounted, one_path, path_bytes, verify_if_asked
+from graphzero.memory import MemoryReport, memory_report
 from graphzero.row_order import check_order, reorder, row_places
 
 if TYPE_CHECKING:

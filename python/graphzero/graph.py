@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
-from graphzero.arrays import float32_vector, int64_vector, plain, time_vector
-from graphzero.folder import check_free_space
-from graphzero.integers import integer
-from graphzero.memory import MemoryReport, byte_text, memory_report
-from graphzero.mounted import Mounted, one_path, path_bytes, verify_if_asked
-from graphzero.seeds import as_seed
+from graphzero._base.arrays import float32_vector, int64_vector, plain, time_vector
+from graphzero._base.integers import as_seed, integer
+from graphzero._base.memory_sizes import byte_text
+from graphzero._files.folder import check_free_space
+from graphzero._files.mounted import Mounted, one_path, path_bytes, verify_if_asked
+from graphzero.memory import MemoryReport, memory_report
 
 Direction = Literal["out", "in"]
 

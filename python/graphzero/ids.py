@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
-from graphzero.arrays import as_numpy, int64_vector, plain
-from graphzero.integers import integer
-from graphzero.memory import MemoryReport, byte_count, byte_text, memory_report
-from graphzero.mounted import Mounted, path_bytes, verify_if_asked
+from graphzero._base.arrays import as_numpy, int64_vector, plain
+from graphzero._base.integers import integer
+from graphzero._base.memory_sizes import byte_count, byte_text
+from graphzero._files.mounted import Mounted, path_bytes, verify_if_asked
+from graphzero.memory import MemoryReport, memory_report
 
 if TYPE_CHECKING:
     from typing_extensions import Self

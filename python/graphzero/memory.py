@@ -2,81 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from graphzero import _core
-from graphzero.mounted import Mounted, mounted
-
-
-def byte_text(count: float) -> str:
-    """Write a number of bytes as a person would: ``byte_text(2_500_000)`` is ``"2.5 MB"``."""
-    for unit in ("B", "kB", "MB", "GB", "TB", "PB"):
-        if count < 1000 or unit == "PB":
-            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    raise AssertionError
-
-
-_MEGABYTE = 1_000_000
-_UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
-_UNITS |= {f"{unit}i": 1024**i for i, unit in enumerate("kmgt", start=1)}
-
-
-def byte_count(size: int | str, name: str = "memory") -> int:
-    """Read a number of bytes as people write it; ``name`` opens the message if it is none.
-
-    >>> byte_count("2GB"), byte_count("512 MiB"), byte_count(4096)
-    (2000000000, 536870912, 4096)
-    """
-    if isinstance(size, int):
-        return size
-    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?i?)b?\s*", size.lower())
-    if match is None or match[2] not in _UNITS:
-        raise ValueError(f"{name}: expected a size such as '2GB' or '512MiB', found {size!r}")
-    count = float(match[1]) * _UNITS[match[2]]
-    if count >= 2**63:
-        raise ValueError(f"{name}: expected a size below 8 EiB, found {size!r}")
-    return int(count)
-
-
-def conversion_budget() -> int:
-    """Return what a conversion may hold unless told: half of what is available, at most 8 GB."""
-    return max(64 << 20, min(pipeline_budget(), 8 << 30))
-
-
-def pipeline_budget() -> int:
-    """Return what a pipeline may hold unless told: half of what is available."""
-    facts = _core.memory_facts()
-    available = facts.ram_available
-    if facts.cgroup_limit is not None:
-        available = min(available, facts.cgroup_limit)
-    return available // 2
-
-
-def budget_for_shares(
-    error: _core.BudgetTooSmall, total: int, share_of: Callable[[int], int], whose: str
-) -> ValueError:
-    """Say of the number that a user gave what the core says of a share of it.
-
-    :param share_of: What ``whose`` gets of a number of bytes, such as ``total``.
-    """
-    needed: int = error.least  # type: ignore[attr-defined]
-    least = -(-total // _MEGABYTE) * _MEGABYTE
-    while share_of(least) < needed:
-        least += _MEGABYTE
-    advice = str(error).rsplit("; ", 1)[1]
-    return ValueError(
-        f"memory: expected at least {least // _MEGABYTE} MB, found {byte_text(total)}, of which {whose} gets "
-        f"{byte_text(share_of(total))} and needs {-(-needed // _MEGABYTE)} MB; {advice}"
-    )
-
-
-def peak_memory() -> int:
-    """Return the most memory this process has held at any time, mapped files included."""
-    return _core.memory_facts().peak_rss  # getrusage would count what the parent held before exec
+from graphzero._base.memory_sizes import byte_text
+from graphzero._files.mounted import Mounted, mounted
 
 
 @dataclass(frozen=True)

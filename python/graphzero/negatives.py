@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
-from graphzero.arrays import float64_vector, int64_vector, plain
+from graphzero._base.arrays import float64_vector, int64_vector, plain
+from graphzero._base.integers import as_seed, integer
 from graphzero.graph import Graph
-from graphzero.integers import integer
-from graphzero.seeds import as_seed
 
 Law: TypeAlias = Literal["uniform", "degree"] | ArrayLike | None
 PairLaw: TypeAlias = Law | tuple[Law, Law]

@@ -14,33 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
-from graphzero.arrays import plain
+from graphzero._base.arrays import IntArray, plain
+from graphzero._base.integers import as_seed, integer, integer_from
+from graphzero._base.memory_sizes import byte_count, byte_text, pipeline_budget
+from graphzero._inputs.attributes import Attribute, attributes_of, check_names, wanted_dtype
+from graphzero._inputs.batch_order import Schedule
+from graphzero._inputs.edge_types import as_relations
+from graphzero._inputs.fanouts import Fanouts, hops_by_type
+from graphzero._inputs.seeds import link_seeds, node_seeds, node_types
 from graphzero.dataset import EdgeTriple
 from graphzero.features import READERS, Reader
 from graphzero.graph import Direction
-from graphzero.integers import integer, integer_from
-from graphzero.memory import byte_count, byte_text, pipeline_budget
 from graphzero.negatives import PairLaw, negative_options
-from graphzero.pipeline_inputs import (
-    Attribute,
-    attributes_of,
-    check_names,
-    link_seeds,
-    node_seeds,
-    node_types,
-    wanted_dtype,
-)
-from graphzero.relations import as_relations
-from graphzero.sampling import (
-    Fanouts,
-    IntArray,
-    core_relations,
-    hops_by_type,
-    named,
-    neighbor_options,
-)
-from graphzero.schedule import Schedule
-from graphzero.seeds import as_seed
+from graphzero.sampling import core_relations, named, neighbor_options
 
 if TYPE_CHECKING:
     from typing_extensions import Self

@@ -6,11 +6,11 @@ import os
 from typing import Any
 
 from graphzero import _core
-from graphzero.arrays import int64_vector
+from graphzero._base.arrays import int64_vector
+from graphzero._base.memory_sizes import byte_count, byte_text, conversion_budget
+from graphzero._files.mounted import path_bytes
+from graphzero._files.progress import watching
 from graphzero.graph import Direction, Graph, as_direction
-from graphzero.memory import byte_count, byte_text, conversion_budget
-from graphzero.mounted import path_bytes
-from graphzero.progress import watching
 
 
 def reorder(

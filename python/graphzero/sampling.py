@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from graphzero import _core
-from graphzero.arrays import int64_vector, plain, time_vector
+from graphzero._base.arrays import IntArray, int64_vector, plain
+from graphzero._base.integers import as_seed, integer
+from graphzero._inputs.edge_types import Relations, as_relations, by_edge_type
+from graphzero._inputs.fanouts import Fanouts, hops_by_type
+from graphzero._inputs.seeds import type_seeds
 from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.graph import Direction, Graph, as_direction
-from graphzero.integers import integer
-from graphzero.relations import Relations, as_relations, as_triple
-from graphzero.seeds import as_seed
-
-IntArray = NDArray[np.int64]
 
 _SUBGRAPHS = {
     "directional": _core.Subgraph.DIRECTIONAL,
@@ -70,7 +69,6 @@ class HeteroNeighborhood:
         return f"HeteroNeighborhood({nodes}; {sum(map(len, self.row.values())):,} edges)"
 
 
-Fanouts = Sequence[int]
 Pairs = tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike]
 
 
@@ -207,7 +205,7 @@ def sample_neighbors(
     options.epoch = as_seed(integer(epoch, "epoch"), "epoch")
     options.batch = as_seed(integer(batch, "batch"), "batch")
     options.num_hops, hops = hops_by_type(relations, fanouts)
-    types = _type_seeds(relations, seeds, seed_time, node_time)
+    types = type_seeds(relations, seeds, seed_time, node_time)
     node_timed = [name for name, (_, _, times, _) in zip(relations.node_types, types, strict=True) if times is not None]
     graphs = core_relations(relations, hops, options.direction, weighted, edge_time, node_timed)
     excluded = _excluded(relations, exclude)
@@ -274,38 +272,6 @@ def stacked(row: IntArray, col: IntArray) -> IntArray:
     return plain(both) if in_order else np.stack([row, col])
 
 
-def by_node_type(values: Any, relations: Relations, name: str) -> dict[str, Any]:
-    """Return what belongs to each node type."""
-    if values is None:
-        return {}
-    if not relations.is_hetero:
-        return {relations.node_types[0]: values}
-    if not isinstance(values, Mapping):
-        raise TypeError(f"{name}: expected a dict by node type, found {type(values).__name__}")
-    unknown = [key for key in values if key not in relations.num_nodes]
-    if unknown:
-        raise ValueError(f"{name}: no node type {unknown[0]!r}; there are {relations.node_types}")
-    return dict(values)
-
-
-def _type_seeds(relations: Relations, seeds: Any, seed_time: Any, node_time: Any) -> list[Any]:
-    if seeds is None:
-        raise TypeError("seeds: expected node ids, found None")
-    nodes = by_node_type(seeds, relations, "seeds")
-    times = by_node_type(seed_time, relations, "seed_time")
-    all_times = by_node_type(node_time, relations, "node_time")
-    result = []
-    for name, count in relations.num_nodes.items():
-        ids = int64_vector(nodes.get(name, ()), "seeds" if not relations.is_hetero else f"seeds[{name!r}]")
-        given = all_times.get(name)
-        if given is not None:
-            given = time_vector(given, "node_time")
-            if len(given) != count:
-                raise ValueError(f"node_time: expected {count} times, one per node, found {len(given)}")
-        result.append((ids, time_vector(times[name], "seed_time") if name in times else None, given, count))
-    return result
-
-
 def core_relations(
     relations: Relations,
     hops: Mapping[EdgeTriple, list[int]],
@@ -353,7 +319,7 @@ def _timed_types(
 
 
 def _known_types(given: Collection[Any], relations: Relations, name: str) -> list[EdgeTriple]:
-    return list(_by_edge_type(dict.fromkeys(given), relations, name))
+    return list(by_edge_type(dict.fromkeys(given), relations, name))
 
 
 def _excluded(relations: Relations, exclude: Any) -> dict[EdgeTriple, Any]:
@@ -364,33 +330,7 @@ def _excluded(relations: Relations, exclude: Any) -> dict[EdgeTriple, Any]:
         return {relations.edge_type: exclude}
     if not isinstance(exclude, Mapping):
         raise TypeError(f"exclude: expected a dict by edge type, found {type(exclude).__name__}")
-    return _by_edge_type(exclude, relations, "exclude")
-
-
-def hops_by_type(relations: Relations, fanouts: Any) -> tuple[int, dict[EdgeTriple, list[int]]]:
-    """Return the number of hops, and the fanouts of every edge type."""
-    if not isinstance(fanouts, Mapping):
-        hops = _hops(fanouts)
-        return len(hops), dict.fromkeys(relations.graphs, hops)
-    per_type = {triple: _hops(hops) for triple, hops in _by_edge_type(fanouts, relations, "fanouts").items()}
-    missing = [triple for triple in relations.graphs if triple not in per_type]
-    if missing:
-        raise ValueError(f"fanouts: expected a list for every edge type, found none for {missing[0]}")
-    return len(per_type[relations.edge_type]) if per_type else 0, per_type
-
-
-def _hops(fanouts: Any) -> list[int]:
-    if isinstance(fanouts, (str, bytes)) or not hasattr(fanouts, "__iter__"):
-        raise TypeError(f"fanouts: expected a number per hop, found {fanouts!r}")
-    return [min(integer(fanout, "fanouts"), 2**62) for fanout in fanouts]
-
-
-def _by_edge_type(values: Mapping[Any, Any], relations: Relations, name: str) -> dict[EdgeTriple, Any]:
-    read = {as_triple(key): value for key, value in values.items()}
-    unknown = [key for key in read if key not in relations.graphs]
-    if unknown:
-        raise ValueError(f"{name}: no edge type {unknown[0]}; there are {list(relations.graphs)}")
-    return read
+    return by_edge_type(exclude, relations, "exclude")
 
 
 def _pairs(exclude: Any) -> tuple[IntArray | None, IntArray | None, IntArray | None]:

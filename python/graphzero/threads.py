@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from graphzero import _core
-from graphzero.integers import integer
+from graphzero._base.integers import integer
 
 
 def num_threads() -> int:

@@ -8,15 +8,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from graphzero import _core
+from graphzero._base.memory_sizes import byte_text
 from graphzero._core import FormatError
+from graphzero._files.manifest import MANIFEST, FileRecord, Manifest, SplitRecord, read_manifest
+from graphzero._files.mounted import path_bytes
+from graphzero._files.progress import watching
 from graphzero.dataset import Dataset, open_dataset, type_text
 from graphzero.features import FeatureStore
 from graphzero.graph import Graph
 from graphzero.ids import IdDictionary
-from graphzero.manifest import MANIFEST, FileRecord, Manifest, SplitRecord, read_manifest
-from graphzero.memory import byte_text
-from graphzero.mounted import path_bytes
-from graphzero.progress import watching
 
 # Ids compared at a time: 8 MB.
 _BLOCK = 1 << 20

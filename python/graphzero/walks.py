@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
-from graphzero.arrays import int64_vector, plain
+from graphzero._base.arrays import int64_vector, plain
+from graphzero._base.integers import as_seed, integer
 from graphzero.dataset import Dataset, EdgeTriple, EdgeType, type_text
 from graphzero.graph import Direction, Graph, as_direction
-from graphzero.integers import integer
-from graphzero.seeds import as_seed
 
 GraphsByType: TypeAlias = "Mapping[EdgeTriple, Graph] | Mapping[EdgeTriple, EdgeType]"
 

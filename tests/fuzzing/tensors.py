@@ -10,7 +10,7 @@ import data_sets
 import graphzero as gz
 from fuzzing import byte_changes, pickle_changes, zip_changes
 from fuzzing.promises import REFUSED, attempt
-from graphzero.sources.torch_files import load_pt
+from graphzero.convert.edge_sources.torch_files import load_pt
 
 
 class Target:

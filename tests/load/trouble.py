@@ -5,7 +5,7 @@ import random
 import shutil
 import time
 
-from graphzero.folder import NewFolder
+from graphzero._files.folder import NewFolder
 from load.journal import Journal, TroubleCount
 
 

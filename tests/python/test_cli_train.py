@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 pyg()
 
 from graphzero.cli.command import run  # noqa: E402  (after the warnings of PyG's import)
-from graphzero.training import checkpoints  # noqa: E402
+from graphzero.train import checkpoints  # noqa: E402
 
 SMALL = ("--hidden", "8", "--fanouts", "4,4", "--batch-size", "64", "--memory", "128MB")
 WAVERING = ("--epochs", "4", "--learning-rate", "1", "--seed", "1")  # the last epoch is not the best
@@ -117,8 +117,8 @@ def test_json_is_all_there_is(blocks, train):
 def test_test_accuracy_is_that_of_the_best_weights(blocks, train):
     told = json.loads(train(blocks, *SMALL, *WAVERING, "--checkpoints", "kept", "--json")[1])
     assert told["best_epoch"] < 4
-    from graphzero.training.run import Run
-    from graphzero.training.task import find_task
+    from graphzero.train.run import Run
+    from graphzero.train.task import find_task
 
     best = checkpoints.load("kept/best.pt")
     again = Run(find_task(gz.open(blocks)), best.settings)
@@ -246,7 +246,7 @@ def test_ctrl_c_without_checkpoints_just_ends(blocks):
 
 def test_second_ctrl_c_does_not_wait_for_the_batch(blocks, train, monkeypatch):
     """A batch may be long in coming; the first Ctrl-C waits for it, the second does not."""
-    from graphzero.training.run import Run
+    from graphzero.train.run import Run
 
     def steps(self):
         os.kill(os.getpid(), signal.SIGINT)
@@ -261,7 +261,7 @@ def test_second_ctrl_c_does_not_wait_for_the_batch(blocks, train, monkeypatch):
 
 
 def test_ctrl_c_while_the_split_test_is_measured_keeps_the_last_weights(blocks, train, monkeypatch):
-    from graphzero.training.run import Run
+    from graphzero.train.run import Run
 
     evaluate = Run.evaluate
 
@@ -288,7 +288,7 @@ def test_disk_that_is_full_is_one_line_and_the_old_checkpoint_stays(blocks, trai
             raise OSError(28, "No space left on device")
         replace(there, path)
 
-    monkeypatch.setattr("graphzero.folder.os.replace", fail)
+    monkeypatch.setattr("graphzero._files.folder.os.replace", fail)
     code, _, err = train(blocks, "--epochs", 2, "--checkpoints", "kept", "--resume")
     assert (code, err) == (2, "graphzero: kept/last.pt: No space left on device\n")
     after = weights("kept")
@@ -301,7 +301,7 @@ def test_kill_while_a_checkpoint_is_written_leaves_one_that_goes_on(blocks, trai
     script = (
         "import os, sys\n"
         "from graphzero.cli.command import run\n"
-        "from graphzero.training import checkpoints\n"
+        "from graphzero.train import checkpoints\n"
         "def die(number):\n"
         "    os.ftruncate(number, 1000)\n"
         "    os.kill(os.getpid(), 9)\n"
@@ -353,7 +353,7 @@ def test_live_view_leaves_standard_output_alone(blocks, train, monkeypatch):
 
 
 def test_live_view_says_that_it_is_stopping(blocks, train, monkeypatch):
-    from graphzero.training.run import Run
+    from graphzero.train.run import Run
 
     steps = Run.steps
 

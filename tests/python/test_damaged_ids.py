@@ -258,7 +258,7 @@ def test_a_split_names_edges_that_are_there(wrong):
 
 
 def test_rows_for_a_device_are_those_of_a_permutation():
-    from graphzero.loaders.device_rows import _ids_of
+    from graphzero.loaders._device.gpu_rows import _ids_of
 
     for places, expected in (([2, 0, 1, 3], [1, 2]), ([0, 0, 1, 3], [1, 2])):
         path = files.write("map.gd", files.build(files.gd(np.zeros((4, 2)), row_map=np.array(places, np.int32))))

@@ -13,9 +13,9 @@ import yaml
 import data_sets
 import graphzero as gz
 from data_sets import CITES, COUNTS, EDGE_ATTR, KINDS, SPLITS, WRITES, YEAR, X, Y
-from graphzero.sources import edge_source
+from graphzero.convert.edge_sources import edge_source
 
-module = importlib.import_module("graphzero.dataset_conversion")
+module = importlib.import_module("graphzero.convert.dataset")
 convert_dataset = module.convert_dataset
 
 

@@ -19,7 +19,7 @@ MODULES = sorted(
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of_module(name, tiny_gl, tiny_gd, tiny_dataset):
-    if name.startswith(("graphzero.loaders.", "graphzero.training.", "graphzero.demo.")):
+    if name.startswith(("graphzero.loaders.", "graphzero.train.", "graphzero.demo.")):
         pyg()
     if name == "graphzero.loaders.lightning" and not any(
         map(importlib.util.find_spec, ("lightning", "pytorch_lightning"))

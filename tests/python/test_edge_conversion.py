@@ -21,7 +21,7 @@ from hypothesis import given, settings
 import files
 import graphzero as gz
 import oracle
-from graphzero.estimate import estimate_edges
+from graphzero.convert.estimate import estimate_edges
 
 
 def entries(graph, direction):
@@ -162,7 +162,7 @@ def test_zstd_text_is_streamed(tmp_path):
 
 def test_blocks_of_a_stream_are_one_text(tmp_path):
     """Lines cut by a block belong together, and line numbers count on."""
-    from graphzero.text import line_blocks
+    from graphzero.convert.text import line_blocks
 
     lines = [f"{i} {i + 1}" for i in range(3000)]
     with open(write("e.txt", "\n".join(lines)), "rb") as file:

@@ -74,7 +74,7 @@ def test_a_program_ends_well_while_a_daemon_thread_is_in_the_core(files, work):
 FORK = """
 import os, signal, sys, threading, time, warnings
 import graphzero as gz
-from graphzero.first_use import load
+from graphzero._base.lazy_imports import load
 
 warnings.simplefilter("ignore")
 loading = threading.Thread(target=lambda: {use})

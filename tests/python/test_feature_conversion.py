@@ -783,7 +783,7 @@ def test_memory_stays_within_its_budget(source):
                 file.write("\n".join(map(str.__add__, ids, lines)) + "\n")
     done = run(f"""
         import resource, graphzero as gz
-        from graphzero.rows import sources, text
+        from graphzero.convert.row_sources import sources, text
         gz.set_num_threads(2)
         status = dict(line.split(":") for line in open("/proc/self/status"))
         limit = int(status["VmData"].split()[0]) * 1024 + (100 << 20)

@@ -15,12 +15,12 @@ import numpy as np
 import pytest
 
 import graphzero as gz
-import graphzero.dataset_conversion
-import graphzero.edge_conversion
-import graphzero.feature_conversion
+import graphzero.convert.dataset
+import graphzero.convert.edges
+import graphzero.convert.features
 from data_sets import mag240m
-from graphzero.dataset_writer import DatasetWriter
-from graphzero.folder import NewFolder, replace_file
+from graphzero._files.folder import NewFolder, replace_file
+from graphzero.convert.dataset_writer import DatasetWriter
 
 
 @pytest.fixture(autouse=True)
@@ -114,7 +114,7 @@ def test_a_file_that_cannot_be_replaced_stays(monkeypatch):
     def fail(number):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("graphzero.folder.os.fsync", fail)
+    monkeypatch.setattr("graphzero._files.folder.os.fsync", fail)
     with pytest.raises(OSError) as error:
         replace_file("a", b"two")
     assert (error.value.errno, error.value.filename) == (28, "a")
@@ -135,7 +135,7 @@ def waiting_folder(monkeypatch):
     """The folder that a run leaves behind which is cut off."""
     mag240m("mag")
     with monkeypatch.context() as patch:
-        patch.setattr("graphzero.dataset_conversion.convert_edges", None)
+        patch.setattr("graphzero.convert.dataset.convert_edges", None)
         with pytest.raises(TypeError):
             gz.convert_dataset("mag", "ds", resume=True)
     return next(name for name in os.listdir() if name.endswith(".graphzero-resume"))
@@ -187,16 +187,16 @@ def test_a_run_that_was_cut_off_while_it_noted_what_is_done_is_resumed(monkeypat
 
 def test_two_runs_do_not_resume_from_one_folder(monkeypatch):
     folder = waiting_folder(monkeypatch)
-    meant = graphzero.dataset_conversion.convert_edges
+    meant = graphzero.convert.dataset.convert_edges
 
     def convert_beside_another(*given, **options):
-        monkeypatch.setattr("graphzero.dataset_conversion.convert_edges", meant)
+        monkeypatch.setattr("graphzero.convert.dataset.convert_edges", meant)
         with pytest.raises(OSError, match="another process .* resume") as error:
             gz.convert_dataset("mag", "ds", resume=True)
         assert error.value.filename.endswith(folder)
         return meant(*given, **options)
 
-    monkeypatch.setattr("graphzero.dataset_conversion.convert_edges", convert_beside_another)
+    monkeypatch.setattr("graphzero.convert.dataset.convert_edges", convert_beside_another)
     gz.convert_dataset("mag", "ds", resume=True)
     assert sorted(os.listdir()) == ["ds", "mag"]
 
@@ -216,7 +216,7 @@ def in_another_process(code):
 
 REPLACING = """
     import sys, time
-    from graphzero.folder import NewFolder
+    from graphzero._files.folder import NewFolder
     end = time.monotonic() + 1.0
     while time.monotonic() < end:
         new = NewFolder("target", overwrite=True)
@@ -244,7 +244,7 @@ def test_two_processes_may_replace_one_folder():
 
 def test_where_names_cannot_be_exchanged_a_folder_is_replaced_in_two_steps(monkeypatch):
     write_dataset("target")
-    monkeypatch.setattr("graphzero.folder._core.exchange_names", lambda one, other: False)
+    monkeypatch.setattr("graphzero._files.folder._core.exchange_names", lambda one, other: False)
     write_dataset("target", overwrite=True)
     gz.open("target").close()
     assert os.listdir() == ["target"]
@@ -278,11 +278,11 @@ def test_a_conversion_keeps_its_labels_while_another_one_writes_the_same_graph(m
     meant = gz.edge_conversion._Dictionary.run
 
     def run_behind_another(*given):
-        monkeypatch.setattr("graphzero.edge_conversion._Dictionary.run", meant)
+        monkeypatch.setattr("graphzero.convert.edges._Dictionary.run", meant)
         convert_labels("uvw")
         meant(*given)
 
-    monkeypatch.setattr("graphzero.edge_conversion._Dictionary.run", run_behind_another)
+    monkeypatch.setattr("graphzero.convert.edges._Dictionary.run", run_behind_another)
     convert_labels("abcd")
     with gz.Graph("graph.gl") as graph, gz.IdDictionary("graph.gi") as ids:
         assert [[ids.label(node) for node in graph.neighbors(ids.index(label))] for label in "abcd"] == [
@@ -295,11 +295,11 @@ def test_a_conversion_keeps_its_rows_while_another_one_writes_the_same_features(
     meant = gz.feature_conversion.reorder
 
     def reorder_behind_another(*given, **options):
-        monkeypatch.setattr("graphzero.feature_conversion.reorder", meant)
+        monkeypatch.setattr("graphzero.convert.features.reorder", meant)
         gz.convert_features(np.zeros((4, 2)), "x.gd", order=[3, 2, 1, 0])
         meant(*given, **options)
 
-    monkeypatch.setattr("graphzero.feature_conversion.reorder", reorder_behind_another)
+    monkeypatch.setattr("graphzero.convert.features.reorder", reorder_behind_another)
     gz.convert_features(np.ones((3, 2)), "x.gd", order=[2, 0, 1])
     with gz.FeatureStore("x.gd") as store:
         assert (store.gather([0, 1, 2]) == 1).all()

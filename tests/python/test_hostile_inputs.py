@@ -22,9 +22,9 @@ import torch
 
 import data_sets
 import graphzero as gz
-from graphzero.sources import edge_source
-from graphzero.sources.array_file import npy_file, npz_file
-from graphzero.sources.torch_files import _BoundedFile, load_pt
+from graphzero.convert.edge_sources import edge_source
+from graphzero.convert.edge_sources.array_file import npy_file, npz_file
+from graphzero.convert.edge_sources.torch_files import _BoundedFile, load_pt
 
 FREE = 1 << 30
 
@@ -456,7 +456,7 @@ def test_a_cut_table_is_refused():
 def small_disk(monkeypatch):
     """A disk with 1 GiB free."""
     free = SimpleNamespace(f_bavail=FREE // 4096, f_frsize=4096)
-    monkeypatch.setattr("graphzero.folder.os.statvfs", lambda path: free)
+    monkeypatch.setattr("graphzero._files.folder.os.statvfs", lambda path: free)
 
 
 TOO_MUCH = {
@@ -496,7 +496,9 @@ def test_rows_by_id_are_not_begun_if_there_is_no_room():
 
 
 def test_a_graph_that_the_disk_has_room_for_may_still_be_too_large_for_the_memory(monkeypatch):
-    monkeypatch.setattr("graphzero.folder.os.statvfs", lambda path: SimpleNamespace(f_bavail=2**60, f_frsize=4096))
+    monkeypatch.setattr(
+        "graphzero._files.folder.os.statvfs", lambda path: SimpleNamespace(f_bavail=2**60, f_frsize=4096)
+    )
     with pytest.raises(MemoryError, match="needs .* MB of memory, .* MB are available"):
         gz.write_graph("out", [0], [0], num_nodes=2**50)
     assert os.listdir() == []

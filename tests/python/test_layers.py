@@ -4,6 +4,8 @@ import ast
 import pathlib
 import re
 
+import pytest
+
 ROOT = pathlib.Path(__file__).parents[2]
 
 # Which folders a folder may use, besides itself.
@@ -22,8 +24,48 @@ CORE = {
 SYSTEM_CALL_HEADERS = re.compile(r"#include <(sys/|fcntl|unistd|dirent|sched|signal|pthread|linux/)")
 # import graphzero loads these and nothing else from outside the standard library.
 PYTHON_CORE = {"graphzero", "numpy"}
-# What is not in one of these folders is left of them all.
-PYTHON_LAYERS = ["", "loaders", "training", "bench", "demo", "cli"]
+# Modules and folders of the package, from left to right: each may use its own row and those above it.
+PYTHON_LAYERS = [
+    ["_base"],
+    ["_files"],
+    ["graph", "features", "row_order", "ids", "memory", "threads"],
+    ["_dataset"],
+    ["dataset"],
+    ["_inputs"],
+    ["sampling", "walks", "negatives", "pipeline", "dgl_blocks", "verification"],
+    ["convert"],
+    ["synth"],
+    ["loaders"],
+    ["train"],
+    ["_tools"],
+    ["bench"],
+    ["demo"],
+    ["cli"],
+]
+# The same inside folders that are large enough to have a direction of their own.
+FOLDER_LAYERS = {
+    "convert": [
+        ["text", "arrow_files"],
+        ["edge_sources", "row_sources"],
+        ["edge_feeds"],
+        ["edges", "features", "estimate"],
+        ["dataset_writer", "layouts"],
+        ["dataset"],
+    ],
+    "loaders": [
+        ["_process", "options"],
+        ["_batch"],
+        ["_data"],
+        ["pyg", "_device"],
+        ["_epoch"],
+        ["loader", "_embedding", "_inference"],
+        ["neighbor", "link", "layerwise", "node2vec", "metapath2vec", "random_walks"],
+        ["lightning"],
+    ],
+}
+# Methods that 0.2 had: they lead to the right, when they are called.
+METHODS_OF_02 = {("python/graphzero/graph.py", "graphzero.walks")}
+FIRST_THAT_NEEDS_TORCH = "loaders"
 STANDARD_LIBRARY = __import__("sys").stdlib_module_names
 
 
@@ -35,13 +77,27 @@ def includes(path):
     return re.findall(r'^#include "([^"]+)"', path.read_text(), re.MULTILINE)
 
 
+def is_for_types_only(node):
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+
+
+def statements(node, top_level_only):
+    """What runs: not what is there for type checkers."""
+    for child in ast.iter_child_nodes(node):
+        if is_for_types_only(child):
+            continue
+        yield child
+        if not top_level_only:
+            yield from statements(child, top_level_only)
+
+
 def imports(tree, top_level_only):
-    nodes = tree.body if top_level_only else ast.walk(tree)
-    for node in nodes:
+    for node in statements(tree, top_level_only):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
             yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names if node.module.startswith("graphzero"))
 
 
 def test_core_folders_use_only_folders_to_their_left():
@@ -95,28 +151,48 @@ def test_every_core_source_is_built():
     assert listed == there
 
 
-def python_layer(path):
-    """The folder of PYTHON_LAYERS that a module is in; 0 for the package itself."""
-    first = path.relative_to(ROOT / "python/graphzero").parts[0]
-    return PYTHON_LAYERS.index(first) if first in PYTHON_LAYERS else 0
+def row_of(name, layers):
+    """The number of the row that a module is in; of the package itself, which loads them all, and of none: None."""
+    return next((number for number, row in enumerate(layers) if name in row), None)
 
 
 def test_import_graphzero_needs_only_numpy():
+    torch_row = row_of(FIRST_THAT_NEEDS_TORCH, PYTHON_LAYERS)
     for path in sources("python/graphzero", ".py"):
-        if python_layer(path) > 0:
+        row = row_of(path.relative_to(ROOT / "python/graphzero").with_suffix("").parts[0], PYTHON_LAYERS)
+        if row is not None and row >= torch_row:
             continue
         for name in imports(ast.parse(path.read_text()), top_level_only=True):
             top = name.split(".")[0]
             assert top in PYTHON_CORE or top in STANDARD_LIBRARY, f"{path.name} imports {name}"
 
 
-def test_folders_of_the_package_use_only_folders_to_their_left():
+def test_every_module_has_a_place():
+    for folder, layers in {"": PYTHON_LAYERS, **FOLDER_LAYERS}.items():
+        there = {
+            path.stem
+            for path in (ROOT / "python/graphzero" / folder).iterdir()
+            if path.suffix == ".py" or (path / "__init__.py").exists()
+        }
+        assert there - {"__init__"} == {name for row in layers for name in row}, folder
+
+
+@pytest.mark.parametrize("folder", ["", *FOLDER_LAYERS])
+def test_every_import_points_to_the_left(folder):
+    layers = FOLDER_LAYERS.get(folder, PYTHON_LAYERS)
+    home = ROOT / "python/graphzero" / folder
+    prefix = "graphzero." + (f"{folder}." if folder else "")
     wrong = []
-    for path in sources("python/graphzero", ".py"):
-        to_the_right = PYTHON_LAYERS[python_layer(path) + 1 :]
+    for path in sources(home.relative_to(ROOT), ".py"):
+        own = row_of(path.relative_to(home).with_suffix("").parts[0], layers)
+        if own is None:
+            continue
         for name in imports(ast.parse(path.read_text()), top_level_only=False):
-            if name.startswith(tuple(f"graphzero.{folder}" for folder in to_the_right)):
-                wrong.append(f"{path.relative_to(ROOT)} imports {name}")
+            used = row_of(name.removeprefix(prefix).split(".")[0], layers) if name.startswith(prefix) else None
+            where = str(path.relative_to(ROOT))
+            allowed = any(where == by and name.startswith(module) for by, module in METHODS_OF_02)
+            if used is not None and used > own and not allowed:
+                wrong.append(f"{where} imports {name}")
     assert not wrong, "\n".join(wrong)
 
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 
 import graphzero as gz
-from graphzero.loaders.device_rows import DeviceRows, divide_room, row_bytes
-from graphzero.loaders.tensors import as_tensor
+from graphzero._inputs.attributes import Attribute, Attributes
+from graphzero.loaders._batch.tensors import as_tensor
+from graphzero.loaders._device.gpu_rows import DeviceRows, divide_room, row_bytes
 from graphzero.pipeline import RowsHere, Taker
-from graphzero.pipeline_inputs import Attribute, Attributes
 from pipeline_cases import assert_same, write_world
 
 
@@ -21,7 +21,7 @@ def world(tmp_path_factory):
 @pytest.mark.parametrize("at_once", [100, 64 << 20])
 def test_joined_rows_are_those_of_the_batch(world, monkeypatch, name, dtype, at_once):
     """Rows are loaded in parts, one by one or all together."""
-    monkeypatch.setattr("graphzero.loaders.device_rows._BYTES_AT_ONCE", at_once)
+    monkeypatch.setattr("graphzero.loaders._device.gpu_rows._BYTES_AT_ONCE", at_once)
     attributes = Attributes([Attribute("x", "node", world.store(name)), Attribute("y", "node", world.store("y"))])
     dtypes = {} if dtype is None else {"x": dtype}
     rows = 700

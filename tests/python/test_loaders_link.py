@@ -303,7 +303,7 @@ def test_edges_have_many_forms(data, hetero):
 
 @pytest.mark.parametrize("block", [2, 1 << 22])
 def test_edges_of_an_undirected_graph_come_once_by_id(block, monkeypatch):
-    monkeypatch.setattr("graphzero.all_edges._BLOCK", block)
+    monkeypatch.setattr("graphzero._dataset.all_edges._BLOCK", block)
     src, dst = [3, 0, 2, 1], [1, 2, 2, 1]
     gz.write_graph("u.gl", src, dst, directed=False)
     (batch,) = LinkNeighborLoader(gz.Graph("u.gl"), [1], batch_size=4)
@@ -333,12 +333,12 @@ def test_edges_that_a_conversion_dropped_are_not_predicted():
 
 
 def test_more_edges_than_memory_are_refused(data, monkeypatch):
-    monkeypatch.setattr("graphzero.all_edges.pipeline_budget", lambda: 31_999)
+    monkeypatch.setattr("graphzero._dataset.all_edges.pipeline_budget", lambda: 31_999)
     message = r"edge_label_index: listing all 2,000 edges of .*graph.gl takes 32.0 kB, more than half .*; give those"
     with pytest.raises(MemoryError, match=message):
         LinkNeighborLoader(data.dataset, [1])
     assert len(LinkNeighborLoader(data.dataset, [1], ([0], [1]))) == 1
-    monkeypatch.setattr("graphzero.all_edges.pipeline_budget", lambda: 32_000)
+    monkeypatch.setattr("graphzero._dataset.all_edges.pipeline_budget", lambda: 32_000)
     assert len(LinkNeighborLoader(data.dataset, [1])) == 2000
 
 

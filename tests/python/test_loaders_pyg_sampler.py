@@ -459,7 +459,7 @@ def test_nodes_without_edges(hops):
 
 @pytest.mark.parametrize("most", [1 << 24, 3])
 def test_negatives_follow_their_weights(tiny, most, monkeypatch):
-    monkeypatch.setattr("graphzero.loaders.pyg_links._MOST_WEIGHTS", most)
+    monkeypatch.setattr("graphzero.loaders.pyg.links._MOST_WEIGHTS", most)
     sampler = NeighborSampler(tiny, [0], seed=5)
     inputs = EdgeSamplerInput(None, torch.zeros(4000, dtype=torch.int64), torch.zeros(4000, dtype=torch.int64))
     weight = torch.tensor([0.5, 0, 2, 1.5])

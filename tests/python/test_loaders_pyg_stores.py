@@ -270,7 +270,7 @@ def entries(case, options, direction):
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("block", [7, 1 << 22])
 def test_layouts_hold_the_edges_and_their_ids(options, block, monkeypatch):
-    monkeypatch.setattr("graphzero.all_edges._BLOCK", block)
+    monkeypatch.setattr("graphzero._dataset.all_edges._BLOCK", block)
     case = homogeneous()
     shuffled = np.random.default_rng(1).permutation(len(case.src))  # so that an edge's place is not its id
     case.src, case.dst = case.src[shuffled], case.dst[shuffled]
@@ -357,7 +357,7 @@ def test_layouts_beyond_the_budget_are_refused(options, layout, words):
 def test_the_budget_is_a_share_of_memory_unless_told(monkeypatch):
     case = homogeneous()
     store = graph_store(case, {})
-    monkeypatch.setattr("graphzero.loaders.pyg_stores.pipeline_budget", lambda: 3)
+    monkeypatch.setattr("graphzero.loaders.pyg.stores.pipeline_budget", lambda: 3)
     with pytest.raises(MemoryError, match="more than max_bytes, 3 B"):
         store.coo()
     graph_store(case, {}, max_bytes="1MB").coo()

@@ -370,7 +370,7 @@ def test_a_full_disk_leaves_the_trace_as_it_was(data, tmp_path, monkeypatch):
     [("cuda", True, ["push a", "pop"]), ("cuda", False, []), ("cpu", True, []), (None, True, [])],
 )
 def test_ranges_of_a_cuda_device_are_seen_by_nvtx(monkeypatch, device, is_initialized, expected):
-    from graphzero.loaders.ranges import stage
+    from graphzero.loaders._device.ranges import stage
 
     calls = []
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: is_initialized)

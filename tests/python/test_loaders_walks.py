@@ -14,9 +14,10 @@ import torch
 from torch.utils.data import DataLoader
 
 import graphzero as gz
-from graphzero.loaders import RandomWalks, notes
-from graphzero.loaders.epoch_order import EpochOrder
-from graphzero.loaders.keys import keyed
+from graphzero.loaders import RandomWalks
+from graphzero.loaders._process import notes
+from graphzero.loaders._process.epoch_order import EpochOrder
+from graphzero.loaders._process.keys import keyed
 from walk_cases import METHODS, OF_WORKERS, PATH, PUBLISHED, WRITES, assert_legal, graphs, ring
 
 pytestmark = [pytest.mark.filterwarnings(warning) for warning in OF_WORKERS]

@@ -173,7 +173,7 @@ def test_devices_are_not_for_workers(data, impatient):
 
 @pytest.mark.no_tsan
 def test_more_workers_than_are_counted(data, impatient, monkeypatch):
-    monkeypatch.setattr("graphzero.loaders.worker_epochs._MOST_WORKERS", 1)
+    monkeypatch.setattr("graphzero.loaders._process.worker_epochs._MOST_WORKERS", 1)
     with pytest.raises(ValueError, match="num_workers: expected at most 1, found 2"):
         list(workers(loader_of(NeighborLoader, data)))
 

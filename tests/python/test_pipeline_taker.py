@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import graphzero as gz
+from graphzero._inputs.attributes import Attribute, Attributes
 from graphzero.pipeline import RowsHere, Taker
-from graphzero.pipeline_inputs import Attribute, Attributes
 from pipeline_cases import assert_same, write_world
 
 NODE = "node"

@@ -239,13 +239,13 @@ def test_rows_that_are_stored_otherwise_are_gathered_if_there_is_memory(monkeypa
                 MemoryError, match=r"x: a tensor of .*x.gd takes 60 B, more than half .*; use a loader, or fe"
             ),
         ):
-            patch.setattr("graphzero.named_tensors.pipeline_budget", lambda: 59)
+            patch.setattr("graphzero._dataset.named_tensors.pipeline_budget", lambda: 59)
             gz.open("data").x  # noqa: B018
 
 
 def test_edges_larger_than_memory_say_what_to_use(monkeypatch):
     ds = mounted(homogeneous())
-    monkeypatch.setattr("graphzero.all_edges.pipeline_budget", lambda: 95)
+    monkeypatch.setattr("graphzero._dataset.all_edges.pipeline_budget", lambda: 95)
     with pytest.raises(
         MemoryError, match=r"edge_index: listing all 6 edges of .* takes 96 B, .*; loaders read what they"
     ):

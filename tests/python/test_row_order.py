@@ -506,7 +506,7 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(call, tmp_path):
 
 def test_a_killed_conversion_leaves_what_the_next_one_removes(tmp_path):
     code = """
-        import os, signal, numpy as np, graphzero as gz, graphzero.feature_conversion as module
+        import os, signal, numpy as np, graphzero as gz, graphzero.convert.features as module
         module.reorder = lambda *given, **options: os.kill(os.getpid(), signal.SIGKILL)
         gz.convert_features(np.ones((5, 2)), "x.gd", order=[4, 3, 2, 1, 0])
     """

@@ -66,8 +66,8 @@ def test_seeds_are_a_list_of_integers(tiny, seeds, error, message):
 @pytest.mark.parametrize(
     ("fanouts", "error", "message"),
     [
-        (5, TypeError, "fanouts: expected a number per hop, found 5"),
-        ("5", TypeError, "fanouts: expected a number per hop, found '5'"),
+        (5, TypeError, "fanouts: expected a number for each hop, such as [10, 5], found 5"),
+        ("5", TypeError, "fanouts: expected a number for each hop, such as [10, 5], found '5'"),
         ([2.5], TypeError, "fanouts: expected an integer, found 2.5"),
         ([None], TypeError, "fanouts: expected an integer, found None"),
         ([3, -2], ValueError, "fanouts: expected -1 for all neighbours, or a number, found -2"),
@@ -196,7 +196,7 @@ USER = ("user", "buys", "item")
         ({"seeds": {"item": [2]}}, IndexError, r"seed 2 at position 0 is not a node: the graph has 2 nodes"),
         ({"fanouts": {}}, ValueError, r"fanouts: expected a list for every edge type, found none for \('user', 'buys'"),
         ({"fanouts": {"buys": [1]}}, TypeError, r"edge type: expected \(source, relation, destination\), found 'buys'"),
-        ({"fanouts": {USER: 3}}, TypeError, "fanouts: expected a number per hop, found 3"),
+        ({"fanouts": {USER: 3}}, TypeError, "fanouts: expected a number for each hop, such as [10, 5], found 3"),
         ({"seed_time": [0]}, TypeError, "seed_time: expected a dict by node type, found list"),
         ({"seed_time": {}}, ValueError, "seed_time: expected 1 times, as many as there are seeds, found 0"),
         ({"exclude": ([0], [0])}, TypeError, "exclude: expected a dict by edge type, found tuple"),

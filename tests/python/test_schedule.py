@@ -262,14 +262,14 @@ class EndlessWithLength(Endless):
 @pytest.mark.parametrize("kind", [Endless, EndlessWithLength])
 @pytest.mark.parametrize(("name", "item"), [("order", 3), ("batches", [3, 1])])
 def test_an_order_without_end_is_told(world, monkeypatch, name, item, kind):
-    monkeypatch.setattr("graphzero.schedule._MOST_PLACES", 30)
+    monkeypatch.setattr("graphzero._inputs.batch_order._MOST_PLACES", 30)
     message = rf"{name}: expected an end within 30 places, or a length .*; found more. Cut it into epochs"
     with pytest.raises(ValueError, match=message):
         list(pipeline(world, **{name: kind(item)}))
 
 
 def test_an_order_may_be_as_long_as_it_tells(world, monkeypatch):
-    monkeypatch.setattr("graphzero.schedule._MOST_PLACES", 30)
+    monkeypatch.setattr("graphzero._inputs.batch_order._MOST_PLACES", 30)
     assert joined(places(pipeline(world, order=[3] * 50))) == [3] * 50
     assert places(pipeline(world, batches=[[3, 1]] * 50)) == [[3, 1]] * 50
     assert joined(places(pipeline(world, order=iter([3] * 30)))) == [3] * 30

@@ -27,8 +27,8 @@ from hypothesis import strategies as st
 
 import graphzero as gz
 from data_sets import pyg
-from graphzero.sources import EdgeBatch, edge_source
-from graphzero.sources.torch_files import load_pt
+from graphzero.convert.edge_sources import EdgeBatch, edge_source
+from graphzero.convert.edge_sources.torch_files import load_pt
 
 Data, HeteroData = pyg().Data, pyg().HeteroData
 
@@ -157,7 +157,7 @@ def test_files_larger_than_the_memory_limit_are_read(kind):
     program = f"""
         import resource
         import numpy as np
-        from graphzero.sources import edge_source
+        from graphzero.convert.edge_sources import edge_source
         source = edge_source({path!r})
         def owned():
             with open("/proc/self/status") as status:
@@ -505,7 +505,7 @@ def test_blocks_may_end_anywhere_in_a_matrix_market_file(tmp_path_factory, ends,
     text = "".join(f"{u + 1}  {v + 1}\r\n" for u, v in pairs)
     write_mtx(path, f"%%MatrixMarket matrix coordinate pattern general\r\n99 99 {len(pairs)}\r\n{text}")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("graphzero.sources.matrix_market._BLOCK_BYTES", block)
+        patch.setattr("graphzero.convert.edge_sources.matrix_market._BLOCK_BYTES", block)
         assert read(path, rows)[0] == pairs
 
 
@@ -854,7 +854,7 @@ def test_arrays_that_numpy_did_not_pickle_are_refused_or_empty(part):
     """NumPy takes any state, and crashes on that of a subarray. The child does not take the tests with it."""
     torch.save({"edge_index": torch.tensor([SRC, DST]), "other": part}, "edges.pt")
     program = (
-        "import graphzero as gz\nfrom graphzero.sources.torch_files import load_pt\n"
+        "import graphzero as gz\nfrom graphzero.convert.edge_sources.torch_files import load_pt\n"
         "try:\n    print(load_pt('edges.pt')['other'].size)\nexcept gz.FormatError as error:\n    print(error)"
     )
     child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -14,7 +14,7 @@ import graphzero as gz
 import oracle
 from graphzero import _core
 from graphzero.cli.command import run
-from graphzero.synth_recipe import PRESETS, make_recipe
+from graphzero.synth.recipe import PRESETS, make_recipe
 from graphzero.threads import using_threads
 from laws import P, assert_independent, assert_law, assert_uniform
 

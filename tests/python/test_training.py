@@ -17,12 +17,12 @@ pyg()
 
 from torch.nn.functional import cross_entropy  # noqa: E402  (after the warnings of PyG's import)
 
-from graphzero.training import checkpoints, saved_states  # noqa: E402
-from graphzero.training.models import make_model  # noqa: E402
-from graphzero.training.run import EpochResult, Run, Step  # noqa: E402
-from graphzero.training.settings import Settings  # noqa: E402
-from graphzero.training.task import find_task  # noqa: E402
-from graphzero.training.watch import Watch  # noqa: E402
+from graphzero.train import checkpoints, saved_states  # noqa: E402
+from graphzero.train.models import make_model  # noqa: E402
+from graphzero.train.run import EpochResult, Run, Step  # noqa: E402
+from graphzero.train.settings import Settings  # noqa: E402
+from graphzero.train.task import find_task  # noqa: E402
+from graphzero.train.watch import Watch  # noqa: E402
 
 SMALL = Settings(hidden=16, fanouts=(5, 5), batch_size=128, memory="128MB", epochs=2, learning_rate=0.01, heads=2)
 WRITES, CITES, BY = ("author", "writes", "paper"), ("paper", "cites", "paper"), ("paper", "by", "author")
@@ -286,8 +286,8 @@ def test_too_little_memory_is_told_before_the_first_batch_with_the_number_to_giv
 
 
 def test_too_little_memory_to_measure_is_told_before_the_first_batch(blocks, monkeypatch):
-    monkeypatch.setattr("graphzero.training.run._LEAST_TO_EVALUATE", 1_000_000)
-    monkeypatch.setattr("graphzero.training.run._TO_EVALUATE", 0.01)
+    monkeypatch.setattr("graphzero.train.run._LEAST_TO_EVALUATE", 1_000_000)
+    monkeypatch.setattr("graphzero.train.run._TO_EVALUATE", 0.01)
     with pytest.raises(ValueError, match="found 64.0 MB, of which split valid gets 1.0 MB and needs"):
         Run(find_task(blocks), with_settings(memory="64MB"))
 
@@ -316,7 +316,7 @@ def test_rates_are_those_of_the_last_seconds(blocks, monkeypatch):
     now = {"clock": 0.0, "device_bytes": 0, "seconds_waited": 0.0}
     loader = SimpleNamespace(stats=lambda: {**counted, **now})
     run = SimpleNamespace(task=SimpleNamespace(data=blocks), loaders=[loader], memory=9)
-    monkeypatch.setattr("graphzero.training.watch.time.perf_counter", lambda: now["clock"])
+    monkeypatch.setattr("graphzero.train.watch.time.perf_counter", lambda: now["clock"])
     watch = Watch(run, page_cache=False)
     sights = []
     for second in range(11):  # from the fifth on, twice as fast
@@ -486,7 +486,7 @@ def test_wrong_label_is_told_before_anything_is_trained(y, num_classes, bound, f
 
 
 def test_labels_are_looked_at_in_parts(monkeypatch):
-    monkeypatch.setattr("graphzero.training.task._READ_AT_ONCE", 3)
+    monkeypatch.setattr("graphzero.train.task._READ_AT_ONCE", 3)
     y = np.array([0, 1, 0, 1, 4, 0, 0, 0])
     data = written(y=y, splits={"train": [0, 1, 2, 3, 4]})
     assert find_task(data).num_classes == 5
@@ -805,7 +805,7 @@ def test_checkpoint_that_cannot_be_written_leaves_the_old_one(call, blocks, tmp_
     def fail(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(f"graphzero.folder.os.{call}", fail)
+    monkeypatch.setattr(f"graphzero._files.folder.os.{call}", fail)
     with pytest.raises(OSError) as error:
         kept.save(run)
     monkeypatch.undo()

@@ -191,7 +191,7 @@ def test_batches_of_a_split_that_shrinks_end_with_an_error(with_splits):
 
 def test_a_split_that_was_cut_is_no_mask_and_no_list_of_links(with_splits, monkeypatch):
     torch = pytest.importorskip("torch")
-    from graphzero.all_edges import some_edges
+    from graphzero._dataset.all_edges import some_edges
 
     with gz.open(with_splits) as data:
         ids = data.split("links", ("node", "to", "node"))

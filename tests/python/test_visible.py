@@ -11,8 +11,8 @@ import torch
 
 import graphzero as gz
 from data_sets import pyg
+from graphzero._base.visible import visible, visible_lines
 from graphzero.cli.command import run
-from graphzero.visible import visible, visible_lines
 from terminals import COMMAND
 
 pyg()  # what train imports, without the warnings of it

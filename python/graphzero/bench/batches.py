@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from graphzero._base.memory_sizes import byte_text
 from graphzero.bench.batch_checks import wrong_batch
 from graphzero.bench.children import SLACK, Cap
 from graphzero.bench.contest import Contest
 from graphzero.bench.figures import OURS, Arrays, Figure
 from graphzero.bench.rivals.loaders import FANOUTS
-from graphzero.memory import byte_text
 
 TITLE = "Batches without a model"
 QUESTION = "How many batches a second are ready for a model, and what if the features do not fit in memory?"

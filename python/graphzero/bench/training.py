@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from graphzero._base.memory_sizes import byte_text
 from graphzero.bench.batches import check_of, task_of
 from graphzero.bench.children import Cap
 from graphzero.bench.contest import Contest
 from graphzero.bench.figures import OURS, Arrays, Figure
 from graphzero.bench.rivals.loaders import FANOUTS
 from graphzero.bench.rivals.sage import HIDDEN, LEARNING_RATE, WARM_UP
-from graphzero.memory import byte_text
 
 TITLE = "Training GraphSAGE"
 QUESTION = "How many batches a second does a model learn from?"

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from graphzero._base.memory_sizes import byte_text
 from graphzero.cli.console import JsonOption, print_json
-from graphzero.memory import byte_text
 
 if TYPE_CHECKING:
     from graphzero.bench.plan import Plan

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from graphzero.memory import byte_text
+from graphzero._base.memory_sizes import byte_text
 
 _HEADS = ("task", "what", "rate", "x best rival", "peak memory", "note")
 _RIGHT = ("rate", "x best rival", "peak memory")

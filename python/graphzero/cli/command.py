@@ -16,9 +16,9 @@ from typing import Annotated, Any
 import typer
 
 from graphzero import FormatError, __version__
+from graphzero._base.visible import visible_lines
 from graphzero.cli import bench, convert, demo, info, interrupts, sample, synth, train, verify
 from graphzero.cli.errors import one_line
-from graphzero.visible import visible_lines
 
 DAMAGED = 1
 FAILED = 2

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from graphzero.visible import UNSAFE_IN_JSON, visible
+from graphzero._base.visible import UNSAFE_IN_JSON, visible
 
 PathArgument = Annotated[
     Path, typer.Argument(metavar="PATH", help="A .gl file, a .gd file or a data set folder.", show_default=False)

@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 
 import graphzero as gz
+from graphzero._base.visible import visible_lines
 from graphzero.cli.console import JsonOption, print_json, text_keys
-from graphzero.visible import visible_lines
 
 # Which options a target heeds; those in none of the sets are for all.
 _EDGES, _FEATURES, _DATASET = "edges (.gl)", "features (.gd)", "a data set folder"
@@ -75,7 +75,7 @@ def convert(
             "edge_ids": not no_edge_ids, "memory": memory,
         }  # fmt: skip
         if dry_run:
-            from graphzero.estimate import estimate_edges
+            from graphzero.convert.estimate import estimate_edges
 
             return _print(estimate_edges(given, **options), json)
         report: Any = gz.convert_edges(

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphzero as gz
+from graphzero._files.progress import watching
 from graphzero.graph import Direction
-from graphzero.progress import watching
 
 # Offsets of this many nodes are 8 MB: read without being asked for, and at most at a time.
 CHEAP_NODES = 1 << 20

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
+from graphzero._base.memory_sizes import byte_count, byte_text
 from graphzero.cli.console import JsonOption, print_json
-from graphzero.memory import byte_count, byte_text
 
 FAILED = 2
 

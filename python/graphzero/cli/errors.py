@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from graphzero import FormatError
-from graphzero.visible import visible
+from graphzero._base.visible import visible
 
 
 def one_line(error: Exception, command: Any) -> str:

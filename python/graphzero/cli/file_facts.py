@@ -6,10 +6,10 @@ import os
 from typing import Any
 
 import graphzero as gz
+from graphzero._base.memory_sizes import byte_text
+from graphzero._files.manifest import VERSION, read_manifest
+from graphzero._files.mounted import Mounted
 from graphzero.cli.degrees import CHEAP_NODES, degree_facts, degree_rows
-from graphzero.manifest import VERSION, read_manifest
-from graphzero.memory import byte_text
-from graphzero.mounted import Mounted
 
 
 def _file_facts(kind: str, store: Mounted[Any]) -> dict[str, Any]:

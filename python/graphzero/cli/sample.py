@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 import graphzero as gz
+from graphzero._base.integers import as_seed
 from graphzero.cli.console import JsonOption, print_json, print_lines, text_keys
 from graphzero.cli.fanouts import FANOUTS, read_fanouts
-from graphzero.seeds import as_seed
 
 if TYPE_CHECKING:
+    from graphzero._base.arrays import IntArray
     from graphzero.graph import Direction
-    from graphzero.sampling import IntArray
 
 _FIELDS = ("node", "row", "col", "edge", "num_sampled_nodes", "num_sampled_edges")
 _MOST_STEPS = 10_000_000  # far more than anyone looks at, and 80 MB

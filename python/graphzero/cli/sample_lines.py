@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 import graphzero as gz
+from graphzero._base.arrays import IntArray
 from graphzero.cli.console import terminal_size
 from graphzero.dataset import EdgeTriple
 from graphzero.graph import Direction
-from graphzero.sampling import IntArray
 
 _ARROWS = {"in": "←", "out": "→"}
 

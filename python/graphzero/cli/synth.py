@@ -12,7 +12,7 @@ import typer
 
 import graphzero as gz
 from graphzero.cli.console import JsonOption, print_facts, print_json
-from graphzero.synth_recipe import PRESETS
+from graphzero.synth.recipe import PRESETS
 
 
 def synth(

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import graphzero as gz
+from graphzero._base.memory_sizes import byte_text, peak_memory
+from graphzero._base.visible import visible
 from graphzero.cli.console import JsonOption, print_facts, print_json, spinner
 from graphzero.cli.fanouts import FANOUTS, read_fanouts
-from graphzero.memory import byte_text, peak_memory
-from graphzero.training.settings import Settings
-from graphzero.visible import visible
+from graphzero.train.settings import Settings
 
 if TYPE_CHECKING:
     from graphzero.cli.train_view import TrainView
-    from graphzero.training.checkpoints import Checkpoints
-    from graphzero.training.run import EpochResult, Run, Step
-    from graphzero.training.task import Task
-    from graphzero.training.watch import Sight, Watch
+    from graphzero.train.checkpoints import Checkpoints
+    from graphzero.train.run import EpochResult, Run, Step
+    from graphzero.train.task import Task
+    from graphzero.train.watch import Sight, Watch
 
 _LOOK_EVERY = 0.25  # seconds
 _PLAIN = Settings()
@@ -101,8 +101,8 @@ def _begun(
     settings = Settings(**given)
     task = _found(data, target)
     _import_torch()
-    from graphzero.training.checkpoints import Checkpoints, last_path
-    from graphzero.training.run import Run
+    from graphzero.train.checkpoints import Checkpoints, last_path
+    from graphzero.train.run import Run
 
     if folder is not None and os.path.exists(last_path(folder)):
         raise ValueError(
@@ -119,9 +119,9 @@ def _resumed(
     if folder is None:
         raise ValueError("--resume: expected --checkpoints DIR with it, the folder that holds the checkpoint")
     _import_torch()
-    from graphzero.training.checkpoints import Checkpoints, check_same, go_on, last_path, load
-    from graphzero.training.run import Run
-    from graphzero.training.saved_states import check_weights
+    from graphzero.train.checkpoints import Checkpoints, check_same, go_on, last_path, load
+    from graphzero.train.run import Run
+    from graphzero.train.saved_states import check_weights
 
     if not os.path.exists(last_path(folder)):
         raise ValueError(f"{last_path(folder)}: is not there; leave out --resume to begin")
@@ -140,7 +140,7 @@ def _resumed(
 
 
 def _found(data: gz.Dataset, target: str | None) -> Task:
-    from graphzero.training.task import find_task
+    from graphzero.train.task import find_task
 
     with spinner("reading labels"):
         return find_task(data, target)
@@ -171,8 +171,8 @@ class _Facts:
 
 
 def _trained(run: Run, kept: Checkpoints | None, every: float, *, json: bool) -> _Facts:
-    from graphzero.training.run import EpochResult
-    from graphzero.training.watch import Watch
+    from graphzero.train.run import EpochResult
+    from graphzero.train.watch import Watch
 
     facts = _Facts()
     is_live = sys.stderr.isatty()

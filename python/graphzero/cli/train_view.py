@@ -11,14 +11,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from graphzero.memory import byte_text
-from graphzero.visible import visible
+from graphzero._base.memory_sizes import byte_text
+from graphzero._base.visible import visible
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from graphzero.training.run import EpochResult, Run, Step
-    from graphzero.training.watch import Sight
+    from graphzero.train.run import EpochResult, Run, Step
+    from graphzero.train.watch import Sight
 
 _REFRESHES = 4  # per second
 _MOST_EPOCHS = 8  # rows of the table

@@ -7,9 +7,9 @@ import sys
 from itertools import groupby
 
 import graphzero as gz
+from graphzero._base.visible import visible
+from graphzero._files.manifest import MANIFEST
 from graphzero.cli.console import JsonOption, PathArgument, print_json
-from graphzero.manifest import MANIFEST
-from graphzero.visible import visible
 
 
 def verify(path: PathArgument, json: JsonOption = False) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 from graphzero import _core
 from graphzero.dataset import open_dataset
 from graphzero.demo.data import read_into_page_cache
-from graphzero.training.settings import Settings
+from graphzero.train.settings import Settings
 
 
 def tell(event: str, **facts: Any) -> None:
@@ -29,7 +29,7 @@ def look(torch_threads: int) -> None:
     import torch
     from torch_geometric.nn import GraphSAGE
 
-    import graphzero.training.run  # noqa: F401
+    import graphzero.train.run  # noqa: F401
 
     torch.set_num_threads(torch_threads)
     model = GraphSAGE(256, 64, num_layers=2, out_channels=16)  # large enough that all threads take part

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from graphzero.dataset import open_dataset
-from graphzero.synth import synthesize
+from graphzero.synth.synthesize import synthesize
 
 # Rows that class means are taken of: enough for two digits of accuracy.
 _ROWS_FOR_MEANS = 20_000

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from graphzero.memory import byte_text
+from graphzero._base.memory_sizes import byte_text
 
 _IN_MEMORY = ("tmpfs", "ramfs")
 _NAME = "graphzero-demo"

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from graphzero import _core
+from graphzero._base.memory_sizes import byte_text
 from graphzero.bench.page_cache import drop_from_page_cache
 from graphzero.control_groups import ControlGroup
 from graphzero.dataset import open_dataset
@@ -20,7 +21,7 @@ from graphzero.demo.places import in_memory
 from graphzero.demo.proof import Proof, Training
 from graphzero.demo.table import result_table
 from graphzero.demo.view import Screen, Watching
-from graphzero.memory import byte_text, memory_report
+from graphzero.memory import memory_report
 
 # Every thread of torch and of the engine has buffers, so more cores would need a higher limit.
 _MOST_THREADS = 4

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.table import Table
 
+from graphzero._base.memory_sizes import byte_text
 from graphzero.demo.proof import Proof, Training
-from graphzero.memory import byte_text
 
 _NOT_THERE = "—"
 

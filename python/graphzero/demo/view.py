@@ -10,7 +10,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from graphzero.memory import byte_text
+from graphzero._base.memory_sizes import byte_text
 
 _LEVELS = " ▁▂▃▄▅▆▇█"
 _WIDTH = 40

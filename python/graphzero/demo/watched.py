@@ -9,10 +9,10 @@ from typing import Any
 
 from graphzero import _core
 from graphzero.dataset import open_dataset
-from graphzero.training.run import EpochResult, Run, Step
-from graphzero.training.settings import Settings
-from graphzero.training.task import find_task
-from graphzero.training.watch import Sight, Watch
+from graphzero.train.run import EpochResult, Run, Step
+from graphzero.train.settings import Settings
+from graphzero.train.task import find_task
+from graphzero.train.watch import Sight, Watch
 
 # Seconds between two steps that are told.
 _OFTEN = 0.2

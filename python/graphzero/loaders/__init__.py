@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphzero.first_use import load
+from graphzero._base.lazy_imports import load
 
 # The module that each name lives in.
 _HOMES = {
-    "FeatureStore": "pyg_stores",
-    "GraphStore": "pyg_stores",
+    "FeatureStore": "pyg.stores",
+    "GraphStore": "pyg.stores",
     "LightningDataModule": "lightning",
-    "LinkNeighborLoader": "link_neighbor_loader",
-    "LoaderOptions": "loader_options",
+    "LinkNeighborLoader": "link",
+    "LoaderOptions": "options",
     "MetaPath2Vec": "metapath2vec",
-    "NeighborLoader": "neighbor_loader",
-    "NeighborSampler": "pyg_sampler",
+    "NeighborLoader": "neighbor",
+    "NeighborSampler": "pyg.sampler",
     "Node2Vec": "node2vec",
     "RandomWalks": "random_walks",
-    "TorchBatch": "batch_forms",
+    "TorchBatch": "_batch.forms",
     "inference": "layerwise",
 }
 

@@ -15,23 +15,23 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from graphzero._base.dtypes import as_data_type, name_of
+from graphzero._base.integers import integer
+from graphzero._base.memory_sizes import byte_count, pipeline_budget
+from graphzero._files.folder import NewFolder
+from graphzero._files.manifest import file_name
+from graphzero._files.mounted import Mounted
+from graphzero._files.progress import watching
+from graphzero._inputs.attributes import check_names
+from graphzero.convert.row_sources.placing import RowWriter
 from graphzero.dataset import Dataset, EdgeTriple
-from graphzero.dtypes import as_data_type, name_of
 from graphzero.features import FeatureStore
-from graphzero.folder import NewFolder
-from graphzero.integers import integer
-from graphzero.loaders.all_nodes import AllNodes
-from graphzero.loaders.devices import as_device
-from graphzero.loaders.graph_data import GraphData, as_graph_data
-from graphzero.loaders.steps import Step, check_one_hop, steps_of
-from graphzero.loaders.tensors import as_tensor
-from graphzero.manifest import file_name
-from graphzero.memory import byte_count, pipeline_budget
-from graphzero.mounted import Mounted
+from graphzero.loaders._batch.tensors import as_tensor
+from graphzero.loaders._data.graph_data import GraphData, as_graph_data
+from graphzero.loaders._device.transfer import as_device
+from graphzero.loaders._inference.all_nodes import AllNodes
+from graphzero.loaders._inference.steps import Step, check_one_hop, steps_of
 from graphzero.pipeline import Batch
-from graphzero.pipeline_inputs import check_names
-from graphzero.progress import watching
-from graphzero.rows.placing import RowWriter
 
 
 def inference(

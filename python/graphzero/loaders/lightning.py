@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from graphzero.convert.edge_sources.in_memory import is_pyg
 from graphzero.dataset import Dataset
-from graphzero.loaders.link_neighbor_loader import LinkNeighborLoader
+from graphzero.loaders.link import LinkNeighborLoader
 from graphzero.loaders.loader import Loader
-from graphzero.loaders.neighbor_loader import NeighborLoader
-from graphzero.sources.in_memory import is_pyg
+from graphzero.loaders.neighbor import NeighborLoader
 
 _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 # What differs between splits, and is not given for all of them.

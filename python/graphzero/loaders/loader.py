@@ -14,21 +14,21 @@ from typing import Any
 from torch.utils.data import IterableDataset, get_worker_info
 
 from graphzero import _core
-from graphzero.loaders.batch_assembly import Assembly
-from graphzero.loaders.batch_parts import OF_SAMPLE, Parts
-from graphzero.loaders.devices import as_device
-from graphzero.loaders.feed import Feed
-from graphzero.loaders.graph_data import GraphData
-from graphzero.loaders.index_calls import IndexCalls, places_of
-from graphzero.loaders.loader_options import LoaderOptions
-from graphzero.loaders.pyg_identity import TakenForPyG
-from graphzero.loaders.ranges import stage
-from graphzero.loaders.ranks import default_memory, ranks_of_loader, shared_seed
-from graphzero.loaders.traces import add_to_trace
-from graphzero.loaders.worker_epochs import WorkerEpochs
-from graphzero.memory import budget_for_shares, byte_count, pipeline_budget
+from graphzero._base.integers import as_seed
+from graphzero._base.memory_sizes import budget_for_shares, byte_count, pipeline_budget
+from graphzero.loaders._batch.parts import OF_SAMPLE, Parts
+from graphzero.loaders._data.graph_data import GraphData
+from graphzero.loaders._device.ranges import stage
+from graphzero.loaders._device.tracing import add_to_trace
+from graphzero.loaders._device.transfer import as_device
+from graphzero.loaders._epoch.assembly import Assembly
+from graphzero.loaders._epoch.feed import Feed
+from graphzero.loaders._epoch.index_calls import IndexCalls, places_of
+from graphzero.loaders._process.ranks import default_memory, ranks_of_loader, shared_seed
+from graphzero.loaders._process.worker_epochs import WorkerEpochs
+from graphzero.loaders.options import LoaderOptions
+from graphzero.loaders.pyg.identity import TakenForPyG
 from graphzero.pipeline import Batch, Stages
-from graphzero.seeds import as_seed
 from graphzero.threads import num_threads
 
 _log = logging.getLogger("graphzero")
@@ -250,7 +250,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
 
     def _sampler(self, **more: Any) -> Any:
         """Return a sampler for PyG's loaders with the arguments of this one, made when it is asked for."""
-        from graphzero.loaders.pyg_sampler import NeighborSampler
+        from graphzero.loaders.pyg.sampler import NeighborSampler
 
         if self._own_sampler is not None:
             return self._own_sampler

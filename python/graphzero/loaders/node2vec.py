@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, overload
 import torch
 from torch import Tensor
 
+from graphzero._base.integers import integer_from
+from graphzero._dataset.temporary_graphs import TemporaryGraphs, ends_of
+from graphzero.convert.edge_sources.in_memory import is_pyg
 from graphzero.dataset import Dataset
 from graphzero.graph import Graph
-from graphzero.integers import integer_from
-from graphzero.loaders.skip_gram import SkipGram, as_context_size, as_ids, cut_windows, one_graph
-from graphzero.sources.in_memory import is_pyg
-from graphzero.temporary_graphs import TemporaryGraphs, ends_of
+from graphzero.loaders._embedding.skip_gram import SkipGram, as_context_size, as_ids, cut_windows, one_graph
 from graphzero.walks import random_walk
 
 if TYPE_CHECKING:

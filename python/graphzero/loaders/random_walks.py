@@ -10,17 +10,17 @@ import torch
 from numpy.typing import ArrayLike
 from torch.utils.data import IterableDataset, get_worker_info
 
-from graphzero.arrays import int64_vector
+from graphzero._base.arrays import int64_vector
+from graphzero._base.integers import integer, integer_from
+from graphzero._inputs.seeds import check_nodes
 from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.graph import Direction, Graph
 from graphzero.ids import IdDictionary
-from graphzero.integers import integer, integer_from
-from graphzero.loaders.epoch_order import EpochOrder
-from graphzero.loaders.keys import WALK_BATCHES, keyed
-from graphzero.loaders.ranks import divided_ranks, shared_seed
-from graphzero.loaders.seed_inputs import check_nodes
-from graphzero.loaders.sentences import Sentences
-from graphzero.loaders.worker_epochs import WorkerEpochs
+from graphzero.loaders._embedding.sentences import Sentences
+from graphzero.loaders._process.epoch_order import EpochOrder
+from graphzero.loaders._process.keys import WALK_BATCHES, keyed
+from graphzero.loaders._process.ranks import divided_ranks, shared_seed
+from graphzero.loaders._process.worker_epochs import WorkerEpochs
 from graphzero.walks import GraphsByType, random_walk
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from graphzero.memory import byte_text
+from graphzero._base.memory_sizes import byte_text
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BEYOND_PREFIXES = 1e15

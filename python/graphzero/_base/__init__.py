@@ -1,0 +1,1 @@
+"""What everything else stands on: values that users pass, and text fit to be printed."""

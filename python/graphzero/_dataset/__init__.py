@@ -1,0 +1,1 @@
+"""What a data set consists of, and its answers under PyG's names."""

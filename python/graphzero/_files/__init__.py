@@ -1,0 +1,1 @@
+"""Files and folders: mounted, written whole or not at all, described."""

@@ -1,0 +1,264 @@
+"""Folders and files that appear at their path whole or not at all. A link at the path is replaced, never followed."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+
+from graphzero import _core
+from graphzero._base.memory_sizes import byte_text
+
+_SUFFIX = ".graphzero-tmp"
+
+
+class NewFolder:
+    """Files go to a hidden folder beside the target; :meth:`commit` renames it into place.
+
+    The hidden folder is locked while its writer lives. A writer that was killed leaves it unlocked,
+    and the next writer of the same target removes it.
+    """
+
+    def __init__(self, path: str, *, overwrite: bool) -> None:
+        self._target = os.path.abspath(path)
+        self._overwrite = overwrite
+        self._check_target()
+        os.makedirs(os.path.dirname(self._target), exist_ok=True)
+        lock: int
+        self.temporary, lock = _new_temporary(self._target, os.mkdir)
+        self._lock: int | None = lock
+
+    @property
+    def is_open(self) -> bool:
+        """Whether neither :meth:`commit` nor :meth:`abort` was called yet."""
+        return self._lock is not None
+
+    def _check_target(self) -> None:
+        if not os.path.lexists(self._target):
+            return
+        if os.path.exists(self._target) and not os.path.isdir(self._target):
+            raise NotADirectoryError(errno.ENOTDIR, "is a file, expected a folder to write", self._target)
+        leads_nowhere = not os.path.exists(self._target)
+        if (leads_nowhere or os.listdir(self._target)) and not self._overwrite:
+            found = "is a link that leads nowhere" if leads_nowhere else "exists and is not empty"
+            raise FileExistsError(errno.EEXIST, f"{found}; give overwrite=True to replace it", self._target)
+
+    def file(self, relative: str) -> str:
+        """Return where to write a file of the folder; the folders above it are made."""
+        if self._lock is None:
+            raise ValueError(f"{self._target}: the writer is closed")
+        path = os.path.join(self.temporary, relative)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return path
+
+    def commit(self) -> None:
+        """Put the folder in place, replacing an old one only now, at one stroke: there is always one of them."""
+        while not self._take_place():
+            pass  # another writer was faster
+        self._release()
+        _remove_unlocked(self.temporary)  # the old one, if there was one
+
+    def _take_place(self) -> bool:
+        """Take the target's name; False if another writer changed meanwhile what is there."""
+        self._check_target()
+        try:
+            if not os.path.lexists(self._target):
+                os.rename(self.temporary, self._target)
+            elif not _core.exchange_names(os.fsencode(self.temporary), os.fsencode(self._target)):
+                self._take_place_in_two_steps()
+        except OSError as error:
+            changed = error.errno in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
+            if changed and os.path.isdir(self.temporary):
+                return False
+            raise
+        return True
+
+    def _take_place_in_two_steps(self) -> None:
+        """Do it on a file system that cannot exchange two names, such as NFS: a kill in between leaves both hidden."""
+        old = f"{self.temporary}.old"
+        os.rename(self._target, old)
+        try:
+            os.rename(self.temporary, self._target)
+        except OSError:
+            os.rename(old, self._target)
+            raise
+        _remove(old)
+
+    def abort(self) -> None:
+        """Remove what was written. May be repeated."""
+        if self._lock is not None:
+            shutil.rmtree(self.temporary, ignore_errors=True)
+            self._release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+@contextlib.contextmanager
+def hidden_folder(target: str) -> Iterator[str]:
+    """Make a folder beside ``target`` for files on their way there; it goes with the block, or the next writer's."""
+    path, lock = _new_temporary(os.path.abspath(target), os.mkdir)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(lock)
+
+
+def _new_temporary(target: str, make: Callable[[str], object]) -> tuple[str, int]:
+    """Make a hidden file or folder beside ``target``; return its path, and the descriptor that locks it."""
+    parent, name = os.path.split(target)
+    prefix = f".{name}."
+    for entry in os.listdir(parent):
+        # What lies between must be our random part alone: ".a.gl.X" is not a leftover of ".a".
+        if entry.startswith(prefix) and entry.endswith(_SUFFIX) and len(entry) == len(prefix) + 16 + len(_SUFFIX):
+            _remove_unlocked(os.path.join(parent, entry))
+    while True:
+        path = os.path.join(parent, f"{prefix}{os.urandom(8).hex()}{_SUFFIX}")
+        make(path)
+        lock = lock_path(path)
+        if lock is not None:
+            return path, lock
+        # Another writer took it for a leftover in the moment before it was locked.
+
+
+def lock_path(path: str) -> int | None:
+    """Return a descriptor that locks a file or folder, unless another process has locked or removed it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+            return descriptor
+    except OSError:
+        pass
+    os.close(descriptor)
+    return None
+
+
+def _remove_unlocked(path: str) -> None:
+    """Remove what no living writer has locked."""
+    if os.path.islink(path):
+        os.remove(path)
+        return
+    lock = lock_path(path)
+    if lock is not None:
+        with contextlib.suppress(OSError):
+            _remove(path)
+        os.close(lock)
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    else:
+        os.remove(path)
+
+
+def replace_file(path: str, content: bytes | memoryview) -> None:
+    """Write a file that takes its name when it is on disk, as the core writes its own (core/base/atomic_file.h)."""
+
+    def write(temporary: str) -> None:
+        with open(temporary, "xb"):
+            pass
+
+    target = os.path.abspath(path)
+    try:
+        temporary, lock = _new_temporary(target, write)
+        try:
+            with open(temporary, "r+b") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            os.remove(temporary)
+            raise
+        finally:
+            os.close(lock)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
+    descriptor = os.open(os.path.dirname(target), os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def replace_together(files: Mapping[str, str]) -> None:
+    """Give finished files, by their temporary paths, their names, one right after the other.
+
+    Two names cannot change at one stroke. A lock keeps apart processes that do this in the same folder, so that only a
+    kill in just this moment leaves a new file beside an old one.
+    """
+    folders = sorted({os.path.dirname(os.path.abspath(path)) for path in files.values()})
+    with contextlib.ExitStack() as stack:
+        descriptors = []
+        for folder in folders:
+            descriptors.append(os.open(folder, os.O_RDONLY))
+            stack.callback(os.close, descriptors[-1])
+            fcntl.flock(descriptors[-1], fcntl.LOCK_EX)
+        for temporary, path in files.items():
+            os.replace(temporary, path)
+        for descriptor in descriptors:
+            os.fsync(descriptor)
+
+
+def is_inside(path: object) -> bool:
+    """Whether a path that a stranger's file names stays in the folder it is joined to."""
+    return (
+        isinstance(path, str)
+        and bool(path)
+        and not os.path.isabs(path)
+        and ".." not in path.split("/")
+        and "\0" not in path
+        and _can_be_encoded(path)
+    )
+
+
+def _can_be_encoded(path: str) -> bool:
+    """Whether it is a name that the file system could have: lone surrogates, which JSON can write, have no bytes."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def check_regular(path: str) -> None:
+    """Refuse a pipe or a device: opening one may wait for ever, and reading one may never end."""
+    # Of what is missing, and of a folder, the system says so itself.
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise OSError(errno.EINVAL, "is not a regular file, expected one", path)
+
+
+def check_free_space(path: str, needed: int) -> None:
+    """Refuse to begin with a file, of about ``needed`` bytes, that the disk has no room for."""
+    folder = os.path.dirname(os.path.abspath(path))
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    status = os.statvfs(folder)
+    free = status.f_bavail * status.f_frsize
+    if needed > free:
+        raise OSError(
+            errno.ENOSPC, f"needs about {byte_text(needed)} of disk, and {byte_text(free)} are free; free some", path
+        )
+
+
+def link_or_copy(source: str, target: str) -> None:
+    """Give ``target`` the contents of ``source``: without a copy where both are on one file system."""
+    if os.path.lexists(target):  # of an attempt that was refused; it may be a link to what a user has
+        os.remove(target)
+    try:
+        os.link(os.path.realpath(source), target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(source, target)

@@ -1,0 +1,432 @@
+"""``graphzero.json``, the file that makes a folder a data set. docs/formats/dataset.md specifies it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, TypeVar
+
+from graphzero._core import DataType, FormatError
+from graphzero._files.folder import check_regular, is_inside
+from graphzero._files.mounted import Mounted
+
+MANIFEST = "graphzero.json"
+FORMAT = "graphzero dataset"
+VERSION = 1
+
+_ELEMENT_TYPES = sorted(data_type.name.lower() for data_type in DataType)
+_DEEPEST = 100  # levels of JSON
+_LARGEST_MANIFEST = 16 << 20  # bytes: a hostile folder must not make us read without end
+
+
+@dataclass
+class FileRecord:
+    """A file of the folder and the fingerprint it had when it was written."""
+
+    file: str
+    fingerprint: int
+
+    def mismatch(self, store: Mounted[Any]) -> str:
+        """Say how ``store`` is another file than the one that was written, if it is."""
+        # That of a GraphZero 0.2 file holds its time of change, which any copy of the folder alters.
+        if store.is_graphzero02 or store.fingerprint == self.fingerprint:
+            return ""
+        return f"expected {self.fingerprint:#018x}, found {store.fingerprint:#018x}: this is another file"
+
+
+@dataclass
+class ValueRecord:
+    """A JSON value, or with a ``dtype`` a tensor without dimensions."""
+
+    value: Any
+    dtype: str | None = None
+
+
+# What has no row per node or edge, by name.
+OtherRecords: TypeAlias = "dict[str, FileRecord | ValueRecord]"
+
+
+@dataclass
+class NodeRecord:
+    """One kind of node."""
+
+    num_nodes: int
+    attributes: dict[str, FileRecord]
+    label: str | None = None
+    num_classes: int | None = None
+    ids: FileRecord | None = None
+    other: OtherRecords = field(default_factory=dict)
+
+
+@dataclass
+class EdgeRecord:
+    """One kind of edge. ``weight`` and ``time`` name the attributes that those of the graph were made of."""
+
+    graph: FileRecord
+    attributes: dict[str, FileRecord]
+    weight: str | None = None
+    time: str | None = None
+    other: OtherRecords = field(default_factory=dict)
+
+
+@dataclass
+class SplitRecord:
+    """The ids of one split of one kind of node or edge."""
+
+    name: str
+    of: str | tuple[str, str, str]
+    ids: FileRecord
+
+
+@dataclass
+class Manifest:
+    """The whole of a manifest. ``hetero``: batches name their types even if there is one of each."""
+
+    nodes: dict[str, NodeRecord] = field(default_factory=dict)
+    edges: dict[tuple[str, str, str], EdgeRecord] = field(default_factory=dict)
+    splits: list[SplitRecord] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    hetero: bool = False
+    other: OtherRecords = field(default_factory=dict)
+
+    def files(self) -> Iterator[FileRecord]:
+        """Walk over every file of the folder."""
+        for node in self.nodes.values():
+            yield from node.attributes.values()
+            if node.ids is not None:
+                yield node.ids
+            yield from _files_of(node.other)
+        for edge in self.edges.values():
+            yield edge.graph
+            yield from edge.attributes.values()
+            yield from _files_of(edge.other)
+        for split in self.splits:
+            yield split.ids
+        yield from _files_of(self.other)
+
+
+def _files_of(other: OtherRecords) -> Iterator[FileRecord]:
+    return (record for record in other.values() if isinstance(record, FileRecord))
+
+
+def file_name(name: str) -> str:
+    """Turn any name of a type or attribute into one that is safe in a path.
+
+    >>> file_name("paper"), file_name("../x y")
+    ('paper', '%2E%2E%2Fx%20y')
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"expected a name, found {name!r}")
+    if not name:
+        raise ValueError("expected a name, found an empty one")
+    if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+        raise ValueError(f"expected a name that is text, found {name!r}")
+    import urllib.parse  # takes longer than all else that mounting a data set imports
+
+    return urllib.parse.quote(name, safe="").replace(".", "%2E")
+
+
+def type_path(kind: str | tuple[str, str, str]) -> str:
+    """Turn a node type or an edge type into a name that is safe in a path, and that no other type has.
+
+    >>> type_path(("user", "rates", "movie")), type_path(("a", "b__c", "d"))
+    ('user__rates__movie', 'a__b%5F%5Fc__d')
+    """
+    names = [file_name(part) for part in ([kind] if isinstance(kind, str) else kind)]
+    # What might be taken for the separator is written otherwise.
+    return "__".join(
+        name.replace("_", "%5F") if "__" in name or name[0] == "_" or name[-1] == "_" else name for name in names
+    )
+
+
+def write_manifest(path: str, manifest: Manifest) -> None:
+    """Write the manifest, last of all files, and make it durable."""
+
+    def record(file: FileRecord) -> dict[str, Any]:
+        return {"file": file.file, "fingerprint": f"{file.fingerprint:#018x}"}
+
+    def records(attributes: dict[str, FileRecord]) -> dict[str, Any]:
+        return {name: record(file) for name, file in attributes.items()}
+
+    def others(other: OtherRecords) -> dict[str, Any]:
+        documents = {
+            name: record(entry)
+            if isinstance(entry, FileRecord)
+            else {"value": entry.value, **_unless_none(dtype=entry.dtype)}
+            for name, entry in other.items()
+        }
+        return {"other": documents} if documents else {}
+
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        **({"hetero": True} if manifest.hetero else {}),
+        "nodes": {
+            name: {
+                "num_nodes": node.num_nodes,
+                "attributes": records(node.attributes),
+                **_unless_none(label=node.label, num_classes=node.num_classes),
+                **({"ids": record(node.ids)} if node.ids is not None else {}),
+                **others(node.other),
+            }
+            for name, node in manifest.nodes.items()
+        },
+        "edges": [
+            {
+                "type": list(triple),
+                "graph": record(edge.graph),
+                "attributes": records(edge.attributes),
+                **_unless_none(weight=edge.weight, time=edge.time),
+                **others(edge.other),
+            }
+            for triple, edge in manifest.edges.items()
+        ],
+        "splits": [
+            {
+                "name": split.name,
+                "of": split.of if isinstance(split.of, str) else list(split.of),
+                "ids": record(split.ids),
+            }
+            for split in manifest.splits
+        ],
+        "metadata": manifest.metadata,
+        **others(manifest.other),
+    }
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(document, file, indent=2, ensure_ascii=False, allow_nan=False)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _unless_none(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def read_manifest(folder: str) -> tuple[Manifest, int]:
+    """Read and check the manifest of ``folder``; also return the fingerprint of the data set."""
+    path = os.path.join(folder, MANIFEST)
+    if os.path.isdir(folder) and not os.path.exists(path):
+        raise FileNotFoundError(
+            errno.ENOENT, f"has no {MANIFEST}: it is not a data set, or its conversion did not finish", folder
+        )
+    if os.path.isfile(folder):
+        raise NotADirectoryError(
+            errno.ENOTDIR, "is a file, expected a data set folder; use Graph or FeatureStore for one", folder
+        )
+    check_regular(path)
+    with open(path, "rb") as file:
+        text = file.read(_LARGEST_MANIFEST + 1)
+    if len(text) > _LARGEST_MANIFEST:
+        raise FormatError(f"{path}: expected at most {_LARGEST_MANIFEST} bytes, found more")
+    try:
+        document = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{path}: expected JSON, found {error}") from None
+    if _is_deep(document):
+        raise FormatError(f"{path}: expected JSON of at most {_DEEPEST} levels, found more")
+    if (not text.isascii() or b"\\u" in text) and not _is_text(document):
+        raise FormatError(f"{path}: expected JSON of text, found half of a surrogate pair")
+    return _Reader(path).manifest(document), _fingerprint(document)
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name}, which is no number of JSON")
+
+
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"{text[:40]}, which is too large")
+    return value
+
+
+def check_json(value: Any, name: str) -> None:
+    """Refuse what a manifest cannot keep."""
+    try:
+        json.dumps(value, allow_nan=False)
+        if not _is_deep(value):
+            return
+    except (TypeError, ValueError, RecursionError):
+        pass
+    raise TypeError(f"{name}: expected a tensor or a JSON value, found {type(value).__name__}")
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether there are more levels than can be walked over and written again."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        parts = [part for part in level if isinstance(part, (dict, list, tuple))]
+        level = [item for part in parts for item in (part.values() if isinstance(part, dict) else part)]
+        if not level:
+            return False
+    return True
+
+
+def _is_text(document: Any) -> bool:
+    """Whether all names and words can be written again: JSON can spell halves of characters, which nothing prints."""
+    try:
+        json.dumps(document, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _fingerprint(document: Any) -> int:
+    """Join the fingerprints of all files and everything else the manifest says."""
+    import hashlib
+
+    canonical = json.dumps(document, sort_keys=True).encode()
+    return int.from_bytes(hashlib.blake2b(canonical, digest_size=8).digest(), "little")
+
+
+def _fits(value: int | float, dtype: str) -> bool:
+    if dtype == "bool":
+        return value in (0, 1)
+    if "int" in dtype:
+        bits = int(dtype.removeprefix("u").removeprefix("int"))
+        low, high = (0, 2**bits) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+        return isinstance(value, int) and low <= value < high
+    return abs(value) <= sys.float_info.max
+
+
+T = TypeVar("T")
+
+
+class _Reader:
+    """Turns JSON into records; every error says which place in the file it is about."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def _refuse(self, place: str, expected: str, found: Any) -> FormatError:
+        text = json.dumps(found)
+        return FormatError(f"{self._path}: {place}: expected {expected}, found {text[:80]}{'…' * (len(text) > 80)}")
+
+    def _get(self, parent: Any, key: str, kind: type[T], place: str, expected: str) -> T:
+        if not isinstance(parent, dict):
+            raise self._refuse(place or "top", "an object", parent)
+        value = parent.get(key)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self._refuse(f"{place}.{key}" if place else key, expected, value)
+        return value
+
+    def manifest(self, document: Any) -> Manifest:
+        found = self._get(document, "format", str, "", f'"{FORMAT}"')
+        if found != FORMAT:
+            raise self._refuse("format", f'"{FORMAT}"', found)
+        version = self._get(document, "version", int, "", str(VERSION))
+        if version != VERSION:
+            raise self._refuse("version", f"{VERSION} (a newer graphzero may read it)", version)
+        manifest = Manifest()
+        for name, node in self._get(document, "nodes", dict, "", "an object of node types").items():
+            manifest.nodes[name] = self._node(node, f"nodes.{name}")
+        for i, edge in enumerate(self._get(document, "edges", list, "", "a list of edge types")):
+            place = f"edges[{i}]"
+            triple = self._triple(self._get(edge, "type", list, place, "three names"), f"{place}.type")
+            for end in (triple[0], triple[2]):
+                if end not in manifest.nodes:
+                    raise self._refuse(f"{place}.type", f"node types from {list(manifest.nodes)}", list(triple))
+            if triple in manifest.edges:
+                raise self._refuse(f"{place}.type", "each edge type once", list(triple))
+            manifest.edges[triple] = self._edge(edge, place)
+        known = set()
+        for i, split in enumerate(self._get(document, "splits", list, "", "a list of splits")):
+            record = self._split(split, f"splits[{i}]", manifest)
+            if (record.name, record.of) in known:
+                raise self._refuse(f"splits[{i}]", "each split of a type once", split)
+            known.add((record.name, record.of))
+            manifest.splits.append(record)
+        manifest.metadata = self._get(document, "metadata", dict, "", "an object")
+        if document.get("hetero") is not None:
+            manifest.hetero = self._get(document, "hetero", bool, "", "true or false")
+        manifest.other = self._other(document, "")
+        return manifest
+
+    def _edge(self, edge: Any, place: str) -> EdgeRecord:
+        record = EdgeRecord(self._file(edge, "graph", place), self._attributes(edge, place))
+        for column in ("weight", "time"):
+            if edge.get(column) is None:
+                continue
+            name = self._get(edge, column, str, place, "the name of an attribute")
+            if name not in record.attributes:
+                raise self._refuse(f"{place}.{column}", f"one of {list(record.attributes)}", name)
+            setattr(record, column, name)
+        record.other = self._other(edge, place)
+        return record
+
+    def _other(self, parent: Any, place: str) -> OtherRecords:
+        if parent.get("other") is None:
+            return {}
+        entries = self._get(parent, "other", dict, place, "an object")
+        place = f"{place}.other" if place else "other"
+        return {name: self._other_entry(entries, name, place) for name in entries}
+
+    def _other_entry(self, entries: Any, name: str, place: str) -> FileRecord | ValueRecord:
+        entry = self._get(entries, name, dict, place, "a file or a value")
+        if "file" in entry:
+            return self._file(entries, name, place)
+        if "value" not in entry:
+            raise self._refuse(f"{place}.{name}", "a file or a value", entry)
+        if entry.get("dtype") is None:
+            return ValueRecord(entry["value"])
+        place = f"{place}.{name}"
+        dtype = self._get(entry, "dtype", str, place, "the name of an element type")
+        if dtype not in _ELEMENT_TYPES:
+            raise self._refuse(f"{place}.dtype", f"one of {', '.join(_ELEMENT_TYPES)}", dtype)
+        if not isinstance(entry["value"], (int, float)):
+            raise self._refuse(f"{place}.value", f"a number, as it has the dtype {dtype}", entry["value"])
+        if not _fits(entry["value"], dtype):
+            raise self._refuse(f"{place}.value", f"a number that fits the dtype {dtype}", entry["value"])
+        return ValueRecord(entry["value"], dtype)
+
+    def _node(self, node: Any, place: str) -> NodeRecord:
+        num_nodes = self._get(node, "num_nodes", int, place, "a number of nodes")
+        if not 0 <= num_nodes <= 2**59:
+            raise self._refuse(f"{place}.num_nodes", "0 to 2^59", num_nodes)
+        record = NodeRecord(num_nodes, self._attributes(node, place))
+        if node.get("label") is not None:
+            record.label = self._get(node, "label", str, place, "the name of an attribute")
+            if record.label not in record.attributes:
+                raise self._refuse(f"{place}.label", f"one of {list(record.attributes)}", record.label)
+        if node.get("num_classes") is not None:
+            record.num_classes = self._get(node, "num_classes", int, place, "a number of classes")
+            if record.num_classes < 0:
+                raise self._refuse(f"{place}.num_classes", "a number of classes", record.num_classes)
+        if node.get("ids") is not None:
+            record.ids = self._file(node, "ids", place)
+        record.other = self._other(node, place)
+        return record
+
+    def _split(self, split: Any, place: str, manifest: Manifest) -> SplitRecord:
+        name = self._get(split, "name", str, place, "a name")
+        of = split.get("of")
+        kind = self._triple(of, f"{place}.of") if isinstance(of, list) else of
+        if not isinstance(kind, (str, tuple)) or (kind not in manifest.nodes and kind not in manifest.edges):
+            raise self._refuse(f"{place}.of", "a node type or an edge type of this data set", of)
+        return SplitRecord(name, kind, self._file(split, "ids", place))
+
+    def _attributes(self, parent: Any, place: str) -> dict[str, FileRecord]:
+        attributes = self._get(parent, "attributes", dict, place, "an object of attributes")
+        return {name: self._file(attributes, name, f"{place}.attributes") for name in attributes}
+
+    def _file(self, parent: Any, key: str, place: str) -> FileRecord:
+        record = self._get(parent, key, dict, place, "a file")
+        place = f"{place}.{key}"
+        file = self._get(record, "file", str, place, "a relative path")
+        if not is_inside(file):
+            raise self._refuse(f"{place}.file", "a path inside the folder", file)
+        text = self._get(record, "fingerprint", str, place, "a fingerprint")
+        if not re.fullmatch("0x[0-9a-f]{16}", text):
+            raise self._refuse(f"{place}.fingerprint", "a hexadecimal number of 16 digits", text)
+        return FileRecord(file, int(text, 16))
+
+    def _triple(self, value: Any, place: str) -> tuple[str, str, str]:
+        if not isinstance(value, list) or len(value) != 3 or not all(isinstance(part, str) for part in value):
+            raise self._refuse(place, "[source, relation, destination]", value)
+        return (value[0], value[1], value[2])

@@ -1,0 +1,1 @@
+"""What users ask of samplers, pipelines and loaders, read once."""

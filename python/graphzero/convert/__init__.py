@@ -1,0 +1,1 @@
+"""From the sources of users to files."""

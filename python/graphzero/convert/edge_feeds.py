@@ -1,0 +1,441 @@
+"""Sources of edges as the converter takes them: text to the core, everything else in batches."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from typing import IO, Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphzero import _core
+from graphzero._base.integers import integer
+from graphzero._files.mounted import path_bytes
+from graphzero.convert.edge_sources import EdgeBatch, EdgeSource, edge_source
+from graphzero.convert.edge_sources.batch import USUAL_ENDS, end_name, usual_ends
+from graphzero.convert.text import (
+    check_delimiter,
+    compression_of,
+    first_data,
+    is_missing,
+    line_blocks,
+    open_text,
+    refuse_doubtful_header,
+    refuse_open_text,
+    refuse_own_file,
+    text_paths,
+)
+
+Column: TypeAlias = "int | str"
+
+# Fields of a line that a message shows.
+_SHOWN_FIELDS = 10
+
+# Rows of a batch from an array, a table or an iterator.
+_BATCH = 1 << 20
+
+# Where ids are text, only names can tell a header from an edge. Some names of ends are words, and may be labels, unless
+# it is said that they are ids, or another name stands beside them.
+_ALSO_WORDS = frozenset(["start", "head", "subject"])
+_OTHER_NAMES = frozenset(["weight", "time", "timestamp", "relation", "relationship", "predicate", "type", "edge_type"])
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(r"[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)")
+_NUMBER = re.compile(rf"{_DECIMAL.pattern}(e[+-]?[0-9]+)?|[+-]?(inf|infinity|nan)", re.IGNORECASE)
+
+# Labels of one end of a batch: integers, or UTF-8 bytes and offsets.
+Labels: TypeAlias = "NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64]]"
+
+
+@dataclass(frozen=True)
+class LabelBatch:
+    """Edges whose ends are labels."""
+
+    src: Labels
+    dst: Labels
+    weight: NDArray[np.float32] | None
+    time: NDArray[np.int64] | None
+
+
+class Feed(Protocol):
+    """Hands edges to the converter, and knows beforehand what they hold."""
+
+    name: str
+    has_weight: bool
+    has_time: bool
+    undirected: bool
+    num_nodes: int | tuple[int, int] | None
+    total: int | None
+    unit: str
+    has_labels: bool
+
+    @property
+    def unused_columns(self) -> tuple[str, ...]: ...
+
+    @property
+    def guessed_headers(self) -> Mapping[str, tuple[str, str]]:
+        """What both ends are called, by file, where nobody said that the first line is a header."""
+        ...
+
+    def run(self, converter: _core.EdgeConverter) -> None:
+        """Add all edges; their ids are integers."""
+        ...
+
+    def done(self, converter: _core.EdgeConverter) -> int:
+        """How much of ``total`` has been read."""
+        ...
+
+    def labels(self) -> Iterator[LabelBatch]:
+        """Read all edges with their ids as labels. May be called twice."""
+        ...
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """What the user said about a text."""
+
+    src: Column | None
+    dst: Column | None
+    weight: Column | bool | None
+    time: Column | None
+    header: bool | None
+    delimiter: str | None
+    comment: str | None
+    skip_bad_lines: bool
+
+    def __post_init__(self) -> None:
+        check_delimiter(self.delimiter)
+
+    @property
+    def has_weight(self) -> bool:
+        """Whether a weight column was chosen."""
+        return self.weight is not None and self.weight is not False
+
+    @property
+    def has_name(self) -> bool:
+        """Whether a column was chosen by its name, so that there is a header."""
+        return any(isinstance(column, str) for column in (self.src, self.dst, self.weight, self.time))
+
+
+def edge_feed(source: Any, target: str, options: TextOptions, *, tmp_dir: str, block: int) -> Feed:
+    """Return what suits the source. ``block`` bounds the text that is held at a time."""
+    if isinstance(source, (list, tuple)) and not source:
+        raise ValueError(
+            "source: expected edges, or paths of files, found an empty list; a graph without edges is made of "
+            "np.empty((2, 0), int)"
+        )
+    refuse_open_text(source)
+    if hasattr(source, "read"):
+        return StreamFeed([(str(getattr(source, "name", "stream")), lambda: source)], options, block)
+    batches = edge_source(
+        source, src=options.src, dst=options.dst, weight=options.weight, time=options.time, tmp_dir=tmp_dir
+    )
+    if batches is not None:
+        return BatchFeed(batches)
+    paths = text_paths(source) or []
+    for path in paths:
+        refuse_own_file(path)
+        if os.path.exists(target) and os.path.exists(path) and os.path.samefile(path, target):
+            raise ValueError(f"{path}: is both the source and the target; write the graph to another path")
+    streams = [(path, _opener(path)) for path in paths]
+    if all(os.path.isfile(path) and compression_of(path) is None for path in paths):
+        return FileFeed(paths, streams, options, block)
+    return StreamFeed(streams, options, block)
+
+
+def _opener(path: str) -> Callable[[], IO[bytes]]:
+    return lambda: open_text(path)
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Say which file has the id that is too large; about a line the core itself says so."""
+    try:
+        yield
+    except IndexError as error:
+        raise IndexError(f"{name}: {error}") from None
+
+
+class StreamFeed:
+    """Text that has to be read from its beginning to its end: compressed files, pipes, open files."""
+
+    num_nodes: int | tuple[int, int] | None = None
+    undirected = False
+    unit = "bytes"
+    total: int | None = None
+    has_labels = False  # not known before it is read; the user says ids="map"
+
+    def __init__(self, streams: list[tuple[str, Callable[[], IO[bytes]]]], options: TextOptions, block: int) -> None:
+        self._streams = streams
+        self._options = options
+        self._block = block
+        self.name = streams[0][0]
+        self.has_weight = options.has_weight
+        self.has_time = options.time is not None
+        self.unused_columns: tuple[str, ...] = ()
+        self.guessed_headers: dict[str, tuple[str, str]] = {}
+        self._is_text: bool | None = None  # labels, once a look at them has told
+        self.num_bad = 0
+        self.bad: list[_core.BadLine] = []
+
+    def run(self, converter: _core.EdgeConverter) -> None:
+        for name, block, begin, lines, form, columns in self._blocks():
+            if has_labels(form, columns):
+                raise TypeError(f"{name}: expected integer ids, found labels; give ids='map' to number them")
+            with _naming(name):
+                lines.append(converter.add_text_block(os.fsencode(name), block, begin, sum(lines), form, columns))
+
+    def done(self, converter: _core.EdgeConverter) -> int:
+        return converter.done().text_bytes
+
+    def labels(self) -> Iterator[LabelBatch]:
+        self.num_bad, self.bad = 0, []
+        for name, block, begin, lines, form, columns in self._blocks():
+            is_text = has_labels(form, columns, mapped=True)
+            if self._is_text is None:
+                self._is_text = is_text
+            if is_text and not self._is_text:
+                raise ValueError(
+                    f"{name}: line {form.lines_before_data + 1}: expected integer ids, as in {self.name}, found labels"
+                )
+            parse = _core.parse_text_labels if self._is_text else _core.parse_integer_labels
+            parsed = parse(os.fsencode(name), block, begin, sum(lines), form, columns, self._options.skip_bad_lines)
+            lines.append(parsed.lines)
+            self.num_bad += parsed.num_bad
+            self.bad += parsed.bad
+            yield LabelBatch(parsed.take_src(), parsed.take_dst(), parsed.take_weight(), parsed.take_time())
+
+    def _blocks(self) -> Iterator[tuple[str, bytes, int, list[int], _core.TextFormat, _core.EdgeColumns]]:
+        """Yield name, block, where its data begins, the lines before it, format and columns."""
+        for name, opener in self._streams:
+
+            def sniff(text: bytes, lines: int, name: str = name) -> _core.TextFormat:
+                options = self._options
+                return _core.sniff_block(
+                    os.fsencode(name), text, options.delimiter, options.header, options.comment, lines
+                )
+
+            with opener() as stream:
+                blocks = line_blocks(stream, name, self._block)
+                form, text, _ = first_data(blocks, sniff)
+                columns = text_columns(name, form, self._options)
+                if form.num_columns == 0:
+                    continue
+                self.unused_columns = unused_columns(form, columns)
+                if form.header and self._options.header is None and not self._options.has_name:
+                    self.guessed_headers[name] = form.header[columns.src], form.header[columns.dst]
+                lines = [form.lines_before_data]
+                yield name, text, form.data_begin, lines, form, columns
+                for block in blocks:
+                    yield name, block, 0, lines, form, columns
+
+
+class FileFeed(StreamFeed):
+    """Plain text files, which the core reads by itself."""
+
+    def __init__(
+        self, paths: list[str], streams: list[tuple[str, Callable[[], IO[bytes]]]], options: TextOptions, block: int
+    ) -> None:
+        super().__init__(streams, options, block)
+        self._paths = paths
+        longest = _core.longest_line(block)
+        self._formats = [
+            _core.sniff_file(path_bytes(path), options.delimiter, options.header, options.comment, longest)
+            for path in paths
+        ]
+        self._columns = [text_columns(path, form, options) for path, form in zip(paths, self._formats, strict=True)]
+        self.unused_columns = unused_columns(self._formats[0], self._columns[0])
+        self.total = sum(os.path.getsize(path) for path in paths)
+        self.has_labels = any(map(has_labels, self._formats, self._columns))
+        self._is_text = any(
+            has_labels(form, columns, mapped=True) for form, columns in zip(self._formats, self._columns, strict=True)
+        )
+
+    def run(self, converter: _core.EdgeConverter) -> None:
+        for path, form, columns in zip(self._paths, self._formats, self._columns, strict=True):
+            if form.num_columns:
+                with _naming(path):
+                    converter.add_text_file(path_bytes(path), form, columns)
+
+
+class BatchFeed:
+    """Anything that comes as arrays. The first batch tells whether there are weights and times.
+
+    Where there is none, the source's ``empty`` one does, if it has such a thing.
+    """
+
+    unit = "edges"
+    unused_columns: tuple[str, ...] = ()
+    guessed_headers: Mapping[str, tuple[str, str]] = {}
+
+    def __init__(self, source: EdgeSource) -> None:
+        self._source = source
+        self.name = source.name
+        self.num_nodes = source.num_nodes
+        self.undirected = source.undirected
+        self.total = source.num_edges
+        batches = iter(source.batches(_BATCH))
+        first = next(batches, None)
+        self._batches: Iterator[EdgeBatch] | None = chain([] if first is None else [first], batches)
+        shape: EdgeBatch | None = getattr(source, "empty", None) if first is None else first
+        self.has_weight = shape is not None and shape.weight is not None
+        self.has_time = shape is not None and shape.time is not None
+        self.has_labels = shape is not None and shape.src.dtype.kind not in "iu"
+
+    def _all(self) -> Iterator[EdgeBatch]:
+        """Yield every batch; the first time from where the look at the first one left off."""
+        batches, self._batches = self._batches, None
+        return batches if batches is not None else iter(self._source.batches(_BATCH))
+
+    def run(self, converter: _core.EdgeConverter) -> None:
+        for batch in self._all():
+            try:
+                converter.add_edges(batch.src, batch.dst, batch.weight, batch.time)
+            except (IndexError, ValueError) as error:
+                raise type(error)(f"{self.name}: {error}") from None
+
+    def done(self, converter: _core.EdgeConverter) -> int:
+        return converter.done().rows
+
+    def labels(self) -> Iterator[LabelBatch]:
+        for batch in self._all():
+            yield LabelBatch(
+                _packed(batch.src, f"{self.name}: src"),
+                _packed(batch.dst, f"{self.name}: dst"),
+                batch.weight,
+                batch.time,
+            )
+
+
+def _packed(labels: NDArray[Any], name: str) -> Labels:
+    if labels.dtype.kind in "iu":
+        return np.ascontiguousarray(labels, dtype=np.int64)
+    return _core.pack_labels(labels.tolist(), name)
+
+
+def has_labels(form: _core.TextFormat, columns: _core.EdgeColumns, *, mapped: bool = False) -> bool:
+    """Whether the first line of data has an id that is no number at all; a bad number is an error, not a label.
+
+    Where ids are ``mapped``, ``1e3`` and ``nan`` are labels: a number would hardly be written like that.
+    """
+    if form.num_columns == 0:
+        return False
+    number = _DECIMAL if mapped else _NUMBER
+    return not all(number.fullmatch(_field(form.first_field(end))) for end in (columns.src, columns.dst))
+
+
+def _field(text: bytes) -> str:
+    return text.decode(errors="replace")
+
+
+def text_columns(name: str, form: _core.TextFormat, options: TextOptions) -> _core.EdgeColumns:
+    """Turn the names and positions the user gave into positions."""
+
+    def position(column: Column, role: str) -> int:
+        there = f"{form.num_columns} columns" + (f": {', '.join(form.header)}" if form.header else ", without a header")
+        if isinstance(column, str):
+            if form.header.count(column) != 1:
+                found = (
+                    there if column not in form.header else f"{form.header.count(column)} of them; give its position"
+                )
+                raise ValueError(f"{name}: {role}: expected a column {column!r}, found {found}")
+            return form.header.index(column)
+        if not 0 <= integer(column, role) < form.num_columns:
+            raise ValueError(f"{name}: {role}: expected column {column}, found {there}")
+        return column
+
+    columns = _core.EdgeColumns()
+    if form.num_columns == 1:
+        raise ValueError(
+            f"{name}: expected at least two columns, found 1 in line {form.lines_before_data + 1} "
+            f"with delimiter {form.delimiter!r}; give delimiter= if it is another"
+        )
+    if form.num_columns == 0:
+        if form.header and options.header is None and not options.has_name and not _are_names(form.header):
+            refuse_doubtful_header(name, ", ".join(form.header))
+        return columns
+    if form.header and len(form.header) != form.num_columns:
+        raise ValueError(
+            f"{name}: line {form.lines_before_data + 1}: expected {len(form.header)} fields as in the header, found "
+            f"{form.num_columns}"
+        )
+    src, dst = usual_ends(form.header) if options.src is None and options.dst is None else (0, 1)
+    is_unnamed = form.num_columns > 2 and bool(form.header) and not form.header[0].strip()
+    if is_unnamed and (src, dst) == (0, 1) and options.src is None:
+        raise ValueError(
+            f"{name}: the first column has no name, as if it numbered the rows: expected src= and dst=, two of "
+            f"{', '.join(form.header[1:])}, or src=0 if it is meant"
+        )
+    columns.src = position(src if options.src is None else options.src, "src")
+    columns.dst = position(dst if options.dst is None else options.dst, "dst")
+    if columns.src == columns.dst:
+        chosen = f"src={options.src!r}, dst={options.dst!r}"
+        raise ValueError(f"{name}: expected two columns for the ends of an edge, found one for both: {chosen}")
+    if options.weight is not None and options.weight is not False:
+        columns.weight = position(2 if options.weight is True else options.weight, "weight")
+    if options.time is not None:
+        columns.time = position(options.time, "time")
+    for role, column in (("weight", columns.weight), ("time", columns.time)):
+        if column in (columns.src, columns.dst) or (role == "time" and column is not None and column == columns.weight):
+            raise ValueError(
+                f"{name}: {role}: expected a column of its own, found {column}, which holds something else"
+            )
+    if options.header is None and _is_header_in_doubt(form, columns, options):
+        first = form.header or [_field(form.first_field(i)) for i in range(min(form.num_columns, _SHOWN_FIELDS))]
+        refuse_doubtful_header(name, ", ".join(first[:_SHOWN_FIELDS]))
+    if options.src is None and options.dst is None:
+        _refuse_signs(name, form, columns)
+    return columns
+
+
+def _is_header_in_doubt(form: _core.TextFormat, columns: _core.EdgeColumns, options: TextOptions) -> bool:
+    """Whether the first line may be an edge that is taken for a header, or the other way round."""
+    ends = columns.src, columns.dst
+    if not form.header:
+        return any(
+            not _NUMBER.fullmatch(_field(form.first_field(end))) and _NUMBER.fullmatch(_field(form.second_field(end)))
+            for end in ends
+        )
+    if options.has_name or _are_names(form.header):
+        return False
+    # Where ids are integers, weights or times are given, a line without any of these is no edge.
+    numbers = [column for column in (columns.weight, columns.time) if column is not None]
+    if any(is_missing(form.header[column]) for column in (*ends, *numbers)):
+        return True
+    if any(_NUMBER.fullmatch(_field(form.first_field(column))) for column in numbers):
+        return False
+    return not all(_INTEGER.fullmatch(_field(form.first_field(end))) for end in ends)
+
+
+def _are_names(header: Sequence[str]) -> bool:
+    """Whether these are names of columns, and no labels."""
+    names = [name.strip().lower() for name in header]
+    ends = [end_name(name) for name in names]
+    has_other = not _OTHER_NAMES.isdisjoint(names)
+    return any(
+        src in ends and dst in ends and (src not in _ALSO_WORDS or has_other or not {src, dst}.intersection(names))
+        for src, dst in USUAL_ENDS
+    )
+
+
+def _refuse_signs(name: str, form: _core.TextFormat, columns: _core.EdgeColumns) -> None:
+    """Refuse ``1 -> 2``, where the second column would be a node."""
+    for column in (columns.src, columns.dst):
+        field = _field(form.first_field(column))
+        if field and not any(map(str.isalnum, field)):
+            raise ValueError(
+                f"{name}: line {form.lines_before_data + 1}: expected a node, found {field!r} in column {column}; give "
+                f"src= and dst=, such as src=0, dst=2, or src={columns.src}, dst={columns.dst} if it is one"
+            )
+
+
+def unused_columns(form: _core.TextFormat, columns: _core.EdgeColumns) -> tuple[str, ...]:
+    """Name the columns that hold neither ends, weight nor time."""
+    used = {columns.src, columns.dst, columns.weight, columns.time}
+    names = form.header or [str(i) for i in range(form.num_columns)]
+    return tuple(name for i, name in enumerate(names) if i not in used)

@@ -1,0 +1,128 @@
+"""Whatever holds edges, as batches of edges: files, arrays, tables, matrices, graphs and iterators.
+
+Text is not read here but by the core, see :mod:`graphzero.convert.edges`.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from graphzero._files.folder import check_regular
+from graphzero.convert.edge_sources import arrow, gap, in_memory, networkx_graph, numpy_files, sparse_matrix
+from graphzero.convert.edge_sources.batch import EdgeBatch, EdgeSource
+from graphzero.convert.edge_sources.chain import ChainedSource
+from graphzero.convert.edge_sources.iterables import IterableSource
+from graphzero.convert.edge_sources.matrix_market import MatrixMarketSource
+from graphzero.convert.edge_sources.synthetic import SyntheticSource
+from graphzero.convert.edge_sources.torch_files import load_tensors
+
+__all__ = ["EdgeBatch", "EdgeSource", "edge_source"]
+
+
+def edge_source(
+    source: Any, *, src: Any = None, dst: Any = None, weight: Any = None, time: Any = None, tmp_dir: str | None = None
+) -> EdgeSource | None:
+    """Return ``source`` as batches of edges, or ``None`` if it is the path of a text file.
+
+    ``src``, ``dst``, ``weight`` and ``time`` choose columns by name or position: of tables, of ``.npz``
+    files, of graphs with attributes. ``weight=False`` leaves out weights that a matrix or ``.wsg`` has.
+    Only the header of a file is read now.
+
+    >>> batches = edge_source(np.array([[0, 0, 1, 3], [1, 2, 2, 0]])).batches(rows=3)
+    >>> [batch.dst.tolist() for batch in batches]
+    [[1, 2, 2], [0]]
+    """
+    if isinstance(source, SyntheticSource):
+        return source
+    options = {"src": src, "dst": dst, "weight": weight, "time": time, "tmp_dir": tmp_dir}
+    if isinstance(source, (str, os.PathLike)):
+        return _path_source(os.fsdecode(source), **options)
+    if isinstance(source, list) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
+        return _chained([os.fsdecode(item) for item in source], **options)
+    columns = src, dst, weight, time
+    if arrow.is_arrow_dataset(source):
+        return arrow.dataset_source(source, columns)
+    if hasattr(source, "__arrow_c_stream__"):
+        return arrow.stream_source(source, columns)
+    if sparse_matrix.is_scipy(source):
+        return sparse_matrix.scipy_source(source, weight=weight)
+    if in_memory.is_pyg(source):
+        return in_memory.pyg_source(source, weight=weight, time=time)
+    if networkx_graph.is_networkx(source):
+        return networkx_graph.NetworkxSource(source, weight=weight, time=time)
+    if in_memory.is_dgl(source):
+        return in_memory.dgl_source(source, weight=weight, time=time)
+    if isinstance(source, tuple):
+        return in_memory.columns_source(source, weight=weight, time=time)
+    if hasattr(source, "ndim") or (isinstance(source, list) and not _has_batches(source)):
+        return in_memory.array_source(source, weight=weight, time=time)
+    if isinstance(source, Iterable) and not isinstance(source, (bytes, dict)):
+        return IterableSource(source, weight=weight, time=time)
+    raise TypeError(
+        "edges: expected a path, an array, a tuple (src, dst), a table, a sparse matrix, a graph or an iterable "
+        f"of batches, found {type(source).__name__}"
+    )
+
+
+def _has_batches(items: list[Any]) -> bool:
+    """Whether a list holds batches of arrays, rather than being two rows or many pairs of numbers."""
+    first = items[0] if items else None
+    return isinstance(first, (EdgeBatch, dict)) or (
+        isinstance(first, tuple) and bool(first) and not isinstance(first[0], str) and hasattr(first[0], "__len__")
+    )
+
+
+def _path_source(path: str, *, src: Any, dst: Any, weight: Any, time: Any, tmp_dir: str | None) -> EdgeSource | None:
+    ending = _ending(path)
+    if not _is_ours(path, ending):
+        return None
+    if glob.has_magic(path) and not os.path.exists(path):
+        paths = sorted(glob.glob(path))
+        if not paths:
+            raise FileNotFoundError(f"{path}: expected files that match, found none")
+        return _chained(paths, src=src, dst=dst, weight=weight, time=time, tmp_dir=tmp_dir)
+    check_regular(path)
+    columns = src, dst, weight, time
+    if ending in arrow.PARQUET or os.path.isdir(path):
+        return arrow.parquet_source(path, columns)
+    if ending in arrow.IPC:
+        return arrow.ipc_source(path, columns)
+    if ending == ".npy":
+        return numpy_files.npy_source(path, weight=weight, time=time)
+    if ending == ".npz":
+        if src is None and sparse_matrix.is_save_npz(path):
+            return sparse_matrix.save_npz_source(path, weight=weight)
+        return numpy_files.npz_source(path, src=src, dst=dst, weight=weight, time=time, tmp_dir=tmp_dir)
+    if ending == ".mtx":
+        return MatrixMarketSource(path, weight=weight)
+    if ending in (".sg", ".wsg"):
+        return gap.GapSource(path, weight=weight)
+    return edge_source(load_tensors(path, key=src), weight=weight, time=time)
+
+
+_ENDINGS = (*arrow.PARQUET, *arrow.IPC, ".npy", ".npz", ".mtx", ".sg", ".wsg", ".pt")
+
+
+def _ending(path: str) -> str:
+    name = path.lower()
+    return os.path.splitext(name.removesuffix(".gz") if name.endswith(".mtx.gz") else name)[1]
+
+
+def _is_ours(path: str, ending: str) -> bool:
+    if os.path.isdir(path):
+        return any(entry.lower().endswith(arrow.PARQUET) for entry in os.listdir(path))
+    return ending in _ENDINGS
+
+
+def _chained(paths: list[str], **options: Any) -> EdgeSource | None:
+    sources = [_path_source(path, **options) for path in paths]
+    found = [source for source in sources if source is not None]
+    if not found:
+        return None
+    if len(found) < len(sources):
+        text = paths[sources.index(None)]
+        raise ValueError(f"{text}: expected files of one kind, found text beside {found[0].name}")
+    return found[0] if len(found) == 1 else ChainedSource(found)

@@ -1,0 +1,314 @@
+"""Edges of any kind and any number to a ``.gl`` file, in a fixed budget of memory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time as clock
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from graphzero import _core
+from graphzero._base.integers import integer
+from graphzero._base.memory_sizes import byte_count, byte_text, conversion_budget, peak_memory
+from graphzero._base.visible import visible
+from graphzero._files.folder import check_free_space, hidden_folder, replace_together
+from graphzero._files.mounted import path_bytes
+from graphzero._files.progress import watching
+from graphzero.convert.edge_feeds import Column, Feed, Labels, TextOptions, edge_feed
+from graphzero.convert.text import open_text, refuse_doubtful_header, text_paths
+from graphzero.graph import graph_bytes
+from graphzero.threads import using_threads
+
+_MEMORY_PER_THREAD = 32 << 20
+
+# Beyond so many ids per edge the ids of an edge list are taken to be sparse.
+_SPARSE = 64
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """A line that was skipped."""
+
+    line: int
+    text: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class ConversionReport:
+    """What a conversion read, found and wrote. Sizes are in bytes."""
+
+    path: str
+    ids_path: str | None
+    num_rows: int
+    num_edges: int
+    num_src_nodes: int
+    num_dst_nodes: int
+    smallest_id: int
+    largest_id: int
+    num_self_loops: int
+    num_duplicates: int
+    num_bad_lines: int
+    bad_lines: tuple[BadLine, ...]
+    unused_columns: tuple[str, ...]
+    size: int
+    spilled: int
+    seconds: float
+    peak_memory: int
+
+    def __str__(self) -> str:
+        nodes = f"{self.num_src_nodes:,}"
+        if self.num_dst_nodes != self.num_src_nodes:
+            nodes += f" → {self.num_dst_nodes:,}"
+        lines = [
+            f"{self.path}: {self.num_edges:,} edges over {nodes} nodes, {byte_text(self.size)}",
+            *([f"  labels in   {self.ids_path}"] if self.ids_path else []),
+            f"  rows read   {self.num_rows:,}, ids {self.smallest_id:,} to {self.largest_id:,}",
+            f"  self-loops  {self.num_self_loops:,}",
+            f"  duplicates  {self.num_duplicates:,}",
+            f"  time        {self.seconds:.1f} s, {self.num_rows / max(self.seconds, 1e-9) / 1e6:.1f} M edges/s",
+            f"  memory      {byte_text(self.peak_memory)} at most, {byte_text(self.spilled)} spilled to disk",
+        ]
+        if self.unused_columns:
+            lines.append(f"  not used    columns {', '.join(self.unused_columns)}")
+        if self.num_bad_lines:
+            lines.append(f"  bad lines   {self.num_bad_lines:,} skipped")
+            lines += [f"    line {bad.line:,}: {bad.reason}: {bad.text}" for bad in self.bad_lines[:5]]
+        return "\n".join(map(visible, lines))
+
+
+def convert_edges(
+    source: Any,
+    path: str | os.PathLike[str],
+    *,
+    directed: bool = True,
+    index: Literal["both", "out", "in"] = "both",
+    src: Column | None = None,
+    dst: Column | None = None,
+    weight: Column | bool | None = None,
+    time: Column | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    comment: str | None = None,
+    num_nodes: int | tuple[int, int] | None = None,
+    dedup: bool = False,
+    self_loops: Literal["keep", "drop"] = "keep",
+    edge_ids: bool = True,
+    ids: Literal["auto", "dense", "map"] = "auto",
+    ids_path: str | os.PathLike[str] | None = None,
+    on_bad_line: Literal["error", "skip"] = "error",
+    memory: int | str | None = None,
+    tmp_dir: str | os.PathLike[str] | None = None,
+    threads: int | None = None,
+    progress: bool = False,
+) -> ConversionReport:
+    r"""Convert edges from almost anything to a ``.gl`` file.
+
+    ``source`` is a text file (plain, gzip, zstd, bzip2 or xz), several of them, a glob, an open
+    binary file, ``.npy``, ``.npz``, Parquet, Arrow, Matrix Market, GAP ``.sg``, arrays, a data frame,
+    a scipy matrix, a PyG, NetworkX or DGL graph, or an iterator of ``(src, dst[, weight][, time])``
+    batches. Columns are named or numbered with ``src``, ``dst``, ``weight`` and ``time``; delimiter
+    and header of a text are guessed unless given.
+
+    Integer ids are taken as they are. With ``ids="map"``, and by default if the ids are text, they are
+    labels instead: they are numbered in sorted order and kept in a dictionary, ``ids_path``, by
+    default the target with the ending ``.gi``, which :class:`IdDictionary` opens. The source is then
+    read twice.
+
+    Memory stays within ``memory`` (``"2GB"``; by default half of what is available, at most 8 GB)
+    whatever the size of the input; what does not fit waits in ``tmp_dir``, by default the folder of
+    ``path``. The edge id of an edge is its row in the input. ``dedup`` keeps the first of equal
+    edges. A malformed line is an error that names file, line and text, unless ``on_bad_line="skip"``.
+    ``edge_ids=False`` saves their space in a graph with one index. The file appears whole or not at all.
+
+    >>> with open("edges.csv", "w") as file:
+    ...     _ = file.write("src,dst\n0,1\n0,2\n3,0\n")
+    >>> report = convert_edges("edges.csv", "graph.gl")
+    >>> report.num_edges, report.num_src_nodes
+    (3, 4)
+    """
+    begin = clock.perf_counter()
+    target = os.fsdecode(path)
+    folder = os.fsdecode(tmp_dir or os.environ.get("GRAPHZERO_TMPDIR") or os.path.dirname(os.path.abspath(target)))
+    if tmp_dir is not None and not os.path.isdir(folder):
+        raise ValueError(f"tmp_dir: expected a folder, found none at {folder}")
+    budget = conversion_budget() if memory is None else byte_count(memory)
+    skip_bad_lines = _choice(on_bad_line, "on_bad_line", "skip", "error")
+    text = TextOptions(src, dst, weight, time, header, delimiter, comment, skip_bad_lines)
+    feed = edge_feed(source, target, text, tmp_dir=folder, block=max(1 << 20, budget // 16))
+    if ids not in ("auto", "dense", "map"):
+        raise ValueError(f"ids: expected 'auto', 'dense' or 'map', found {ids!r}")
+    mapped = ids == "map" or (ids == "auto" and feed.has_labels)
+    if feed.has_labels and not mapped:
+        raise TypeError(f"{feed.name}: expected integer ids, found labels; give ids='map' to number them")
+
+    options = _core.EdgeConverterOptions()
+    options.memory = budget
+    options.temporary_folder = path_bytes(folder)
+    options.directed = directed and not feed.undirected
+    _set_index(options, index)
+    options.weights, options.times, options.edge_ids = feed.has_weight, feed.has_time, edge_ids
+    options.drop_duplicates = dedup
+    options.drop_self_loops = _choice(self_loops, "self_loops", "drop", "keep")
+    options.skip_bad_lines = skip_bad_lines
+    told = feed.num_nodes if num_nodes is None else num_nodes
+    _set_num_nodes(options, told)
+    drops = dedup or options.drop_self_loops
+    known = 0 if drops or feed.unit != "edges" else feed.total or 0
+    nodes = (options.num_src_nodes or 0, options.num_dst_nodes or 0)
+    check_free_space(target, graph_bytes(nodes, known, index if options.directed else "out"))
+    # A thread fills some thousand blocks at once; more threads than the budget has room for would break it.
+    most_threads = max(1, budget // _MEMORY_PER_THREAD)
+    with using_threads(min(threads or _core.num_threads(), most_threads)), contextlib.ExitStack() as stack:
+        if mapped:
+            if options.bipartite:
+                raise ValueError("ids='map': expected one kind of node, found num_nodes of two")
+            final = os.fsdecode(ids_path) if ids_path is not None else os.path.splitext(target)[0] + ".gi"
+            new_ids = os.path.join(stack.enter_context(hidden_folder(final)), "ids.gi")
+            dictionary = _Dictionary(feed, new_ids, budget // 2, folder, progress)
+            dictionary.refuse_headers_of_labels()
+            new_graph = os.path.join(stack.enter_context(hidden_folder(target)), os.path.basename(target))
+            if num_nodes is None:
+                options.num_src_nodes = options.num_dst_nodes = len(dictionary)
+        converter = _core.EdgeConverter(options)
+        with watching(progress, "reading", feed.total, feed.unit, lambda: feed.done(converter)):
+            dictionary.run(converter) if mapped else feed.run(converter)
+        if told is None and not mapped:
+            _refuse_sparse_ids(converter, feed.name)
+        entries = converter.done().rows * (2 if index == "both" or not options.directed else 1)
+        with watching(progress, "sorting and writing", entries, "edges", lambda: converter.done().entries):
+            found = converter.finish(path_bytes(new_graph if mapped else target))
+        if mapped:
+            replace_together({new_ids: final, new_graph: target})
+    num_bad, bad = (getattr(feed, "num_bad", 0), getattr(feed, "bad", [])) if mapped else (0, [])
+    return ConversionReport(
+        path=target,
+        ids_path=final if mapped else None,
+        num_rows=found.num_rows,
+        num_edges=found.num_edges,
+        num_src_nodes=found.num_src_nodes,
+        num_dst_nodes=found.num_dst_nodes,
+        smallest_id=found.smallest_id,
+        largest_id=found.largest_id,
+        num_self_loops=found.num_self_loops,
+        num_duplicates=found.num_duplicates,
+        num_bad_lines=found.num_bad_lines + num_bad,
+        bad_lines=tuple(
+            BadLine(line.line, line.text.decode(errors="replace"), line.reason.decode(errors="replace"))
+            for line in [*found.bad_lines, *bad]
+        ),
+        unused_columns=feed.unused_columns,
+        size=os.path.getsize(target),
+        spilled=found.spilled_bytes,
+        seconds=clock.perf_counter() - begin,
+        peak_memory=peak_memory(),
+    )
+
+
+class _Dictionary:
+    """The dictionary of a conversion: built in a first pass, used in a second."""
+
+    def __init__(self, feed: Feed, path: str, memory: int, folder: str, progress: bool) -> None:
+        self._feed = feed
+        self._path = path_bytes(path)
+        self._core = self._build(memory, folder, progress)
+
+    def _build(self, memory: int, folder: str, progress: bool) -> _core.IdDictionary:
+        builder: _core.IdBuilder | None = None
+        count = 0
+        with watching(progress, "collecting labels", None, "edges", lambda: count):
+            for batch in self._feed.labels():
+                if builder is None:
+                    kind = _core.LabelKind.STRING if isinstance(batch.src, tuple) else _core.LabelKind.INTEGER
+                    builder = _core.IdBuilder(self._path, kind, memory, path_bytes(folder))
+                for labels in (batch.src, batch.dst):
+                    if isinstance(labels, tuple):
+                        builder.add_strings(*labels)
+                    else:
+                        builder.add_integers(labels)
+                count += len(batch.src[1]) - 1 if isinstance(batch.src, tuple) else len(batch.src)
+            if builder is None:
+                builder = _core.IdBuilder(self._path, _core.LabelKind.STRING, memory, path_bytes(folder))
+            builder.finish()
+        return _core.IdDictionary(self._path)
+
+    def __len__(self) -> int:
+        return self._core.num_labels
+
+    def refuse_headers_of_labels(self) -> None:
+        """Refuse a first line that was taken for a header, but names a node: it may be an edge."""
+        if self._core.kind != _core.LabelKind.STRING:
+            return
+        for name, ends in self._feed.guessed_headers.items():
+            found = self._core.translate_strings(*_core.pack_labels(list(ends), "header"), False)
+            if found.max() >= 0:
+                refuse_doubtful_header(name, ", ".join(ends))
+
+    def run(self, converter: _core.EdgeConverter) -> None:
+        """Add all edges with their labels turned into ids."""
+        for batch in self._feed.labels():
+            converter.add_edges(self._ids(batch.src), self._ids(batch.dst), batch.weight, batch.time)
+
+    def _ids(self, labels: Labels) -> Any:
+        if isinstance(labels, tuple):
+            return self._core.translate_strings(*labels, True)
+        return self._core.translate_integers(labels, True)
+
+
+def convert_csv_to_gl(
+    csv_path: str | os.PathLike[str] | None = None,
+    out_path: str | os.PathLike[str] | None = None,
+    directed: bool = False,
+    *,
+    input_csv: str | os.PathLike[str] | None = None,
+    output_bin: str | os.PathLike[str] | None = None,
+) -> None:
+    """Convert a text of ``source, destination[, weight]`` lines, as GraphZero 0.2 spells it.
+
+    An undirected graph stores each row both ways, a self-loop twice. A third column is the weight.
+    """
+    source, target = csv_path or input_csv, out_path or output_bin
+    if source is None or target is None:
+        raise TypeError("convert_csv_to_gl: expected csv_path (or input_csv) and out_path (or output_bin)")
+    paths = text_paths(source) or []
+    with open_text(paths[0]) as file:
+        columns = _core.sniff_block(path_bytes(paths[0]), file.read(1 << 16)).num_columns
+    convert_edges(source, target, directed=directed, weight=2 if columns > 2 else None)
+
+
+def _choice(value: str, name: str, yes: str, no: str) -> bool:
+    if value not in (yes, no):
+        raise ValueError(f"{name}: expected {no!r} or {yes!r}, found {value!r}")
+    return value == yes
+
+
+def _set_index(options: _core.EdgeConverterOptions, index: str) -> None:
+    if index not in ("both", "out", "in"):
+        raise ValueError(f"index: expected 'both', 'out' or 'in', found {index!r}")
+    options.out_index = index != "in"
+    options.in_index = index != "out"
+
+
+def _set_num_nodes(options: _core.EdgeConverterOptions, told: int | tuple[int, int] | None) -> None:
+    if told is None:
+        return
+    pair = tuple(told) if isinstance(told, (tuple, list)) else (told, told)
+    if len(pair) != 2:
+        raise ValueError(f"num_nodes: expected a number or a pair, found {told!r}")
+    counts = [integer(count, "num_nodes") for count in pair]
+    for count in counts:
+        if not 0 <= count <= 2**59:
+            raise ValueError(f"num_nodes: expected 0 to 2^59, found {count}")
+    options.bipartite = isinstance(told, (tuple, list))
+    options.num_src_nodes, options.num_dst_nodes = counts
+
+
+def _refuse_sparse_ids(converter: _core.EdgeConverter, name: str) -> None:
+    done = converter.done()
+    if done.largest_id >= _SPARSE * (done.rows + 1024):
+        raise ValueError(
+            f"{name}: the largest id is {done.largest_id}, but there are only {done.rows} edges: the ids look sparse, "
+            f"and an index over all of them would take {byte_text(8 * done.largest_id)}; give ids='map' to number "
+            "them, or num_nodes= if they are meant to be dense"
+        )

@@ -1,0 +1,454 @@
+"""Converting feature tables of any format and any size to ``.gd`` files, in bounded memory."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphzero import _core
+from graphzero._base.dtypes import DataType, as_data_type, name_of, numpy_dtype
+from graphzero._base.integers import integer
+from graphzero._base.memory_sizes import byte_count, byte_text
+from graphzero._base.visible import visible
+from graphzero._core import FormatError
+from graphzero._files.folder import hidden_folder
+from graphzero._files.progress import watching
+from graphzero.convert.row_sources.blocks import BadLine, Block, Columns, FeatureSource
+from graphzero.convert.row_sources.placing import RowPlacer, RowWriter
+from graphzero.convert.row_sources.sources import FileFeatures, feature_source
+from graphzero.convert.row_sources.text import TextFeatures
+from graphzero.convert.row_sources.values import Loss, ValueConverter
+from graphzero.convert.text import refuse_own_file
+from graphzero.graph import Graph
+from graphzero.row_order import check_order, reorder
+
+QUANTISED = "int8-quantised"
+
+# Called with the bytes of the source that are done, and with all of them where that is known.
+Report: TypeAlias = Callable[[int, "int | None"], None]
+
+_DEFAULT_MEMORY = 256 << 20
+_LEAST_MEMORY = 16 << 20
+_KEPT_BAD_LINES = 100
+# Types that are not stored, and those that hold all their numbers, or nearly all.
+_STORED_AS = {"uint16": DataType.INT32, "uint32": DataType.INT64, "uint64": DataType.INT64}
+
+
+@dataclass(frozen=True)
+class FeatureReport:
+    """What a conversion did. All sizes in bytes."""
+
+    source: str
+    path: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes_in: int | None
+    """Size of the input; ``None`` if it does not tell."""
+    bytes_out: int
+    absent_rows: int
+    """Rows that no id named; they are zero."""
+    bad_lines: int
+    """Lines that were skipped because they were no rows."""
+    first_bad_lines: tuple[BadLine, ...]
+    minimum: float | None
+    """The smallest number; ``None`` where numbers were copied without a look."""
+    maximum: float | None
+    loss: Loss | None
+    """``None`` if every number is stored as it was."""
+    seconds: float
+    peak_memory: int
+    """Memory of the process, seen while it ran."""
+    dry_run: bool = False
+    """Nothing was written, and shape and sizes are estimates."""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return self.shape[0]
+
+    @property
+    def columns(self) -> int:
+        """The number of items in a row."""
+        return int(np.prod(self.shape[1:], dtype=np.int64))
+
+    def __str__(self) -> str:
+        items = " × ".join(f"{extent:,}" for extent in self.shape[1:])
+        size = "unknown size" if self.bytes_in is None else byte_text(self.bytes_in)
+        about = "about " if self.dry_run else ""
+        lines = [
+            f"{self.source} → {self.path}" + (" (dry run)" if self.dry_run else ""),
+            f"rows       {about}{self.rows:,} of {items + ' ' if items else ''}{self.dtype}",
+            f"bytes      {size} in, {about}{byte_text(self.bytes_out)} out",
+        ]
+        if self.absent_rows:
+            lines.append(f"absent     {self.absent_rows:,} rows, which are zero")
+        if self.minimum is not None:
+            lines.append(f"range      {self.minimum:g} to {self.maximum:g}")
+        if self.loss is not None:
+            lines.append(f"loss       {self.loss}")
+        if self.bad_lines:
+            lines.append(f"bad lines  {self.bad_lines:,} skipped")
+            lines += [f"  line {bad.line}: {bad.reason}: {bad.text}" for bad in self.first_bad_lines[:5]]
+        if not self.dry_run:
+            rate = "" if self.bytes_in is None else f", {byte_text(self.bytes_in / max(self.seconds, 1e-9))}/s"
+            lines.append(f"time       {self.seconds:.2f} s{rate}, {byte_text(self.peak_memory)} of memory at most")
+        return "\n".join(map(visible, lines))
+
+
+def convert_features(
+    source: Any,
+    path: str | os.PathLike[str],
+    *,
+    dtype: Any = None,
+    shape: tuple[int, ...] | None = None,
+    source_dtype: Any = None,
+    key: str | None = None,
+    columns: Columns = None,
+    id_column: str | int | None = None,
+    num_rows: int | None = None,
+    header: bool | None = None,
+    delimiter: str | None = None,
+    on_bad_line: Literal["error", "skip"] = "error",
+    order: Any = None,
+    graph: Graph | None = None,
+    memory: str | int | None = None,
+    threads: int | None = None,
+    progress: bool | Report = False,
+    dry_run: bool = False,
+) -> FeatureReport:
+    """Convert a table of numbers to a ``.gd`` file, whatever its size, in bounded memory.
+
+    ``source`` is a path (``.npy``, ``.npz``, ``.gd``, ``.pt``, Parquet, Arrow, text, which may be
+    gzip or zstd, or raw items), an array, a tensor, a sparse matrix, a table with
+    ``__arrow_c_stream__``, or an iterable of blocks of rows. The file appears whole or not at all.
+
+    :param dtype: The stored type; that of the source if ``None``. Text has none, so it must be given.
+        ``"int8-quantised"`` stores int8 and one float32 scale per row. Floats become integers only if they
+        are. The report tells the loss.
+    :param shape: Extents of the result, rows first; ``-1`` rows are counted. Needed for a raw file.
+    :param source_dtype: The type of the items of a raw file, if it is not ``dtype``.
+    :param key: Which array of an ``.npz``, or which entry of a ``.pt``.
+    :param columns: Which columns make a row, by name or position: a list, or one of them for a vector.
+    :param id_column: The column that says which row it is. Rows may come in any order; absent ones are zero.
+        A second row with the same id is a bad line.
+    :param num_rows: The number of rows, where the source does not tell: an error if it is not that, except
+        that with an ``id_column`` absent rows are added.
+    :param header, delimiter: Of text, where the guess is wrong. A delimiter of ``" "`` stands for any run of
+        blanks.
+    :param on_bad_line: ``"error"`` names file, line and text of the first one; ``"skip"`` counts them in the
+        report.
+    :param order, graph: Store the rows hottest first, under ids that stay what they are: ``"hot"`` with a
+        graph, or all ids, hottest first. The converted rows then go through :func:`graphzero.reorder`, which
+        takes the disk space of the file twice more while it runs.
+    :param memory: Bytes to use, such as ``"1GB"``; 256 MB if ``None``, and what :func:`graphzero.reorder`
+        uses for ``order``.
+    :param threads: How many parse text; see :func:`num_threads`.
+    :param progress: ``True`` shows a bar on a terminal; a function is called with bytes done and bytes in
+        all.
+    :param dry_run: Only look at the source, and estimate.
+
+    >>> np.save("x.npy", np.eye(3))
+    >>> convert_features("x.npy", "x.gd", dtype="float16").loss
+    Loss(max_error=0.0, rms_error=0.0, overflows=0)
+    """
+    begin = time.perf_counter()
+    target = os.fsdecode(path)
+    if on_bad_line not in ("error", "skip"):
+        raise ValueError(f"on_bad_line: expected 'error' or 'skip', found {on_bad_line!r}")
+    budget = _budget(memory)
+    check_order(order, graph)
+    quantised = isinstance(dtype, str) and dtype.lower().replace("_", "-") == QUANTISED
+    wanted = DataType.INT8 if quantised else None if dtype is None else as_data_type(dtype)
+    if num_rows is not None and integer(num_rows, "num_rows") < 0:
+        raise ValueError(f"num_rows: expected at least 0, found {num_rows}")
+    if threads is not None and integer(threads, "threads") < 1:
+        raise ValueError(f"threads: expected at least 1, found {threads}")
+    if isinstance(source, (list, tuple)) and not source:
+        raise ValueError("source: expected rows, found an empty list; no rows of four numbers are np.empty((0, 4))")
+    _refuse_same_file(source, target)
+
+    raw_dtype = source_dtype if source_dtype is not None else None if quantised else dtype
+    found = feature_source(source, key=key, shape=shape, dtype=raw_dtype, columns=columns, id_column=id_column)
+    if found is None:
+        refuse_own_file(os.fsdecode(source))
+        if wanted is None:
+            raise TypeError(f"{os.fsdecode(source)}: expected dtype= for text, such as dtype='float32', found none")
+        narrow = wanted in (DataType.FLOAT16, DataType.BFLOAT16) or quantised
+        found = TextFeatures(
+            os.fsdecode(source),
+            parse_as=DataType.FLOAT64 if narrow else wanted,
+            columns=columns,
+            id_column=id_column,
+            header=header,
+            delimiter=delimiter,
+            skip_bad_lines=on_bad_line == "skip",
+            threads=threads,
+        )
+    job = _Job(found, target, _stored_type(found, wanted), quantised, num_rows, id_column is not None, shape, budget)
+    job.skip_bad_lines = on_bad_line == "skip"
+    job.ordered = order is not None
+    if dry_run:
+        return job.estimate(begin)
+    with hidden_folder(target) if job.ordered else nullcontext() as waiting:
+        first = target if waiting is None else os.path.join(waiting, "by-id.gd")
+        if callable(progress):
+            job.run(first, progress)
+        else:
+            with watching(progress, os.path.basename(target), found.nbytes, "bytes", lambda: job.done):
+                job.run(first, lambda done, total: None)
+        if job.ordered:
+            given = None if isinstance(order, str) else order
+            reorder(first, target, graph, order=given, memory=memory, progress=progress is True)
+    return job.report(begin)
+
+
+def convert_csv_to_gd(
+    csv_path: str | os.PathLike[str] | None = None,
+    out_path: str | os.PathLike[str] | None = None,
+    dtype: Any = None,
+    *,
+    input_csv: str | os.PathLike[str] | None = None,
+    output_bin: str | os.PathLike[str] | None = None,
+) -> None:
+    """Convert text whose first column is the node id, as GraphZero 0.2 did.
+
+    Absent rows are zero. What 0.2 took for some other number is an error that names line and text, a
+    second row for one id too. :func:`convert_features` has more options.
+
+    >>> np.savetxt("x.csv", [[0, 0.5, 1.5], [2, 3, 4]], delimiter=",", fmt="%g")
+    >>> convert_csv_to_gd("x.csv", "x.gd", DataType.FLOAT32)
+    """
+    source = [name for name in (csv_path, input_csv) if name is not None]
+    target = [name for name in (out_path, output_bin) if name is not None]
+    if len(source) != 1 or len(target) != 1:
+        raise TypeError("expected one csv_path and one out_path")
+    if dtype is None:
+        raise TypeError("dtype: expected an element type such as DataType.FLOAT32, found none")
+    convert_features(source[0], target[0], dtype=as_data_type(dtype), id_column=0)
+
+
+@dataclass
+class _Job:
+    source: FeatureSource
+    path: str
+    stored: DataType
+    quantised: bool
+    num_rows: int | None
+    by_id: bool
+    shape: tuple[int, ...] | None
+    memory: int
+    skip_bad_lines: bool = False
+    ordered: bool = False
+    bad: list[BadLine] = field(default_factory=list)
+    num_bad: int = 0
+    absent: int = 0
+    peak: int = 0
+    done: int = 0
+    sampled: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.row_shape = self._row_shape()
+        source = self.source
+        # NumPy has no bfloat16; who stores its bits as uint16 and asks for bfloat16 means them.
+        bits = source.bfloat16 or (self.stored is DataType.BFLOAT16 and source.dtype == np.uint16)
+        self.values = ValueConverter(
+            source.name, source.dtype, bfloat16=bits, stored=self.stored, quantised=self.quantised
+        )
+        if not self.by_id:
+            self._check_rows(self.source.num_rows)
+
+    def _row_shape(self) -> tuple[int, ...]:
+        own = tuple(self.source.row_shape)
+        if self.shape is None:
+            return own
+        given = tuple(integer(extent, "shape") for extent in self.shape)
+        if not given or min(given[1:], default=0) < 0 or given[0] < -1 or np.prod(given[1:]) != np.prod(own):
+            raise ValueError(
+                f"shape: expected rows (or -1), then extents of {int(np.prod(own))} items in all, found {given}"
+            )
+        if given[0] >= 0:
+            if self.num_rows not in (None, given[0]):
+                raise ValueError(f"num_rows: expected {given[0]} as in shape, found {self.num_rows}")
+            self.num_rows = given[0]
+        return given[1:]
+
+    def _check_rows(self, found: int | None) -> None:
+        if self.num_rows is not None and found is not None and found != self.num_rows:
+            raise FormatError(f"{self.source.name}: expected {self.num_rows} rows, found {found}")
+
+    def run(self, path: str, report: Report) -> None:
+        known = self.source.num_rows or 0
+        with RowWriter(path, self.stored, self.row_shape, quantised=self.quantised, num_rows=known) as out:
+            place = self.source.bytes_at if isinstance(self.source, FileFeatures) else None
+            if place is not None and self.values.is_copy:
+                self._copy(out, place, report)
+            elif self.by_id:
+                self._place(out, report)
+            else:
+                self._append(out, report)
+            self.rows = out.num_rows
+        report(self.done, self.source.nbytes or self.done)
+
+    def _append(self, out: RowWriter, report: Report) -> None:
+        for block in self._blocks(report):
+            rows, scales = self.values.convert(block.rows, out.num_rows)
+            out.append(rows, scales)
+        self._check_rows(out.num_rows)
+        out.finish()
+
+    def _copy(self, out: RowWriter, place: tuple[str, int], report: Report) -> None:
+        path, offset = place
+        total = self.source.nbytes or 0
+        at_once = max(1, (64 << 20) // max(1, out.row_bytes)) * max(1, out.row_bytes)
+        while self.done < total:
+            part = min(at_once, total - self.done)
+            out.append_from(path, offset + self.done, part)
+            self.done += part
+            self._tell(report)
+        if not out.row_bytes:
+            out.num_rows = self.source.num_rows or 0
+        out.finish()
+
+    def _place(self, out: RowWriter, report: Report) -> None:
+        def on_pass(done: int, total: int) -> None:
+            self._tell(report)
+
+        placer = RowPlacer(
+            out, num_rows=self.num_rows, memory=self.memory // 2, refuse=self._refuse_line, on_pass=on_pass
+        )
+        for block in self._blocks(report):
+            if block.ids is not None and block.lines is not None:
+                rows, scales = self.values.convert(block.rows, 0)
+                placer.add(block.ids, block.lines, _flat(rows), scales)
+        self.absent = placer.finish()
+
+    def _blocks(self, report: Report) -> Iterator[Block]:
+        for block in self.source.blocks(self._block_bytes()):
+            self.done = block.done
+            self.num_bad += block.num_bad
+            self.bad += block.bad[: _KEPT_BAD_LINES - len(self.bad)]
+            yield block
+            self._tell(report)
+
+    def _block_bytes(self) -> int:
+        # Text may grow fourfold when it is parsed; two blocks of it are there at a time.
+        return min(max(self.memory // 24, 1 << 18), 16 << 20)
+
+    def _tell(self, report: Report) -> None:
+        now = time.perf_counter()
+        if now - self.sampled > 0.1:
+            self.sampled = now
+            self.peak = max(self.peak, _core.memory_facts().anonymous_rss)
+        report(self.done, self.source.nbytes)
+
+    def _refuse_line(self, line: int, reason: str) -> None:
+        if not self.skip_bad_lines:
+            text = self.source.excerpts([line]).get(line)
+            where = f"{self.source.name}: {self.source.place(line)}: {reason}"
+            raise FormatError(where if text is None else f"{where}: {text}")
+        self.num_bad += 1
+        if len(self.bad) < _KEPT_BAD_LINES:
+            self.bad.append(BadLine(line, "", reason))
+
+    def _bad_lines(self) -> Iterator[BadLine]:
+        """Yield the first bad lines, with the texts of those that were found when they had gone by."""
+        texts = self.source.excerpts(bad.line for bad in self.bad if not bad.text)
+        for bad in sorted(self.bad, key=lambda bad: bad.line):
+            yield replace(bad, text=texts.get(bad.line, bad.text))
+
+    def report(self, begin: float) -> FeatureReport:
+        self.peak = max(self.peak, _core.memory_facts().anonymous_rss)
+        return self._report(self.rows, os.stat(self.path).st_size, time.perf_counter() - begin, dry_run=False)
+
+    def estimate(self, begin: float) -> FeatureReport:
+        rows = self.num_rows if self.source.num_rows is None else self.source.num_rows
+        if rows is None:
+            rows = self._estimated_rows()
+        count = rows or 0
+        row_bytes = numpy_dtype(self.stored).itemsize * int(np.prod(self.row_shape, dtype=np.int64))
+        size = _whole_pages(4096 + count * row_bytes) + (_whole_pages(4 * count) if self.quantised else 0)
+        if self.ordered:
+            size += _whole_pages((4 if count <= 2**31 else 8) * count)
+        return self._report(count, size, time.perf_counter() - begin, dry_run=True)
+
+    def _estimated_rows(self) -> int:
+        """Count the rows of the first megabyte, and take the rest for the same."""
+        seen, largest, done = 0, 0, None
+        for block in self.source.blocks(1 << 20):
+            if done not in (None, block.done):
+                break
+            done = block.done
+            seen += len(block.rows)
+            if block.ids is not None:
+                largest = max(largest, int(block.ids.max(initial=-1)) + 1)
+        total = self.source.nbytes or done or 0
+        return max(largest, round(seen * total / max(1, done or 0)))
+
+    def _bytes_in(self, dry_run: bool) -> int | None:
+        if self.source.nbytes is not None:
+            return self.source.nbytes
+        if isinstance(self.source, TextFeatures):
+            return os.stat(self.source.name).st_size
+        return None if dry_run else self.done
+
+    def _report(self, rows: int, bytes_out: int, seconds: float, *, dry_run: bool) -> FeatureReport:
+        low, high = self.values.range or (None, None)
+        return FeatureReport(
+            source=self.source.name,
+            path=self.path,
+            shape=(rows, *self.row_shape),
+            dtype=QUANTISED if self.quantised else name_of(self.stored),
+            bytes_in=self._bytes_in(dry_run),
+            bytes_out=bytes_out,
+            absent_rows=self.absent,
+            bad_lines=self.num_bad,
+            first_bad_lines=tuple(self._bad_lines()),
+            minimum=low,
+            maximum=high,
+            loss=None if dry_run else self.values.loss,
+            seconds=seconds,
+            peak_memory=self.peak,
+            dry_run=dry_run,
+        )
+
+
+def _whole_pages(size: int) -> int:
+    return -(-size // 4096) * 4096
+
+
+def _stored_type(source: FeatureSource, wanted: DataType | None) -> DataType:
+    if wanted is not None:
+        return wanted
+    if source.bfloat16:
+        return DataType.BFLOAT16
+    name = source.dtype.newbyteorder("=").name
+    return _STORED_AS.get(name) or as_data_type(name)
+
+
+def _refuse_same_file(source: Any, target: str) -> None:
+    if isinstance(source, (str, os.PathLike)):
+        if os.path.isdir(source):
+            raise IsADirectoryError(errno.EISDIR, "is a directory, expected a file of features", os.fsdecode(source))
+        if os.path.exists(target) and os.path.samefile(source, target):
+            raise ValueError(f"{target}: expected another file than the source, found the source itself")
+
+
+def _budget(memory: str | int | None) -> int:
+    size = _DEFAULT_MEMORY if memory is None else byte_count(memory)
+    if size < _LEAST_MEMORY:
+        raise ValueError(f"memory: expected at least {byte_text(_LEAST_MEMORY)}, found {byte_text(size)}")
+    return size
+
+
+def _flat(rows: NDArray[Any]) -> NDArray[np.uint8]:
+    """Return the bytes of each row; a block may hold none."""
+    return rows.reshape(len(rows), math.prod(rows.shape[1:])).view(np.uint8)

@@ -1,0 +1,180 @@
+"""Rows in Arrow form: Parquet and Arrow files, and whatever has ``__arrow_c_stream__``. Needs pyarrow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphzero._core import FormatError
+from graphzero.convert.arrow_files import column_names, ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
+from graphzero.convert.row_sources.blocks import Block, Columns, column_positions
+
+
+class TableFeatures:
+    """Columns of record batches. A column of lists of one length is a matrix; several columns stand side by side."""
+
+    # ``read`` yields record batches of some columns; ``None`` rows: only to look at the first one.
+    bfloat16 = False
+
+    def __init__(
+        self,
+        name: str,
+        schema: Any,
+        num_rows: int | None,
+        nbytes: int | None,
+        read: Callable[[list[str], int | None], Iterator[Any]],
+        *,
+        columns: Columns,
+        id_column: str | int | None,
+    ) -> None:
+        self.name = name
+        self.num_rows = num_rows if id_column is None else None
+        self.nbytes = nbytes
+        self._known_rows = num_rows
+        self._read = read
+        names = column_names(schema, name)
+        self._id = None if id_column is None else names[column_positions(id_column, names, len(names), name)[0]]
+        rest = [column for column in names if column != self._id]
+        chosen = rest if columns is None else [names[i] for i in column_positions(columns, names, len(names), name)]
+        if not chosen or self._id in chosen:
+            raise ValueError(f"{name}: columns: expected features, found {chosen}")
+        for column in chosen if self._id is None else [*chosen, self._id]:
+            column_positions(column, names, len(names), name)  # the columns of a batch are found by name
+        self._columns = chosen
+        self._squeeze = isinstance(columns, (str, int))
+        # The first rows tell types and lengths of lists; a schema does not.
+        self._first = self._peek(schema)
+        self.dtype = self._first.dtype
+        self.row_shape: tuple[int, ...] = self._first.shape[1:]
+
+    def _peek(self, schema: Any) -> NDArray[Any]:
+        arrow = pyarrow()
+        if all(arrow.types.is_primitive(schema.field(column).type) for column in self._columns):
+            fields = [schema.field(column) for column in self._columns]
+            empty = [arrow.array([], field.type) for field in fields]
+            return self._joined(arrow.RecordBatch.from_arrays(empty, names=self._columns), 0)
+        for batch in self._read(self._columns, None):
+            if batch.num_rows:
+                return self._joined(batch.slice(0, 1), 0)
+        raise FormatError(f"{self.name}: expected at least one row to see the length of its lists, found none")
+
+    def place(self, line: int) -> str:
+        """Return the number of the row."""
+        return f"row {line}"
+
+    def excerpts(self, lines: Iterable[int]) -> dict[int, str]:
+        """Return nothing: such a row is no text."""
+        return {}
+
+    def blocks(self, block_bytes: int) -> Iterator[Block]:
+        """Read batches of rows."""
+        width = self.dtype.itemsize * int(np.prod(self.row_shape, dtype=np.int64))
+        at_once = max(1, block_bytes // max(1, width))
+        done = 0
+        names = self._columns if self._id is None else [*self._columns, self._id]
+        for batch in self._read(names, at_once):
+            for start in range(0, batch.num_rows, at_once):
+                part = batch.slice(start, at_once)
+                rows = self._joined(part, done)
+                if rows.shape[1:] != self.row_shape:
+                    raise FormatError(
+                        f"{self.name}: row {done}: expected {self.row_shape} numbers, found {rows.shape[1:]}"
+                    )
+                ids = None if self._id is None else self._ids(part, done)
+                lines = None if ids is None else np.arange(done, done + len(rows))
+                done += len(rows)
+                share = done / self._known_rows if self._known_rows else 1.0
+                yield Block(rows, int(share * (self.nbytes or 0)), ids, lines)
+
+    def _ids(self, batch: Any, done: int) -> NDArray[np.int64]:
+        ids = self._values(batch.column(batch.schema.get_field_index(self._id)), str(self._id), done)
+        if ids.dtype.kind not in "iu" or ids.ndim != 1:
+            raise TypeError(f"{self.name}: column {self._id!r}: expected integers, found {ids.dtype}")
+        if ids.dtype == np.uint64 and (ids > np.uint64(2**63 - 1)).any():
+            raise ValueError(f"{self.name}: column {self._id!r}: expected ids below 2^59, found {ids.max()}")
+        return ids.astype(np.int64)
+
+    def _joined(self, batch: Any, done: int) -> NDArray[Any]:
+        arrays = [self._values(batch.column(batch.schema.get_field_index(c)), c, done) for c in self._columns]
+        if len(arrays) == 1:
+            return arrays[0] if self._squeeze or arrays[0].ndim > 1 else arrays[0][:, None]
+        flat = [array[:, None] if array.ndim == 1 else array for array in arrays]
+        return np.concatenate(flat, axis=1)
+
+    def _values(self, array: Any, column: str, done: int) -> NDArray[Any]:
+        types = pyarrow().types
+        if array.null_count:
+            at = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
+            raise FormatError(f"{self.name}: row {done + at}: column {column!r}: expected a number, found null")
+        is_list = types.is_list(array.type) or types.is_large_list(array.type)
+        if is_list or types.is_fixed_size_list(array.type):
+            return self._matrix(array, column, done, is_list)
+        if not types.is_primitive(array.type) or types.is_temporal(array.type):
+            raise TypeError(f"{self.name}: column {column!r}: expected numbers, found {array.type}")
+        values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+        return values
+
+    def _matrix(self, array: Any, column: str, done: int, is_list: bool) -> NDArray[Any]:
+        if is_list:
+            lengths = array.value_lengths().to_numpy(zero_copy_only=False)
+            wrong = np.flatnonzero(lengths != lengths[0]) if len(lengths) else lengths
+            if len(wrong):
+                raise FormatError(
+                    f"{self.name}: row {done + int(wrong[0])}: column {column!r}: expected {lengths[0]} numbers, "
+                    f"found {lengths[wrong[0]]}"
+                )
+        items = self._values(array.flatten(), column, done)
+        return items.reshape(len(array), -1) if len(array) else items.reshape(0, *self.row_shape)
+
+
+def parquet_features(path: str, *, columns: Columns, id_column: str | int | None) -> TableFeatures:
+    """Read a Parquet file as a stream of record batches."""
+
+    def read(names: list[str], rows: int | None) -> Iterator[Any]:
+        return parquet_batches(path, names, rows or 1)
+
+    with open_parquet(path) as file:
+        schema, count = file.schema_arrow, file.metadata.num_rows
+    return TableFeatures(path, schema, count, os.stat(path).st_size, read, columns=columns, id_column=id_column)
+
+
+def ipc_features(path: str, *, columns: Columns, id_column: str | int | None) -> TableFeatures:
+    """Read an Arrow or Feather file; it is mapped, not loaded."""
+
+    def read(names: list[str], rows: int | None) -> Iterator[Any]:
+        return ipc_batches(path)
+
+    size = os.stat(path).st_size
+    return TableFeatures(path, open_ipc(path).schema, None, size, read, columns=columns, id_column=id_column)
+
+
+def stream_features(table: Any, *, columns: Columns, id_column: str | int | None) -> TableFeatures:
+    """Read anything with ``__arrow_c_stream__``, batch by batch."""
+    arrow = pyarrow()
+    reader = arrow.RecordBatchReader.from_stream(table)
+    held: list[Any] = []  # batches that were read to see the length of lists
+
+    def read(names: list[str], rows: int | None) -> Iterator[Any]:
+        if rows is not None:
+            yield from held
+            held.clear()
+            yield from reader
+            return
+        for batch in reader:
+            held.append(batch)
+            yield batch
+
+    count = getattr(table, "num_rows", None)
+    return TableFeatures(
+        type(table).__name__,
+        reader.schema,
+        count if isinstance(count, int) else None,
+        None,
+        read,
+        columns=columns,
+        id_column=id_column,
+    )

@@ -1,0 +1,1 @@
+"""A batch of the core on its way to a model."""

@@ -1,0 +1,1 @@
+"""Devices: rows that stay there, batches that go there, and what profilers see."""

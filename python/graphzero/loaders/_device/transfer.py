@@ -1,0 +1,157 @@
+"""Batches on their way to a device: copied ahead, beside the model's work."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+from collections import deque
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from graphzero.loaders._batch.parts import Parts, Values
+from graphzero.loaders._batch.tensors import as_tensor
+from graphzero.loaders._device.gpu_rows import DeviceRows
+from graphzero.pipeline import RowsHere
+
+_log = logging.getLogger("graphzero")
+
+# Batches whose memory the device may still be reading.
+_MOST_IN_FLIGHT = 2
+
+
+def as_device(device: Any) -> torch.device:
+    """Read a user's ``device``, and refuse one that is not there."""
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(f"device: expected one that torch knows, such as 'cuda', found {device!r}") from error
+    if found.type == "cuda":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if (found.index or 0) >= count:
+            raise ValueError(
+                f"device: expected one of {count} CUDA devices that torch {torch.__version__} sees, found {device!r}; "
+                "leave device out, or install a torch with CUDA and a driver"
+            )
+        if found.index is None:
+            return torch.device("cuda", torch.cuda.current_device())
+        return found
+    try:
+        torch.empty(0, device=found)
+    except (RuntimeError, AssertionError, ImportError) as error:
+        raise ValueError(f"device: expected one that torch {torch.__version__} can use, found {device!r}") from error
+    return found
+
+
+def cuda_pinning(device: torch.device) -> tuple[int, int, int, int] | None:
+    """Return what the pipeline needs to have its memory pinned by the driver, or ``None`` if it cannot be had."""
+    torch.empty(1, device=device)  # makes the context
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+        names = ("cuCtxSetCurrent", "cuMemHostRegister_v2", "cuMemHostUnregister")
+        functions = [ctypes.cast(getattr(driver, name), ctypes.c_void_p).value or 0 for name in names]
+        context = ctypes.c_void_p()
+        with torch.cuda.device(device):
+            failed = driver.cuCtxGetCurrent(ctypes.byref(context))
+    except (OSError, AttributeError) as error:
+        _log.info("batches are copied from pageable memory: %s", error)
+        return None
+    if failed or not context.value:
+        _log.info("batches are copied from pageable memory: the CUDA driver names no context (error %s)", failed)
+        return None
+    return functions[0], functions[1], functions[2], context.value
+
+
+@dataclass
+class Parcel:
+    """A batch that is being copied."""
+
+    parts: Parts
+    event: Any = None
+
+
+class CudaTransfer:
+    """Copies batches to a CUDA device on a stream of their own."""
+
+    def __init__(
+        self, device: torch.device, dtypes: dict[str, Any], rows: DeviceRows | None, stays: Collection[str]
+    ) -> None:
+        self.device = device
+        self.rows = rows
+        self._stays = stays  # names of what is not copied
+        self._dtypes = {name: getattr(torch, str(dtype).removeprefix("torch.")) for name, dtype in dtypes.items()}
+        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        # What the device still reads must not be used again.
+        self._in_flight: deque[tuple[Any, list[Any]]] = deque()
+
+    def send(self, parts: Parts) -> Parcel:
+        """Begin to copy a batch."""
+        while self._in_flight and (len(self._in_flight) >= _MOST_IN_FLIGHT or self._in_flight[0][0].query()):
+            self._in_flight.popleft()[0].synchronize()
+        held: list[Any] = []
+        with torch.cuda.stream(self._stream):
+            for by_type in (parts.nodes, parts.edges, {None: parts.whole}):
+                for of, values in by_type.items():
+                    self._send_values(of, values, held)
+            event = self._stream.record_event()
+        self._in_flight.append((event, held))
+        return Parcel(parts, event)
+
+    def _send_values(self, of: Any, values: Values, held: list[Any]) -> None:
+        for name, value in values.items():
+            if isinstance(value, RowsHere):
+                assert self.rows is not None
+                here = self._copy(as_tensor(value.values), held)
+                slots, places = (self._copy(torch.from_numpy(part), held) for part in (value.slots, value.places))
+                value = self.rows.join(of, name, here, slots, places)
+            elif isinstance(value, torch.Tensor) and name not in self._stays:
+                value = self._copy(value, held)
+            dtype = self._dtypes.get(name)
+            if dtype is not None and isinstance(value, torch.Tensor):
+                value = value.to(dtype)
+            values[name] = value
+
+    def _copy(self, tensor: torch.Tensor, held: list[Any]) -> torch.Tensor:
+        if tensor.device.type != "cpu":  # a user's own, which may be there already
+            return tensor.to(self.device)
+        if not tensor.is_pinned():
+            tensor = tensor.pin_memory()
+        held.append(tensor)
+        return tensor.to(self.device, non_blocking=True)
+
+    def receive(self, parcel: Parcel) -> Parts:
+        """Have the model's stream wait for a batch."""
+        current = torch.cuda.current_stream(self.device)
+        current.wait_event(parcel.event)
+        for values in parcel.parts.groups():
+            for value in values.values():
+                if isinstance(value, torch.Tensor) and value.is_cuda:
+                    value.record_stream(current)
+        return parcel.parts
+
+    def close(self) -> None:
+        """Wait for copies that are under way."""
+        self._stream.synchronize()
+        self._in_flight.clear()
+
+
+class PlainTransfer:
+    """Copies batches to any other device, one after the other."""
+
+    def __init__(self, device: torch.device, stays: Collection[str]) -> None:
+        self.device = device
+        self._stays = stays
+
+    def send(self, parts: Parts) -> Parcel:
+        """Copy a batch."""
+        parts.map(lambda tensor: tensor.to(self.device), stays=self._stays)
+        return Parcel(parts)
+
+    def receive(self, parcel: Parcel) -> Parts:
+        """Return a batch that has been copied."""
+        return parcel.parts
+
+    def close(self) -> None:
+        """Do nothing: copies are over when they return."""

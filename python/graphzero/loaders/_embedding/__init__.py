@@ -1,0 +1,1 @@
+"""What embeddings on walks have in common."""

@@ -1,0 +1,1 @@
+"""An epoch: batches from the pipeline, over a device, in the form that a model takes."""

@@ -1,0 +1,169 @@
+"""The way of batches from a pipeline to the one who takes them, over a device if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from contextlib import closing
+from typing import Any
+
+import torch
+
+from graphzero._base.memory_sizes import byte_count
+from graphzero._inputs.attributes import Attribute
+from graphzero.loaders._batch.parts import Parts
+from graphzero.loaders._device.gpu_rows import DeviceRows, divide_room
+from graphzero.loaders._device.ranges import stage
+from graphzero.loaders._device.transfer import CudaTransfer, Parcel, PlainTransfer, cuda_pinning
+from graphzero.loaders._epoch.assembly import Assembly
+from graphzero.pipeline import Batch, Pipeline, Taker
+
+
+class Feed:
+    """A pipeline of its own, and what brings its batches to a device. One iteration at a time is under way."""
+
+    def __init__(
+        self,
+        arguments: Mapping[str, Any],
+        assembly: Assembly,
+        device: torch.device | None,
+        gpu_cache: Any,
+        stays: Collection[str],
+    ) -> None:
+        self._assembly = assembly
+        self._device = device
+        self._gpu_cache = gpu_cache
+        self._stays = stays
+        self._transfer: CudaTransfer | PlainTransfer | None = None
+        self._ahead = 0  # batches that are on their way to the device
+        self._under_way: object | None = None  # stands for the iteration
+        self._is_broken_off = False  # an epoch began, and did not end
+        self.pipeline = Pipeline(**arguments, taker=self._taker())
+
+    def _taker(self) -> Taker | None:
+        if self._device is None or self._device.type != "cuda":
+            return None
+        room: dict[Attribute, int] = {}
+        if self._gpu_cache is not None:
+            of_nodes = [one for one in self._assembly.attributes if not isinstance(one.of, tuple)]
+            room = divide_room(byte_count(self._gpu_cache, "gpu_cache"), of_nodes, self._assembly.host_dtypes)
+        return Taker(cuda_pinning(self._device), room)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether an iteration has begun and is neither over nor forgotten."""
+        return self._under_way is not None
+
+    @property
+    def place(self) -> dict[str, int]:
+        """Where the iteration is, as those who take the batches see it."""
+        state = self.pipeline.state_dict()
+        return {**state, "batch": state["batch"] - self._ahead}
+
+    @property
+    def next_place(self) -> dict[str, int]:
+        """Where the next iteration begins."""
+        place = self.place
+        return {**place, "epoch": place["epoch"] + 1, "batch": 0} if self._is_broken_off else place
+
+    def move(self, state: Mapping[str, int]) -> None:
+        """Make the next iteration go on at a place. The one under way is over."""
+        self.pipeline.load_state_dict(state)
+        self._under_way, self._is_broken_off, self._ahead = None, False, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Make the next iteration that of an epoch. The one under way is over."""
+        self.pipeline.set_epoch(epoch)
+        self._under_way, self._is_broken_off, self._ahead = None, False, 0
+
+    def batches(
+        self,
+        worker: int,
+        num_workers: int,
+        parts_of: Callable[[Batch], Parts],
+        form: Callable[[Parts], Any],
+    ) -> Iterator[Any]:
+        """Iterate over the batches of an epoch that belong to a worker. That is under way from this call on."""
+        own = self._under_way = object()
+        self._is_broken_off, self._ahead = True, 0
+        return self._batches(own, worker, num_workers, parts_of, form)
+
+    def _batches(
+        self,
+        own: object,
+        worker: int,
+        num_workers: int,
+        parts_of: Callable[[Batch], Parts],
+        form: Callable[[Parts], Any],
+    ) -> Iterator[Any]:
+        try:
+            with closing(_in_words_of_torch(self.pipeline.share(worker, num_workers))) as taken:
+                arriving: Parcel | None = None
+                while True:
+                    current = arriving if arriving is not None else self._begin(taken, parts_of)
+                    arriving, self._ahead = None, 0
+                    if current is None:
+                        break
+                    # The next batch travels while the model works on this one, if it waits for us anyway.
+                    if self._transfer is not None and self.pipeline.is_ready():
+                        arriving = self._begin(taken, parts_of)
+                        self._ahead = 0 if arriving is None else 1
+                    yield self._finish(current, form)
+                    del current
+            self._is_broken_off = False
+        finally:
+            if self._under_way is own:
+                self._under_way = None
+
+    def _begin(self, batches: Iterator[Batch], parts_of: Callable[[Batch], Parts]) -> Parcel | None:
+        """Take the next batch and send it on its way. ``None`` behind the last one."""
+        if not self.pipeline.closed:  # else the iteration says so
+            self.pipeline._log_stages(torch.autograd._profiler_enabled())  # type: ignore[attr-defined]
+        with stage("graphzero.wait", self._device):
+            batch = next(batches, None)
+        if batch is None:
+            return None
+        with stage("graphzero.collate", self._device):
+            parts = parts_of(batch)
+        del batch
+        if self._device is None or self._device.type == "cpu":
+            return Parcel(parts)
+        if self._transfer is None:  # now it is known which rows stay on the device
+            self._transfer = self._make_transfer(self._device)
+        with stage("graphzero.copy", self._device):
+            return self._transfer.send(parts)
+
+    def _make_transfer(self, device: torch.device) -> CudaTransfer | PlainTransfer:
+        if device.type != "cuda":
+            return PlainTransfer(device, self._stays)
+        rows = None
+        if self._gpu_cache is not None:
+            rows = DeviceRows(self.pipeline, device, self._assembly.host_dtypes)
+        return CudaTransfer(device, self._assembly.dtypes, rows, self._stays)
+
+    def _finish(self, parcel: Parcel, form: Callable[[Parts], Any]) -> Any:
+        return form(parcel.parts if self._transfer is None else self._transfer.receive(parcel))
+
+    def stats(self) -> dict[str, Any]:
+        """Return where time, bytes and memory went, also on the device."""
+        stats = self.pipeline.stats()
+        rows = getattr(self._transfer, "rows", None)
+        stats["gpu_cache_bytes"], stats["gpu_cache_rows"] = (0, 0) if rows is None else (rows.nbytes, rows.count)
+        return stats
+
+    def close(self) -> None:
+        """End the iteration that is under way and give all memory back. May be repeated."""
+        self.pipeline.close()
+        if self._transfer is not None:
+            self._transfer.close()
+            self._transfer = None
+
+
+def _in_words_of_torch(batches: Generator[Batch, None, None]) -> Generator[Batch, None, None]:
+    """Hand batches on; what is wrong with the order is said of the argument that gave it."""
+    try:
+        yield from batches
+    except (IndexError, TypeError, ValueError) as error:
+        for name, given in (("order", "sampler"), ("batches", "batch_sampler")):
+            if str(error).startswith((f"{name}:", f"{name}[")):
+                raise type(error)(given + str(error).removeprefix(name)) from None
+        raise

@@ -1,0 +1,1 @@
+"""What inference layer by layer needs."""

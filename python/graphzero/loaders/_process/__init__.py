@@ -1,0 +1,1 @@
+"""Ranks, workers and their seeds."""

@@ -1,0 +1,266 @@
+"""Batches of edges with their sampled neighbourhoods, under the names of PyG's ``LinkNeighborLoader``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from graphzero._base.arrays import int64_vector
+from graphzero._dataset.all_edges import all_edges, some_edges
+from graphzero._inputs.edge_types import link_type_of
+from graphzero._inputs.fanouts import fanouts_of
+from graphzero._inputs.seeds import check_nodes, input_ids, refuse_without_edges, seed_times
+from graphzero.dataset import EdgeTriple
+from graphzero.loaders._batch.parts import Parts
+from graphzero.loaders._batch.tensors import as_tensor
+from graphzero.loaders._data.edge_values import weighted_types
+from graphzero.loaders._data.graph_data import GraphData
+from graphzero.loaders._data.node_times import as_node_times
+from graphzero.loaders._data.subgraph_types import subgraph_type_of
+from graphzero.loaders.loader import Loader
+from graphzero.loaders.options import read_options
+from graphzero.loaders.pyg.links import labels_beside, times_beside
+from graphzero.loaders.pyg.loader_data import as_loader_data
+from graphzero.pipeline import Batch
+
+
+class LinkNeighborLoader(Loader):
+    """Iterates over batches of edges with the sampled neighbourhoods of their ends.
+
+    Takes the arguments of ``torch_geometric.loader.LinkNeighborLoader`` and returns the same batches, from files
+    of any size.
+
+    :param edge_label_index: Sources and destinations; of several types ``(edge_type, (src, dst))``, where the edge
+        type may be any between two node types: one that the data does not have is not sampled. Without these all
+        edges, 16 bytes of memory each. Of a data set also the name of a split of its edges, or
+        ``(edge_type, split)``.
+    :param edge_label: A label for each edge. With binary negatives, which are labelled 0, labels that begin at 0 are
+        raised by 1; without labels edges are 1.
+    :param edge_label_time: A time for each edge, later than which nothing is sampled. Comes with ``time_attr``.
+    :param neg_sampling: ``"binary"``, ``"triplet"``, PyG's ``NegativeSampling``, or what that is made of: mode,
+        amount, weights of sources and of destinations. ``neg_sampling_ratio=r`` is ``("binary", r)``.
+    :param exclude_positives: Never return an edge of the graph as a negative. PyG does.
+    :param exclude_seed_edges: Do not sample the edges that are to be predicted; with ``exclude_reverse`` nor
+        their reverses. PyG does, and leaks labels.
+
+    All other parameters are those of :class:`NeighborLoader` and :class:`graphzero.loaders.LoaderOptions`.
+
+    >>> from graphzero import Graph
+    >>> loader = LinkNeighborLoader(Graph(tiny_gl), [-1], edge_label_index=[[0, 3], [2, 0]], batch_size=2)
+    >>> batch = next(iter(loader))
+    >>> batch.n_id, batch.edge_label_index
+    (tensor([0, 2, 3, 1]), tensor([[0, 2],
+            [1, 0]]))
+    """
+
+    _pyg_name = "LinkNeighborLoader"
+
+    def __init__(
+        self,
+        data: Any,
+        num_neighbors: Any,
+        edge_label_index: Any = None,
+        edge_label: Any = None,
+        edge_label_time: Any = None,
+        replace: bool = False,
+        subgraph_type: Any = "directional",
+        disjoint: bool = False,
+        temporal_strategy: Any = "uniform",
+        neg_sampling: Any = None,
+        neg_sampling_ratio: float | None = None,
+        time_attr: str | None = None,
+        weight_attr: str | None = None,
+        transform: Callable[[Any], Any] | None = None,
+        transform_sampler_output: Callable[[Any], Any] | None = None,
+        *,
+        exclude_positives: bool = False,
+        exclude_seed_edges: bool = False,
+        exclude_reverse: bool = False,
+        **options: Any,
+    ) -> None:
+        read = read_options(type(self).__name__, options)
+        graph_data = as_loader_data(
+            data,
+            features=read.features,
+            edge_features=read.edge_features,
+            weight_attr=weight_attr,
+            time_attr=time_attr,
+            sample_direction=read.sample_direction,
+        )
+        if (edge_label_time is not None) != (time_attr is not None):
+            raise ValueError("edge_label_time, time_attr: expected both or none of them, found one")
+        self._type, src, dst = _links(graph_data, edge_label_index)
+        needing = {"exclude_positives": exclude_positives, "exclude_seed_edges": exclude_seed_edges}
+        refuse_without_edges(graph_data.relations, self._type, needing)
+        self._negatives, self._amount, weights = _negatives(neg_sampling, neg_sampling_ratio)
+        self._label = _labels(edge_label, self._negatives, len(src))
+        times = as_node_times(graph_data, time_attr, read.time_window)
+        self._time = None if edge_label_time is None else seed_times(edge_label_time, len(src), "edge_label_time")
+        self._input_id = input_ids(read.input_id, len(src))
+        sampling = {
+            "links": (self._type, (src, dst)),
+            "fanouts": fanouts_of(num_neighbors, graph_data.relations),
+            "seed_time": self._time,
+            "node_time": None if times is None else times.node_time,
+            "edge_time": None if times is None else times.edge_types,
+            "replace": replace,
+            "subgraph_type": subgraph_type_of(subgraph_type, read.directed),
+            "disjoint": disjoint,
+            "temporal_strategy": temporal_strategy,
+            "weighted": weighted_types(weight_attr, graph_data),
+            "negatives": self._negatives,
+            "num_negatives": self._amount,
+            "negatives_by": weights,
+            "exclude_edges": exclude_positives,
+            "exclude_seed_edges": exclude_seed_edges,
+            "exclude_reverse": exclude_reverse,
+        }
+        self.edge_label_index = edge_label_index
+        self.edge_label = edge_label
+        self.edge_label_time = edge_label_time
+        self.neg_sampling = neg_sampling
+        self.num_neighbors = num_neighbors
+        self._sampler_options = {"time_attr": time_attr, "weight_attr": weight_attr}
+        super().__init__(
+            data, graph_data, read, edge_label_index, len(src), sampling, transform, transform_sampler_output
+        )
+
+    @property
+    def link_sampler(self) -> Any:
+        """A :class:`graphzero.loaders.NeighborSampler` of the same arguments, for those who sample by themselves."""
+        return self._sampler(exclude_positives=self._arguments["exclude_edges"])
+
+    def _describe_seeds(self, batch: Batch, parts: Parts) -> None:
+        assert batch.src_index is not None
+        assert batch.dst_index is not None
+        places, num_links = batch.input_id, batch.num_seeds
+        src, dst = as_tensor(batch.src_index), as_tensor(batch.dst_index)
+        of_src, of_dst = parts.nodes[self._type[0]], parts.nodes[self._type[2]]
+        of_edge = parts.edges.setdefault(self._type if parts.is_hetero else self._data.relations.edge_type, {})
+        of_edge["input_id"] = as_tensor(places if self._input_id is None else self._input_id[places])
+        times = None if self._time is None else as_tensor(self._time[places])
+        if self._negatives == "triplet":
+            of_src["src_index"] = src
+            of_dst["dst_pos_index"] = dst[:num_links]
+            of_dst["dst_neg_index"] = dst[num_links:].view(num_links, -1).squeeze(-1)
+            if times is not None:
+                of_src["seed_time"] = of_dst["seed_time"] = times
+        else:
+            of_edge["edge_label_index"] = torch.stack([src, dst])
+            label = self._label_of(places, len(src) - num_links)
+            if label is not None:
+                of_edge["edge_label"] = label
+            if times is not None:
+                of_edge["edge_label_time"] = times_beside(times, len(src))
+        if "batch" in of_src:
+            links = self._link_of_tree(num_links, len(src), len(dst))
+            for values in parts.nodes.values():
+                values["batch"] = links[values["batch"]]
+
+    def _label_of(self, places: NDArray[np.int64], num_negatives: int) -> torch.Tensor | None:
+        if self._label is None:
+            if self._negatives is None:
+                return None
+            label = torch.ones(len(places))
+        else:
+            label = self._label[torch.from_numpy(places)]
+        return labels_beside(label, num_negatives)
+
+    def _link_of_tree(self, num_links: int, num_src: int, num_dst: int) -> torch.Tensor:
+        """Return which link each tree of a disjoint sample belongs to: every end of every pair has its own tree."""
+        types = self._data.relations.node_types
+        halves = [torch.arange(count) % num_links for count in (num_src, num_dst)]
+        if types.index(self._type[0]) > types.index(self._type[2]):
+            halves.reverse()
+        return torch.cat(halves)
+
+
+def _links(data: GraphData, given: Any) -> tuple[EdgeTriple, NDArray[np.int64], NDArray[np.int64]]:
+    """Return edge type, sources and destinations."""
+    types = list(data.relations.graphs)
+    triple = data.relations.edge_type
+    if isinstance(given, (tuple, list)) and len(given) in (2, 3):
+        if all(isinstance(part, str) for part in given):
+            triple, given = link_type_of(given, data.relations, "edge_label_index"), None
+        elif isinstance(given[0], (tuple, list)) and all(isinstance(part, str) for part in given[0]) and given[0]:
+            triple, given = link_type_of(given[0], data.relations, "edge_label_index"), given[1]
+        elif given[0] is None:  # how PyG's stores want it said
+            given = given[1]
+        elif data.is_hetero:
+            raise ValueError(f"edge_label_index: expected (edge type, (src, dst)) with one of {types}")
+    elif isinstance(given, str):
+        triple = _type_of_split(data, given)
+    elif data.is_hetero:
+        raise ValueError(f"edge_label_index: expected an edge type, or (edge type, (src, dst)), with one of {types}")
+    if given is None or isinstance(given, str):
+        if triple not in types:
+            pairs = f"({triple}, (src, dst))" if data.is_hetero else "(src, dst)"
+            raise ValueError(f"edge_label_index: no edge type {triple}; there are {types}; expected pairs, {pairs}")
+        graph = data.relations.graphs[triple]
+        if given is None:
+            return triple, *all_edges(graph, "edge_label_index")
+        return triple, *some_edges(graph, data.split(given, triple, "edge_label_index"), "edge_label_index")
+    if not hasattr(given, "__len__") or len(given) != 2:
+        raise TypeError(f"edge_label_index: expected (src, dst), found {type(given).__name__}")
+    src, dst = int64_vector(given[0], "edge_label_index[0]"), int64_vector(given[1], "edge_label_index[1]")
+    if len(src) != len(dst):
+        raise ValueError(f"edge_label_index: expected as many destinations as sources, found {len(dst)} for {len(src)}")
+    check_nodes(src, data.relations.num_nodes[triple[0]], "edge_label_index[0]")
+    check_nodes(dst, data.relations.num_nodes[triple[2]], "edge_label_index[1]")
+    return triple, src, dst
+
+
+def _type_of_split(data: GraphData, split: str) -> EdgeTriple:
+    """Return the one edge type that has such a split, or the only one there is."""
+    types = list(data.relations.graphs)
+    having: list[EdgeTriple] = data.types_with_split(split, types)
+    if len(having) == 1 or len(types) == 1:
+        return (having or types)[0]
+    raise ValueError(
+        f"edge_label_index: expected an edge type, a split that one edge type has, or (edge type, (src, dst)), "
+        f"found {split!r}; there are the edge types {types}"
+    )
+
+
+def _negatives(given: Any, ratio: float | None) -> tuple[Any, float, Any]:
+    """Return kind, amount and law of the negatives."""
+    if ratio:
+        given = ("binary", ratio)
+    if given is None:
+        return None, 1, "uniform"
+    if isinstance(given, str):
+        given = (given,)
+    names = ("mode", "amount", "src_weight", "dst_weight")
+    if isinstance(given, (tuple, list)):
+        given = dict(zip(names, given, strict=False))
+    if not isinstance(given, dict):
+        if not hasattr(given, "mode"):
+            raise TypeError(f"neg_sampling: expected 'binary', 'triplet' or a NegativeSampling, found {given!r}")
+        given = {name: getattr(given, name) for name in names}
+    unknown = [name for name in given if name not in names]
+    if unknown:
+        raise ValueError(f"neg_sampling: expected some of {names}, found {unknown[0]!r}")
+    mode = getattr(given.get("mode"), "value", given.get("mode"))
+    if mode not in ("binary", "triplet"):
+        raise ValueError(f"neg_sampling: expected mode 'binary' or 'triplet', found {mode!r}")
+    weights = given.get("src_weight"), given.get("dst_weight")
+    return mode, given.get("amount", 1), weights if mode == "binary" else weights[1]
+
+
+def _labels(given: Any, negatives: str | None, count: int) -> torch.Tensor | None:
+    if given is None:
+        return None
+    if negatives == "triplet":
+        raise ValueError(
+            "edge_label: expected none with triplets; src_index, dst_pos_index and dst_neg_index of a batch tell "
+            "edges from negatives"
+        )
+    label = torch.as_tensor(given)
+    if label.ndim == 0 or len(label) != count:
+        raise ValueError(f"edge_label: expected {count}, one per edge, found shape {tuple(label.shape)}")
+    # 0 stands for a negative.
+    return label + 1 if negatives == "binary" and count and label.min() == 0 else label

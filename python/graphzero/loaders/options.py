@@ -1,0 +1,150 @@
+"""The options that all loaders have: of torch's ``DataLoader``, and our own."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from graphzero.loaders._process.notes import note_once
+
+# What a DataLoader does with processes; here threads of this process do it.
+_OF_PROCESSES = (
+    "num_workers",
+    "persistent_workers",
+    "prefetch_factor",
+    "worker_init_fn",
+    "multiprocessing_context",
+    "timeout",
+    "in_order",
+)
+# Taken and of no use: samples are gathered as they are made, files are shared and sorted already.
+_SILENT = ("filter_per_worker", "is_sorted", "share_memory", "dataset", "collate_fn", "pin_memory_device")
+
+
+@dataclass
+class LoaderOptions:
+    """Order and size of batches, memory, and where batches go.
+
+    :param batch_size: How many seeds a batch has.
+    :param shuffle: Take the seeds in another order in each epoch.
+    :param drop_last: Leave out the last batch if it is smaller.
+    :param sampler: Places among the seeds, iterated anew for each epoch. Ranks do not divide them: such a sampler
+        has.
+    :param batch_sampler: The same as a list of places for each batch.
+    :param generator: What ``seed`` is drawn from if it is not given. torch's own generator unless told.
+    :param pin_memory: Return batches in page-locked memory, where there is a GPU.
+    :param seed: The same seed gives the same batches, whatever memory, threads and workers there are.
+    :param features: Which attributes come with a batch, as in :class:`graphzero.Pipeline`; so is
+        ``edge_features``.
+    :param labels: ``"seeds"`` returns labels (``y``) of the seeds alone, which come first in a batch anyway:
+        labels of all other nodes need not be read. A data set's labels are found whatever ``features`` says.
+    :param dtype: What features become: as in :class:`graphzero.Pipeline`, or ``"stored"``. Unless told, those
+        narrower than float32 become float32.
+    :param memory: As in :class:`graphzero.Pipeline`; so are ``cache``, ``ahead``, ``reader``, ``threads``,
+        ``progress``, ``method``, ``layer_dependency`` and ``drop_uneven_inputs``.
+    :param time_window: Leave out what is older than the seed's time by more than this. Comes with ``time_attr``.
+    :param sample_direction: ``"forward"`` follows edges backwards, from a node to those that send it messages,
+        as PyG calls it; ``"backward"`` the other way.
+    :param device: Where batches go, such as ``"cuda"``: copied ahead on a stream of their own. Unless told, where
+        the data set says (``data.to("cuda")``).
+    :param gpu_cache: How much memory of a CUDA device holds the rows that are needed most, such as ``"8GB"``.
+        They are neither read nor copied again.
+    :param rank: Which of ``world_size`` processes this is, that divide each epoch. As ``torch.distributed`` says
+        unless told; told by hand they need a ``seed`` that all share.
+    :param distributed: Whether the ranks of ``torch.distributed`` divide the seeds. Unless told, they divide what
+        has a name, such as a split, or all nodes; seeds that are listed, as ids, a mask or edges, are all taken by
+        every rank, as in PyG, and each rank draws on its own.
+    :param form: ``"pyg"`` returns ``Data`` and ``HeteroData``, ``"torch"`` plain batches. PyG's if it is there.
+    :param custom_cls: A class to use in place of ``Data`` or ``HeteroData``.
+    :param input_id: What stands for each seed in ``batch.input_id``. Unless told, its place among the
+        seeds, or if these are a mask its node id.
+    :param directed: What PyG had before ``subgraph_type``: ``False`` is ``"induced"``.
+    """
+
+    batch_size: int = 1
+    shuffle: bool = False
+    drop_last: bool = False
+    sampler: Iterable[int] | None = None
+    batch_sampler: Iterable[Sequence[int]] | None = None
+    generator: Any = None
+    pin_memory: bool = False
+    seed: int | None = None
+    features: Any = None
+    edge_features: Any = None
+    labels: Literal["all", "seeds"] = "all"
+    dtype: Any = None
+    memory: int | str | None = None
+    cache: int | str | None = None
+    ahead: int | None = None
+    reader: Any = "auto"
+    threads: int | None = None
+    progress: bool = False
+    method: Literal["neighbor", "labor"] = "neighbor"
+    layer_dependency: bool = False
+    time_window: int | None = None
+    sample_direction: Literal["forward", "backward"] = "forward"
+    device: Any = None
+    gpu_cache: int | str | None = None
+    rank: int | None = None
+    world_size: int | None = None
+    distributed: bool | None = None
+    drop_uneven_inputs: bool = False
+    form: Literal["pyg", "torch"] | None = None
+    custom_cls: Any = None
+    input_id: Any = None
+    directed: bool = True
+
+    def __post_init__(self) -> None:
+        for name, expected in (
+            ("labels", ("all", "seeds")),
+            ("sample_direction", ("forward", "backward")),
+            ("form", (None, "pyg", "torch")),
+        ):
+            if getattr(self, name) not in expected:
+                raise ValueError(f"{name}: expected one of {expected}, found {getattr(self, name)!r}")
+        if self.sampler is not None and self.shuffle:
+            raise ValueError("shuffle: expected False with sampler, which says what comes when")
+        decided = self.batch_size != 1 or self.shuffle or self.sampler is not None or self.drop_last
+        if self.batch_sampler is not None and decided:
+            raise ValueError(
+                "batch_sampler: expected neither batch_size nor shuffle, sampler or drop_last with it, which it decides"
+            )
+
+    def for_pipeline(self) -> dict[str, Any]:
+        """Return those that go to a :class:`graphzero.Pipeline` as they are, under the names that it has for them."""
+        ordered = ["batch_size", "shuffle", "drop_last", "drop_uneven_inputs"]
+        held = ["cache", "ahead", "reader", "threads", "progress"]
+        drawn = ["time_window", "method", "layer_dependency"]
+        return {
+            **{name: getattr(self, name) for name in ordered + held + drawn},
+            "order": self.sampler,
+            "batches": self.batch_sampler,
+            "direction": "in" if self.sample_direction == "forward" else "out",
+        }
+
+
+def read_options(loader: str, given: dict[str, Any]) -> LoaderOptions:
+    """Read keywords; those of a ``DataLoader`` that mean nothing here are taken with a note."""
+    noted = [name for name in _OF_PROCESSES if given.pop(name, None)]
+    if given.pop("neighbor_sampler", None) is not None:
+        raise ValueError(
+            f"neighbor_sampler: {loader} samples by itself; give a sampler to torch_geometric.loader.{loader}, "
+            "with graphzero.loaders.FeatureStore and GraphStore as data"
+        )
+    for name in _SILENT:
+        given.pop(name, None)
+    known = [field.name for field in fields(LoaderOptions)]
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
+            raise TypeError(f"{loader}: no option {name!r}{f'; did you mean {close[0]!r}?' if close else ''}")
+    if noted:
+        note_once(
+            "processes",
+            f"{loader}: {', '.join(noted)}: taken, but of no use: batches are made ahead by threads of this process "
+            "(threads=, memory=, ahead=). To have processes do it, wrap the loader: "
+            "torch.utils.data.DataLoader(loader, batch_size=None, num_workers=...)",
+        )
+    return LoaderOptions(**given)

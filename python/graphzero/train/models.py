@@ -1,0 +1,111 @@
+"""The models: PyG's GraphSAGE, GCN and GAT, and the same layers over several types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import GAT, GCN, GATConv, GraphSAGE, SAGEConv
+from torch_geometric.utils import trim_to_layer
+
+from graphzero.train.settings import Settings
+from graphzero.train.task import Task
+
+
+def make_model(task: Task, settings: Settings) -> nn.Module:
+    """Return a model that turns a batch into a row of scores for each of its seeds."""
+    return OverTypes(task, settings) if task.data.is_hetero else OneType(task, settings)
+
+
+class OneType(nn.Module):
+    """A model of PyG's, applied to no more of a batch than each layer needs."""
+
+    def __init__(self, task: Task, settings: Settings) -> None:
+        super().__init__()
+        made: dict[str, type[Any]] = {"sage": GraphSAGE, "gcn": GCN, "gat": GAT}
+        given = task.features[task.target]
+        assert given is not None
+        self._attribute, self._columns = given
+        more = {"heads": settings.heads} if settings.model == "gat" else {}
+        self.layers = made[settings.model](
+            self._columns, settings.hidden, len(settings.fanouts), task.num_classes, dropout=settings.dropout, **more
+        )
+        # GCN divides by the degrees of both ends of an edge; without the outer edges those would be others.
+        self.trims = settings.model != "gcn"
+
+    def forward(self, batch: Any) -> Tensor:
+        """Return the scores of the seeds."""
+        hops = (batch.num_sampled_nodes, batch.num_sampled_edges) if self.trims else (None, None)
+        x = _rows(batch[self._attribute], self._columns)
+        out: Tensor = self.layers(
+            x, batch.edge_index, num_sampled_nodes_per_hop=hops[0], num_sampled_edges_per_hop=hops[1]
+        )
+        return out[: batch.batch_size]
+
+
+class OverTypes(nn.Module):
+    """Layers with weights of their own for each edge type, over node types brought to one width first.
+
+    Nodes without features start from a vector that all of their type share. A node adds what it hears along each
+    edge type to what it makes of itself (R-GCN: Schlichtkrull et al., 2018).
+    """
+
+    def __init__(self, task: Task, settings: Settings) -> None:
+        super().__init__()
+        if settings.model == "gcn":
+            raise ValueError(
+                f"model: gcn is for one type of nodes and edges, and {task.data.path} has several; take sage or gat"
+            )
+        self._target = task.target
+        self._features = task.features
+        self._edge_types = task.data.edge_types
+        self.trims = True
+        width = settings.hidden
+        # Modules are in the order of the types: a name may be anything, and that of a module may not.
+        self.inputs = nn.ModuleList(
+            nn.Embedding(1, width) if given is None else nn.Linear(given[1], width) for given in task.features.values()
+        )
+        self.hear = nn.ModuleList(nn.ModuleList(_layer(settings) for _ in self._edge_types) for _ in settings.fanouts)
+        self.keep = nn.ModuleList(
+            nn.ModuleList(nn.Linear(width, width) for _ in task.features) for _ in settings.fanouts
+        )
+        self.dropout = nn.Dropout(settings.dropout)
+        self.output = nn.Linear(width, task.num_classes)
+
+    def forward(self, batch: Any) -> Tensor:
+        """Return the scores of the seeds."""
+        x = {
+            kind: self._input(module, given, batch[kind])
+            for module, (kind, given) in zip(self.inputs, self._features.items(), strict=True)
+        }
+        edges = {kind: batch[kind].edge_index for kind in self._edge_types}
+        nodes_per_hop = {kind: batch[kind].num_sampled_nodes for kind in x}
+        edges_per_hop = {kind: batch[kind].num_sampled_edges for kind in edges}
+        for number, (hear, keep) in enumerate(zip(self.hear, self.keep, strict=True)):
+            if self.trims:
+                x, edges, _ = trim_to_layer(number, nodes_per_hop, edges_per_hop, x, edges)
+            heard = {kind: own(x[kind]) for kind, own in zip(x, keep, strict=True)}  # type: ignore[call-overload]
+            for kind, layer in zip(edges, hear, strict=True):  # type: ignore[call-overload]
+                heard[kind[2]] = heard[kind[2]] + layer((x[kind[0]], x[kind[2]]), edges[kind])
+            x = {kind: self.dropout(rows.relu()) for kind, rows in heard.items()}
+        return self.output(x[self._target][: batch[self._target].batch_size])  # type: ignore[no-any-return]
+
+    def _input(self, module: nn.Module, given: tuple[str, int] | None, nodes: Any) -> Tensor:
+        if given is not None:
+            return module(_rows(nodes[given[0]], given[1])).relu()  # type: ignore[no-any-return]
+        weight: Tensor = module.weight  # type: ignore[assignment]
+        return weight.expand(len(nodes.n_id), -1)
+
+
+def _layer(settings: Settings) -> nn.Module:
+    width = settings.hidden
+    if settings.model == "sage":
+        return SAGEConv((width, width), width, root_weight=False)  # type: ignore[no-any-return]
+    return GATConv(  # type: ignore[no-any-return]
+        (width, width), width // settings.heads, heads=settings.heads, add_self_loops=False
+    )
+
+
+def _rows(x: Tensor, columns: int) -> Tensor:
+    return x.reshape(len(x), columns).to(torch.float32)

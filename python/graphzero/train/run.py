@@ -1,0 +1,264 @@
+"""A training: epochs over batches from disk, told step by step to whoever watches."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from graphzero import _core
+from graphzero._base.integers import as_seed
+from graphzero._base.memory_sizes import budget_for_shares, byte_count, pipeline_budget
+from graphzero._inputs.attributes import Attribute, Attributes
+from graphzero.loaders import NeighborLoader
+from graphzero.loaders._device.transfer import as_device
+from graphzero.loaders.loader import Loader
+from graphzero.train.models import make_model
+from graphzero.train.settings import Settings
+from graphzero.train.task import Task
+
+# Loaders that train and that evaluate live side by side. Rows that stay in memory help the first more; the second
+# takes smaller batches, which the measure does not depend on, and no less than it can work with.
+_TO_EVALUATE = 0.25
+_LEAST_TO_EVALUATE = 32_000_000
+
+
+@dataclass(frozen=True)
+class Step:
+    """A batch is done. Sums are over the batches of this split in this epoch so far."""
+
+    split: str
+    epoch: int
+    batch: int
+    num_batches: int
+    loss: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class EpochResult:
+    """An epoch is done. ``valid_accuracy`` is ``None`` where there is no split to measure it on."""
+
+    epoch: int
+    loss: float
+    train_accuracy: float
+    valid_accuracy: float | None
+    batches: int
+    seconds: float
+
+
+@dataclass
+class Sums:
+    """What an epoch over a split has added up so far."""
+
+    batches: int = 0
+    loss: float = 0.0
+    right: int = 0
+    seeds: int = 0
+    seconds: float = 0.0
+
+    def add(self, loss: Tensor, scores: Tensor, labels: Tensor) -> None:
+        self.batches += 1
+        self.loss += loss.item()
+        self.right += int((scores.argmax(1) == labels).sum())
+        self.seeds += len(labels)
+
+
+@dataclass
+class Run:
+    """Trains a model on a task.
+
+    Iterate over :meth:`steps`; in between, :meth:`state_dict` is all that a run with the same task and settings
+    needs to go on right there, and ends with the same weights as if it had never stopped. Random numbers are those
+    of torch's own generator, which the run seeds: one run at a time.
+
+    ``num_batches`` tells how many batches each split has.
+    """
+
+    task: Task
+    settings: Settings
+    history: list[EpochResult] = field(default_factory=list)
+    best: dict[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        settings = self.settings
+        self._device = as_device(settings.device)
+        torch.manual_seed(as_seed(settings.seed))
+        self.model = make_model(self.task, settings).to(self._device)
+        self.optimizer = torch.optim.Adam(
+            self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        self.memory = pipeline_budget() if settings.memory is None else byte_count(settings.memory)
+        self._shares = self._shares_of(self.memory)
+        self.num_batches = {split: self._try(split) for split in self._shares}
+        self.loader = self._loader("train")
+        self._measuring: Loader | None = None
+        self._sums = Sums()
+
+    def _shares_of(self, memory: int) -> dict[str, int]:
+        measured = [split for split in self.task.splits if split != "train"]
+        if not measured:
+            return {"train": memory}
+        to_evaluate = int(max(memory * _TO_EVALUATE, min(_LEAST_TO_EVALUATE, memory / 2)))
+        return {"train": memory - to_evaluate, **dict.fromkeys(measured, to_evaluate)}
+
+    def _try(self, split: str) -> int:
+        """Take a batch: what a loader has too little memory for is told now, not behind the first epoch."""
+        loader = self._loader(split, cache=0, ahead=1)
+        try:
+            next(iter(loader))
+            return len(loader)
+        except _core.BudgetTooSmall as error:
+            whose = f"split {split}"
+            raise budget_for_shares(error, self.memory, lambda memory: self._shares_of(memory)[split], whose) from None
+        finally:
+            loader.close()
+
+    def _loader(self, split: str, **more: Any) -> Loader:
+        task, settings = self.task, self.settings
+        trains = split == "train"
+        loader: Loader = NeighborLoader(
+            task.data,
+            list(settings.fanouts),
+            input_nodes=(task.target, split) if task.data.is_hetero else split,
+            features=Attributes(
+                Attribute(given[0], kind, task.data.nodes[kind][given[0]])
+                for kind, given in task.features.items()
+                if given is not None
+            ),
+            labels="seeds",
+            batch_size=settings.batch_size if trains else max(1, settings.batch_size // 4),
+            shuffle=trains,
+            seed=settings.seed,
+            memory=self._shares[split],
+            reader=settings.reader,
+            threads=settings.threads,
+            device=self._device,
+            form="pyg",
+            **more,
+        )
+        return loader
+
+    @property
+    def loaders(self) -> list[Loader]:
+        """Those that hold memory now: the one that trains and, while a split is measured, the one for that."""
+        return [self.loader] if self._measuring is None else [self.loader, self._measuring]
+
+    def steps(self) -> Iterator[Step | EpochResult]:
+        """Train what is left of the epochs."""
+        while len(self.history) < self.settings.epochs:
+            if self._sums.batches < len(self.loader):  # else the run went on during its evaluation
+                yield from self._train()
+            valid, sums = None, self._sums
+            if "valid" in self.task.splits:
+                valid = yield from self.evaluate("valid")
+            done = EpochResult(
+                epoch=len(self.history),
+                loss=sums.loss / sums.batches,
+                train_accuracy=sums.right / sums.seeds,
+                valid_accuracy=valid,
+                batches=sums.batches,
+                seconds=sums.seconds,
+            )
+            self.history.append(done)
+            self._sums = Sums()
+            if self.best is None or valid is None or valid > self.best["valid_accuracy"]:
+                weights = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+                self.best = {"epoch": done.epoch, "valid_accuracy": valid, "model": weights}
+            yield done
+
+    def _train(self) -> Iterator[Step]:
+        """Go through the epoch, or the rest of it."""
+        self.model.train()
+        epoch, sums = len(self.history), self._sums
+        begin = time.perf_counter()
+        for batch in self.loader:
+            self.optimizer.zero_grad()
+            scores, labels = self.model(batch), self._labels(batch)
+            loss = cross_entropy(scores, labels)
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
+            sums.add(loss, scores, labels)
+            if not math.isfinite(sums.loss):
+                raise ValueError(
+                    f"loss: expected a number, found {loss.item():g} in batch {sums.batches} of epoch {epoch + 1}; "
+                    "lower the learning rate, or look for features that are no numbers"
+                )
+            sums.seconds += time.perf_counter() - begin
+            yield self._step("train", epoch, len(self.loader), sums)
+            begin = time.perf_counter()  # watching is not training
+
+    def evaluate(self, split: str) -> Generator[Step, None, float]:
+        """Measure the model as it is on a split; the accuracy is what the generator returns."""
+        self.model.eval()
+        loader, sums = self._loader(split), Sums()
+        self._measuring = loader
+        try:
+            for batch in loader:
+                with torch.no_grad():
+                    scores, labels = self.model(batch), self._labels(batch)
+                    sums.add(cross_entropy(scores, labels), scores, labels)
+                yield self._step(split, len(self.history), len(loader), sums)
+        finally:
+            self._measuring = None
+            loader.close()
+        return sums.right / sums.seeds
+
+    def _step(self, split: str, epoch: int, num_batches: int, sums: Sums) -> Step:
+        return Step(split, epoch, sums.batches, num_batches, sums.loss / sums.batches, sums.right / sums.seeds)
+
+    def _labels(self, batch: Any) -> Tensor:
+        seeds = batch[self.task.target] if self.task.data.is_hetero else batch
+        labels: Tensor = seeds.y.reshape(-1).long()
+        return labels
+
+    def use_best(self) -> None:
+        """Take the weights of the epoch that was best on the split valid, or of the last if there is none.
+
+        They are to be measured: a state taken now would mix them with the optimizer of the last epoch.
+        """
+        if self.best is not None:
+            self.model.load_state_dict(self.best["model"])
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return weights, optimizer, random numbers and place, for a checkpoint.
+
+        As torch's, it holds the tensors that training goes on to change: copy it, or write it at once.
+        """
+        return {
+            "model": self.model.state_dict(),
+            "optimizer": self.optimizer.state_dict(),
+            "random": torch.get_rng_state(),
+            "cuda_random": torch.cuda.get_rng_state(self._device) if self._device.type == "cuda" else None,
+            "sums": asdict(self._sums),
+            "loader": self.loader.state_dict() if 0 < self._sums.batches < len(self.loader) else None,
+            "history": [asdict(done) for done in self.history],
+            "best": self.best,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where ``state`` was taken."""
+        self.model.load_state_dict(state["model"])
+        # What its settings were is in ours: those of a file may be of another torch, or of anybody.
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": state["optimizer"]["state"], "param_groups": groups})
+        torch.set_rng_state(state["random"])
+        if state["cuda_random"] is not None and self._device.type == "cuda":
+            torch.cuda.set_rng_state(state["cuda_random"], self._device)
+        self._sums = Sums(**state["sums"])
+        self.history = [EpochResult(**done) for done in state["history"]]
+        self.best = state["best"]
+        if state["loader"] is None:
+            self.loader.set_epoch(len(self.history) + (self._sums.batches > 0))
+        else:
+            self.loader.load_state_dict(state["loader"])
+
+    def close(self) -> None:
+        """Give the memory of the loader back."""
+        self.loader.close()

@@ -1,0 +1,78 @@
+"""What a user may set of a training. Free of torch, so that help answers at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from sys import float_info
+from typing import Any, Literal, get_args
+
+from graphzero._base.integers import as_seed, integer
+from graphzero._base.memory_sizes import byte_count
+
+ModelName = Literal["sage", "gcn", "gat"]
+
+# What decides neither the weights nor how far they are: a run may go on with others.
+FREE = ("epochs", "memory", "reader", "threads", "device")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A model, how it is trained, and how much memory its data may take.
+
+    :param fanouts: Neighbours to draw per node at each hop, ``-1`` for all; the model has a layer for each.
+    :param memory: What loaders may hold, together: rows that stay, batches ahead. The model is not in it.
+    :param reader: As in :class:`graphzero.Pipeline`.
+    :param threads: Threads of the loaders.
+    """
+
+    model: ModelName = "sage"
+    fanouts: tuple[int, ...] = (15, 10)
+    hidden: int = 256
+    dropout: float = 0.5
+    heads: int = 4
+    epochs: int = 10
+    batch_size: int = 1024
+    learning_rate: float = 0.003
+    weight_decay: float = 0.0
+    seed: int = 0
+    memory: int | str | None = None
+    reader: Any = "auto"
+    threads: int | None = None
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "heads", "epochs", "batch_size"):
+            integer(getattr(self, name), name)
+        for name in ("dropout", "learning_rate", "weight_decay"):
+            value = getattr(self, name)
+            if not isinstance(value, float) and (type(value) is not int or abs(value) > float_info.max):
+                raise ValueError(f"{name}: expected a number, found {str(value)[:40]}")
+        for name in ("model", "reader", "device"):
+            if not isinstance(value := getattr(self, name), str):
+                raise TypeError(f"{name}: expected a name, found {value!r}")
+        if self.memory is not None and not isinstance(self.memory, (int, str)):
+            raise TypeError(f"memory: expected a number of bytes, found {self.memory!r}")
+        if self.model not in get_args(ModelName):
+            raise ValueError(f"model: expected one of {', '.join(get_args(ModelName))}, found {self.model!r}")
+        if not self.fanouts:
+            raise ValueError("fanouts: expected a number per hop such as 15,10, found none")
+        for fanout in self.fanouts:
+            if integer(fanout, "fanouts") != -1 and fanout < 1:
+                raise ValueError(f"fanouts: expected -1 for all neighbours, or 1 or more, found {fanout}")
+        for name in ("hidden", "heads", "epochs", "batch_size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected 1 or more, found {getattr(self, name)}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout: expected a share from 0 to below 1, found {self.dropout:g}")
+        # Larger ones are no float32 any more once Adam has multiplied them.
+        if not 0 < self.learning_rate <= 1e6:
+            raise ValueError(f"learning_rate: expected a number above 0, at most 1e6, found {self.learning_rate:g}")
+        if not 0 <= self.weight_decay <= 1e6:
+            raise ValueError(f"weight_decay: expected 0 or more, at most 1e6, found {self.weight_decay:g}")
+        if self.model == "gat" and self.hidden % self.heads:
+            raise ValueError(f"hidden: expected a multiple of heads, {self.heads}, found {self.hidden}")
+        if self.threads is not None:
+            integer(self.threads, "threads")
+        as_seed(self.seed)
+        if self.memory is not None and byte_count(self.memory) < 1:
+            raise ValueError(f"memory: expected a number of bytes, found {self.memory}")
