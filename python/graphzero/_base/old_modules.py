@@ -55,4 +55,4 @@ class _OldModules:
 
 def find_old_modules() -> None:
     """Let imports of old names succeed."""
-    sys.meta_path.append(_OldModules())  # type: ignore[arg-type]
+    sys.meta_path.append(_OldModules())
