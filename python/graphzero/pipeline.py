@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -14,19 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
-from graphzero._base.arrays import IntArray, plain
-from graphzero._base.integers import as_seed, integer, integer_from
-from graphzero._base.memory_sizes import byte_count, byte_text, pipeline_budget
-from graphzero._inputs.attributes import Attribute, attributes_of, check_names, wanted_dtype
-from graphzero._inputs.batch_order import Schedule
+from graphzero._base.arrays import IntArray, plain, time_vector
+from graphzero._base.integers import as_seed, integer
+from graphzero._base.memory_sizes import byte_text
+from graphzero._inputs.attributes import Attribute, attributes_of
+from graphzero._inputs.batch_order import BatchOrder
 from graphzero._inputs.edge_types import as_relations
-from graphzero._inputs.fanouts import Fanouts, hops_by_type
-from graphzero._inputs.seeds import link_seeds, node_seeds, node_types
+from graphzero._inputs.fanouts import FanoutsLike, read_fanouts
+from graphzero._inputs.pipeline_request import LinkNegatives, PipelineRequest, as_bytes, natural
+from graphzero._inputs.sample_request import Method, SampleRequest, SubgraphType, TemporalStrategy
+from graphzero._inputs.seeds import LinkSeeds, NodeSeeds, read_links, read_nodes, refuse_without_edges, splits_of
 from graphzero.dataset import EdgeTriple
-from graphzero.features import READERS, Reader
+from graphzero.features import Reader
 from graphzero.graph import Direction
 from graphzero.negatives import PairLaw, negative_options
-from graphzero.sampling import core_relations, named, neighbor_options
+from graphzero.sampling import named
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -68,28 +70,15 @@ class Batch:
 
 @dataclass(frozen=True)
 class RowsHere:
-    """Rows of a batch, without those that the taker has.
+    """Rows of a batch, without those that the device has.
 
-    ``values`` go to ``places``, which rise. ``slots`` has an entry for every row of the batch: where the taker
+    ``values`` go to ``places``, which rise. ``slots`` has an entry for every row of the batch: where the device
     has it, and 0 if it is here.
     """
 
     values: NDArray[Any]
     slots: NDArray[np.int32]
     places: IntArray
-
-
-@dataclass(frozen=True)
-class Taker:
-    """One who takes batches and has something of its own: a device.
-
-    ``pinning`` are the addresses of ``cuCtxSetCurrent``, ``cuMemHostRegister`` and ``cuMemHostUnregister``, and a
-    context. ``room`` is how many bytes of rows the taker has room for, by attribute: these come as
-    :class:`RowsHere`, without the rows of :meth:`Pipeline.rows_elsewhere`.
-    """
-
-    pinning: tuple[int, int, int, int] | None = None
-    room: Mapping[Attribute, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -163,7 +152,7 @@ class Pipeline:
         self,
         graph: Any,
         seeds: Any = None,
-        fanouts: Fanouts | Mapping[EdgeTriple, Fanouts] = (),
+        fanouts: FanoutsLike = (),
         *,
         links: Any = None,
         features: Any = None,
@@ -189,10 +178,10 @@ class Pipeline:
         seed_time: Any = None,
         node_time: Any = None,
         edge_time: Collection[EdgeTriple] | None = None,
-        temporal_strategy: Literal["uniform", "last"] = "uniform",
+        temporal_strategy: TemporalStrategy = "uniform",
         time_window: int | None = None,
-        subgraph_type: Literal["directional", "bidirectional", "induced"] = "directional",
-        method: Literal["neighbor", "labor"] = "neighbor",
+        subgraph_type: SubgraphType = "directional",
+        method: Method = "neighbor",
         layer_dependency: bool = False,
         negatives: Literal["binary", "triplet"] | None = None,
         num_negatives: float = 1,
@@ -202,87 +191,74 @@ class Pipeline:
         exclude_reverse: bool = False,
         seed: int | None = None,
         progress: bool = False,
-        taker: Taker | None = None,
     ) -> None:
-        self._relations = as_relations(graph)
-        self._attributes = attributes_of(graph, self._relations, features, edge_features)
-        options = _core.PipelineOptions()
-        self._sampling = neighbor_options(
+        relations, splits = as_relations(graph), splits_of(graph)
+        if seeds is not None and links is not None:
+            raise ValueError("seeds, links: expected one of them, found both")
+        if links is None and (negatives is not None or exclude_seed_edges):
+            raise ValueError("negatives, exclude_seed_edges: expected links with them, found none")
+        attributes = attributes_of(graph, relations, features, edge_features)
+        sample = SampleRequest(
+            relations,
+            read_fanouts(fanouts, relations, "fanouts"),
             direction=direction,
             replace=replace,
+            weighted=weighted,
             disjoint=disjoint,
             temporal=seed_time is not None,
+            node_time=node_time,
+            edge_time=edge_time,
             temporal_strategy=temporal_strategy,
             time_window=time_window,
             subgraph_type=subgraph_type,
             exclude_reverse=exclude_reverse,
             method=method,
             layer_dependency=layer_dependency,
-            seed=seed,
+            seed=as_seed(seed),
         )
-        self._sampling.num_hops, hops = hops_by_type(self._relations, fanouts)
-        options.sampling = self._sampling
-        self._schedule = Schedule(batch_size, order, batches, shuffle=shuffle, drop_last=drop_last)
-        options.batch_size = self._schedule.batch_size
-        options.shuffle = bool(shuffle)
-        options.drop_last = bool(drop_last)
-        options.world_size = integer_from(world_size, 1, "world_size")
-        options.rank = _natural(rank, "rank")
-        options.drop_uneven = bool(drop_uneven_inputs)
-        options.memory = pipeline_budget() if memory is None else _bytes(memory, "memory")
-        options.cache = None if cache is None else _bytes(cache, "cache")
-        options.ahead = None if ahead is None else integer_from(ahead, 1, "ahead")
-        options.threads = 0 if threads is None else integer_from(threads, 1, "threads")
-        if options.threads > 4096:
-            raise ValueError(f"threads: expected 1 to 4096, found {threads}")
-        if reader not in READERS:
-            raise ValueError(f"reader: expected one of {list(READERS)}, found {reader!r}")
-        options.reader = READERS[reader]
-        taker = taker or Taker()
-        if taker.pinning is not None:
-            options.pin(*taker.pinning)
-        if seeds is not None and links is not None:
-            raise ValueError("seeds, links: expected one of them, found both")
-        nodes = edges = None
+        times = None if seed_time is None else time_vector(seed_time, "seed_time")
+        wanted: NodeSeeds | LinkSeeds
         if links is None:
-            if negatives is not None or exclude_seed_edges:
-                raise ValueError("negatives, exclude_seed_edges: expected links with them, found none")
-            nodes = node_seeds(graph, self._relations, seeds, seed_time)
+            node_type, ids, _ = read_nodes(seeds, relations, splits, "seeds")
+            wanted = NodeSeeds(node_type, ids, times)
         else:
-            if negatives not in _NEGATIVES:
-                raise ValueError(f"negatives: expected 'binary', 'triplet' or None, found {negatives!r}")
-            law = negative_options(
-                negatives_by, 0.75, exclude_edges, 0, sources=negatives != "triplet", name="negatives_by"
-            )
-            by = negatives_by if isinstance(negatives_by, tuple) else (negatives_by,)
-            needing = {
-                "exclude_edges": exclude_edges,
-                "exclude_seed_edges": exclude_seed_edges,
-                "negatives_by": any(isinstance(law, str) and law == "degree" for law in by),
-            }
-            ends = link_seeds(self._relations, links, seed_time, needing)
-            edges = (*ends, _NEGATIVES[negatives], _number(num_negatives), law, bool(exclude_seed_edges))
-        kinds = node_types(self._relations, node_time, seed_time)
-        timed = [name for name, (_, times) in zip(self._relations.node_types, kinds, strict=True) if times is not None]
-        graphs = core_relations(self._relations, hops, self._sampling.direction, weighted, edge_time, timed)
-        types = {name: number for number, name in enumerate(self._relations.node_types)}
-        numbers = {triple: number for number, triple in enumerate(graphs)}
-        if isinstance(dtype, Mapping):
-            check_names(dtype, self._attributes, "dtype")
-        wanted = []
-        for attribute in self._attributes:
-            of = numbers[attribute.of] if isinstance(attribute.of, tuple) else types[attribute.of]
-            of_edges = isinstance(attribute.of, tuple)
-            room = taker.room.get(attribute, 0)
-            wanted.append((attribute.store._core, of_edges, of, wanted_dtype(attribute, dtype), room))
-        self._core: _core.Pipeline | None = _core.Pipeline(nodes, edges, kinds, list(graphs.values()), wanted, options)
-        self._schedule.begin(self._core)
-        self._is_link = links is not None
-        self._progress = bool(progress)
+            wanted = LinkSeeds(*read_links(links, relations, splits, "links"), times)
+        request = PipelineRequest(
+            sample,
+            wanted,
+            attributes,
+            BatchOrder(batch_size, order, batches, shuffle=shuffle, drop_last=drop_last),
+            LinkNegatives(negatives, num_negatives, negatives_by, exclude_edges, exclude_seed_edges),
+            dtype=dtype,
+            rank=rank,
+            world_size=world_size,
+            drop_uneven_inputs=drop_uneven_inputs,
+            memory=as_bytes(memory, "memory"),
+            cache=as_bytes(cache, "cache"),
+            ahead=ahead,
+            reader=reader,
+            threads=threads,
+            progress=progress,
+        )
+        self._begin(request)
+
+    @classmethod
+    def of_request(cls, request: PipelineRequest) -> Self:
+        """Make a pipeline of arguments that have been read."""
+        pipeline = cls.__new__(cls)
+        pipeline._begin(request)
+        return pipeline
+
+    def _begin(self, request: PipelineRequest) -> None:
+        self._request = request
+        self._relations, self._attributes = request.sample.relations, request.attributes
+        self._seed = request.sample.seed
+        self._core: _core.Pipeline | None = _core_pipeline(request)
+        request.order.begin(self._core)
         self._epoch = 0  # the one under way, or the next
         self._position = 0  # batches of it that have been handed out
         self._begun = False
-        self._begin = (0.0, 0, 0.0)  # of this iteration: time, position, seconds waited before
+        self._started = (0.0, 0, 0.0)  # this iteration: time, position, seconds waited before
         self._ended: str | None = None  # the status of an epoch that is over, until another begins
 
     @property
@@ -292,15 +268,15 @@ class Pipeline:
 
     def set_epoch(self, epoch: int) -> None:
         """Make the next iteration that of ``epoch``, from its beginning."""
-        self._move(_natural(epoch, "epoch"), 0)
+        self._move(natural(epoch, "epoch"), 0)
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch."""
-        return self._schedule.num_batches(self._open())
+        return self._request.order.num_batches(self._open())
 
     def state_dict(self) -> dict[str, int]:
         """Return where the iteration is: a pipeline with the same arguments that loads it goes on right there."""
-        return {"seed": self._sampling.seed, "epoch": self._epoch, "batch": self._position, "batches": len(self)}
+        return {"seed": self._seed, "epoch": self._epoch, "batch": self._position, "batches": len(self)}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
         """Make the next iteration go on where ``state`` was taken."""
@@ -316,9 +292,9 @@ class Pipeline:
         if not 0 <= batch <= len(self):
             raise ValueError(f"state['batch']: expected 0 to {len(self)}, found {batch}")
         seed = as_seed(state["seed"], "state['seed']")
-        self._move(_natural(state["epoch"], "state['epoch']"), batch)
+        self._move(natural(state["epoch"], "state['epoch']"), batch)
         self._open().set_seed(seed)
-        self._sampling.seed = seed
+        self._seed = seed
 
     def _move(self, epoch: int, position: int) -> None:
         self._open().stop()
@@ -331,10 +307,10 @@ class Pipeline:
         """Iterate over every ``num_workers``-th batch of an epoch, the first of which is number ``worker``."""
         core = self._open()
         epoch, position = (self._epoch + 1, 0) if self._begun else (self._epoch, self._position)
-        self._schedule.begin_epoch(core)
+        self._request.order.begin_epoch(core)
         turn = core.start(epoch, position + worker, num_workers)  # only the latest iteration may go on
         self._epoch, self._position, self._begun, self._ended = epoch, position, True, None
-        self._begin = (time.perf_counter(), position, core.stats()["seconds_waited"])
+        self._started = (time.perf_counter(), position, core.stats()["seconds_waited"])
         del core  # close() gives its memory back, whoever is in the middle of an iteration
         process = os.getpid()
         shown = 0.0
@@ -345,7 +321,7 @@ class Pipeline:
                 batch = self._next(turn)
                 if batch is None:
                     break
-                if self._progress and time.perf_counter() - shown > 0.5:
+                if self._request.progress and time.perf_counter() - shown > 0.5:
                     shown = time.perf_counter()
                     _show(self.status())
                 yield batch
@@ -384,19 +360,20 @@ class Pipeline:
                 group[attribute.name] = RowsHere(values[0], values[1], plain(values[2]))
             else:
                 group[attribute.name] = plain(values)
+        is_link = isinstance(self._request.seeds, LinkSeeds)
         return Batch(
-            sample=named(self._relations, types, edges, self._sampling),
+            sample=named(self._request.sample, types, edges),
             node_features=node_features,
             edge_features=edge_features,
             input_id=plain(input_id),
-            src_index=plain(src) if self._is_link else None,
-            dst_index=plain(dst) if self._is_link else None,
+            src_index=plain(src) if is_link else None,
+            dst_index=plain(dst) if is_link else None,
             epoch=self._epoch,
             number=number,
         )
 
     def rows_elsewhere(self) -> dict[Attribute, IntArray]:
-        """Return the stored rows that the taker is to have, in the order of its slots. Begin an iteration first."""
+        """Return the stored rows that the device is to have, in the order of its slots. Begin an iteration first."""
         core = self._open()
         rows = {attribute: plain(core.elsewhere(number)) for number, attribute in enumerate(self._attributes)}
         return {attribute: found for attribute, found in rows.items() if len(found)}
@@ -452,7 +429,7 @@ class Pipeline:
         stats = self.stats()
         if self._ended is not None:
             return self._ended
-        begin, first, waited = self._begin
+        begin, first, waited = self._started
         seconds = max(time.perf_counter() - begin, 1e-9)
         held = sum(size for purpose, size in stats["memory"].items() if purpose != "budget")
         parts = [
@@ -497,11 +474,37 @@ class Pipeline:
         return f"Pipeline({len(self):,} batches, {[attribute.name for attribute in self._attributes]})"
 
 
-def _natural(value: Any, name: str) -> int:
-    number = integer(value, name)
-    if not 0 <= number < 2**63:
-        raise ValueError(f"{name}: expected 0 to 2^63 - 1, found {number}")
-    return number
+def _core_pipeline(request: PipelineRequest) -> _core.Pipeline:
+    sample, relations = request.sample, request.sample.relations
+    nodes = edges = None
+    if isinstance(request.seeds, NodeSeeds):
+        nodes = relations.node_types.index(request.seeds.node_type), request.seeds.ids, request.seeds.times
+    else:
+        edges = _core_links(request, request.seeds)
+    kinds = [(count, sample.node_time.get(name)) for name, count in relations.num_nodes.items()]
+    graphs = list(sample.core_relations().values())
+    return _core.Pipeline(nodes, edges, kinds, graphs, request.core_attributes(), request.core_options())
+
+
+def _core_links(request: PipelineRequest, links: LinkSeeds) -> tuple[Any, ...]:
+    relations, negatives = request.sample.relations, request.negatives
+    if negatives.kind not in _NEGATIVES:
+        raise ValueError(f"negatives: expected 'binary', 'triplet' or None, found {negatives.kind!r}")
+    sources = negatives.kind != "triplet"
+    law = negative_options(negatives.by, 0.75, negatives.exclude_edges, 0, sources=sources, name="negatives_by")
+    by = negatives.by if isinstance(negatives.by, tuple) else (negatives.by,)
+    needing = {
+        "exclude_edges": negatives.exclude_edges,
+        "exclude_seed_edges": negatives.exclude_seed_edges,
+        "negatives_by": any(isinstance(end, str) and end == "degree" for end in by),
+    }
+    refuse_without_edges(relations, links.edge_type, needing)
+    triples, kinds = list(relations.graphs), relations.node_types
+    src_type, dst_type = kinds.index(links.edge_type[0]), kinds.index(links.edge_type[2])
+    relation = triples.index(links.edge_type) if links.edge_type in triples else None
+    ends = src_type, dst_type, relation, links.src, links.dst, links.times
+    amount = _number(negatives.amount)
+    return (*ends, _NEGATIVES[negatives.kind], amount, law, bool(negatives.exclude_seed_edges))
 
 
 def _number(value: Any) -> float:
@@ -509,13 +512,6 @@ def _number(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise TypeError(f"num_negatives: expected a number, found {value!r}") from None
-
-
-def _bytes(size: int | str, name: str) -> int:
-    count = byte_count(size, name) if isinstance(size, str) else integer(size, name)
-    if not 0 <= count < 2**63:
-        raise ValueError(f"{name}: expected a number of bytes, found {count}")
-    return count
 
 
 def _show(line: str) -> None:

@@ -9,16 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from graphzero._base.arrays import int64_vector
-from graphzero._dataset.all_edges import all_edges, some_edges
-from graphzero._inputs.edge_types import link_type_of
-from graphzero._inputs.fanouts import fanouts_of
-from graphzero._inputs.seeds import check_nodes, input_ids, refuse_without_edges, seed_times
-from graphzero.dataset import EdgeTriple
+from graphzero._inputs.pipeline_request import LinkNegatives
+from graphzero._inputs.seeds import LinkSeeds, input_ids, read_links, refuse_without_edges, seed_times
 from graphzero.loaders._batch.parts import Parts
 from graphzero.loaders._batch.tensors import as_tensor
 from graphzero.loaders._data.edge_values import weighted_types
-from graphzero.loaders._data.graph_data import GraphData
 from graphzero.loaders._data.node_times import as_node_times
 from graphzero.loaders._data.subgraph_types import subgraph_type_of
 from graphzero.loaders.loader import Loader
@@ -93,46 +88,45 @@ class LinkNeighborLoader(Loader):
         )
         if (edge_label_time is not None) != (time_attr is not None):
             raise ValueError("edge_label_time, time_attr: expected both or none of them, found one")
-        self._type, src, dst = _links(graph_data, edge_label_index)
+        relations = graph_data.relations
+        self._type, src, dst = read_links(edge_label_index, relations, graph_data, "edge_label_index")
         needing = {"exclude_positives": exclude_positives, "exclude_seed_edges": exclude_seed_edges}
-        refuse_without_edges(graph_data.relations, self._type, needing)
+        refuse_without_edges(relations, self._type, needing)
         self._negatives, self._amount, weights = _negatives(neg_sampling, neg_sampling_ratio)
         self._label = _labels(edge_label, self._negatives, len(src))
         times = as_node_times(graph_data, time_attr, read.time_window)
         self._time = None if edge_label_time is None else seed_times(edge_label_time, len(src), "edge_label_time")
         self._input_id = input_ids(read.input_id, len(src))
-        sampling = {
-            "links": (self._type, (src, dst)),
-            "fanouts": fanouts_of(num_neighbors, graph_data.relations),
-            "seed_time": self._time,
-            "node_time": None if times is None else times.node_time,
-            "edge_time": None if times is None else times.edge_types,
-            "replace": replace,
-            "subgraph_type": subgraph_type_of(subgraph_type, read.directed),
-            "disjoint": disjoint,
-            "temporal_strategy": temporal_strategy,
-            "weighted": weighted_types(weight_attr, graph_data),
-            "negatives": self._negatives,
-            "num_negatives": self._amount,
-            "negatives_by": weights,
-            "exclude_edges": exclude_positives,
-            "exclude_seed_edges": exclude_seed_edges,
-            "exclude_reverse": exclude_reverse,
-        }
+        sample = read.sample_request(
+            relations,
+            num_neighbors,
+            replace=replace,
+            subgraph_type=subgraph_type_of(subgraph_type, read.directed),
+            disjoint=disjoint,
+            temporal=self._time is not None,
+            temporal_strategy=temporal_strategy,
+            node_time=None if times is None else times.node_time,
+            edge_time=None if times is None else times.edge_types,
+            weighted=weighted_types(weight_attr, graph_data),
+            exclude_reverse=exclude_reverse,
+        )
+        seeds = LinkSeeds(self._type, src, dst, self._time)
+        negatives = LinkNegatives(self._negatives, self._amount, weights, exclude_positives, exclude_seed_edges)
         self.edge_label_index = edge_label_index
         self.edge_label = edge_label
         self.edge_label_time = edge_label_time
         self.neg_sampling = neg_sampling
         self.num_neighbors = num_neighbors
         self._sampler_options = {"time_attr": time_attr, "weight_attr": weight_attr}
+        request = read.pipeline_request(sample, seeds, negatives)
         super().__init__(
-            data, graph_data, read, edge_label_index, len(src), sampling, transform, transform_sampler_output
+            data, graph_data, read, edge_label_index, len(src), request, transform, transform_sampler_output
         )
 
     @property
     def link_sampler(self) -> Any:
         """A :class:`graphzero.loaders.NeighborSampler` of the same arguments, for those who sample by themselves."""
-        return self._sampler(exclude_positives=self._arguments["exclude_edges"])
+        return self._sampler(exclude_positives=self._request.negatives.exclude_edges)
 
     def _describe_seeds(self, batch: Batch, parts: Parts) -> None:
         assert batch.src_index is not None
@@ -177,53 +171,6 @@ class LinkNeighborLoader(Loader):
         if types.index(self._type[0]) > types.index(self._type[2]):
             halves.reverse()
         return torch.cat(halves)
-
-
-def _links(data: GraphData, given: Any) -> tuple[EdgeTriple, NDArray[np.int64], NDArray[np.int64]]:
-    """Return edge type, sources and destinations."""
-    types = list(data.relations.graphs)
-    triple = data.relations.edge_type
-    if isinstance(given, (tuple, list)) and len(given) in (2, 3):
-        if all(isinstance(part, str) for part in given):
-            triple, given = link_type_of(given, data.relations, "edge_label_index"), None
-        elif isinstance(given[0], (tuple, list)) and all(isinstance(part, str) for part in given[0]) and given[0]:
-            triple, given = link_type_of(given[0], data.relations, "edge_label_index"), given[1]
-        elif given[0] is None:  # how PyG's stores want it said
-            given = given[1]
-        elif data.is_hetero:
-            raise ValueError(f"edge_label_index: expected (edge type, (src, dst)) with one of {types}")
-    elif isinstance(given, str):
-        triple = _type_of_split(data, given)
-    elif data.is_hetero:
-        raise ValueError(f"edge_label_index: expected an edge type, or (edge type, (src, dst)), with one of {types}")
-    if given is None or isinstance(given, str):
-        if triple not in types:
-            pairs = f"({triple}, (src, dst))" if data.is_hetero else "(src, dst)"
-            raise ValueError(f"edge_label_index: no edge type {triple}; there are {types}; expected pairs, {pairs}")
-        graph = data.relations.graphs[triple]
-        if given is None:
-            return triple, *all_edges(graph, "edge_label_index")
-        return triple, *some_edges(graph, data.split(given, triple, "edge_label_index"), "edge_label_index")
-    if not hasattr(given, "__len__") or len(given) != 2:
-        raise TypeError(f"edge_label_index: expected (src, dst), found {type(given).__name__}")
-    src, dst = int64_vector(given[0], "edge_label_index[0]"), int64_vector(given[1], "edge_label_index[1]")
-    if len(src) != len(dst):
-        raise ValueError(f"edge_label_index: expected as many destinations as sources, found {len(dst)} for {len(src)}")
-    check_nodes(src, data.relations.num_nodes[triple[0]], "edge_label_index[0]")
-    check_nodes(dst, data.relations.num_nodes[triple[2]], "edge_label_index[1]")
-    return triple, src, dst
-
-
-def _type_of_split(data: GraphData, split: str) -> EdgeTriple:
-    """Return the one edge type that has such a split, or the only one there is."""
-    types = list(data.relations.graphs)
-    having: list[EdgeTriple] = data.types_with_split(split, types)
-    if len(having) == 1 or len(types) == 1:
-        return (having or types)[0]
-    raise ValueError(
-        f"edge_label_index: expected an edge type, a split that one edge type has, or (edge type, (src, dst)), "
-        f"found {split!r}; there are the edge types {types}"
-    )
 
 
 def _negatives(given: Any, ratio: float | None) -> tuple[Any, float, Any]:

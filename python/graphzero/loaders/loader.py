@@ -8,6 +8,8 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +17,8 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from graphzero import _core
 from graphzero._base.integers import as_seed
-from graphzero._base.memory_sizes import budget_for_shares, byte_count, pipeline_budget
+from graphzero._base.memory_sizes import budget_for_shares, pipeline_budget
+from graphzero._inputs.pipeline_request import PipelineRequest
 from graphzero.loaders._batch.parts import OF_SAMPLE, Parts
 from graphzero.loaders._data.graph_data import GraphData
 from graphzero.loaders._device.ranges import stage
@@ -58,7 +61,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         options: LoaderOptions,
         seeds: Any,
         num_seeds: int,
-        sampling: dict[str, Any],
+        request: PipelineRequest,
         transform: Callable[[Any], Any] | None,
         transform_sampler_output: Callable[[Any], Any] | None,
     ) -> None:
@@ -82,15 +85,13 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         self._reads_late = transform_sampler_output is not None
         self._ranks = ranks_of_loader(options, seeds, num_seeds)
         self._seed = shared_seed(options.seed, self._ranks.world_size, options.generator)
-        self._arguments: dict[str, Any] = {
-            **sampling,
-            **options.for_pipeline(),
-            "graph": data.graph,
-            "rank": self._ranks.rank,
-            "world_size": self._ranks.world_size,
-            "memory": default_memory(self._ranks.world_size) if options.memory is None else options.memory,
-            "seed": self._ranks.seed_of_draws(self._seed),
-        }
+        self._request = replace(
+            request,
+            sample=request.sample.with_seed(self._ranks.seed_of_draws(self._seed)),
+            rank=self._ranks.rank,
+            world_size=self._ranks.world_size,
+            memory=default_memory(self._ranks.world_size) if request.memory is None else request.memory,
+        )
         self._prepare()
         self._worker_epochs = WorkerEpochs()
         self._state: dict[str, int] | None = None
@@ -118,11 +119,15 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         if options.gpu_cache is not None and not is_cuda:
             raise ValueError(f"gpu_cache: expected a CUDA device with it, found device={wanted!r}")
         self._assembly = Assembly(self._data, options, reads_late=self._reads_late, is_cuda=is_cuda)
-        self._arguments["features"] = self._assembly.attributes
-        self._arguments["dtype"] = {} if self._reads_late else self._assembly.host_dtypes
+        dtypes = {} if self._reads_late else self._assembly.host_dtypes
+        relations = self._data.relations
+        sample = copy(self._request.sample)
+        sample.relations = relations
+        self._request = replace(self._request, sample=sample, attributes=self._assembly.attributes, dtype=dtypes)
 
-    def _make_feed(self, **more: Any) -> Feed:
-        return Feed({**self._arguments, **more}, self._assembly, self._device, self._options.gpu_cache, self._stays)
+    def _make_feed(self, **changed: Any) -> Feed:
+        request = replace(self._request, **changed)
+        return Feed(request, self._assembly, self._device, self._options.gpu_cache, self._stays)
 
     @property
     def _stays(self) -> frozenset[str]:
@@ -167,9 +172,8 @@ class Loader(TakenForPyG, IterableDataset[Any]):
     def _iterate_in_worker(self, worker: int, num_workers: int) -> Iterator[Any]:
         if self._device is not None:
             raise ValueError("device: expected none in a worker process; move batches where they are used")
-        memory = self._arguments["memory"]
-        total = pipeline_budget() if memory is None else byte_count(memory)
-        threads = self._arguments["threads"]
+        memory, threads = self._request.memory, self._request.threads
+        total = pipeline_budget() if memory is None else memory
         if threads is None:
             threads = max(1, num_threads() // num_workers)
         self._feed = self._make_feed(memory=total // num_workers, threads=threads)
@@ -241,7 +245,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         places = places_of(index, len(self.dataset))
         if self._calls is None or not self._calls.is_of_this_process:
             dtype = {} if self._reads_late else self._assembly.dtypes
-            self._calls = IndexCalls({**self._arguments, "dtype": dtype}, self._ranks.rank, self._num_calls)
+            self._calls = IndexCalls(replace(self._request, dtype=dtype), self._ranks.rank, self._num_calls)
         self._num_calls += 1
         parts = self._parts(self._assembly, self._calls.batch(places))
         if self._device is not None:
@@ -255,10 +259,11 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         if self._own_sampler is not None:
             return self._own_sampler
         same = ("replace", "subgraph_type", "disjoint", "temporal_strategy", "time_window")
+        sample = self._request.sample
         self._own_sampler = NeighborSampler(
             self._data,
             self.num_neighbors,
-            **{name: self._arguments[name] for name in same},
+            **{name: getattr(sample, name) for name in same},
             **self._sampler_options,
             sample_direction=self._options.sample_direction,
             seed=self._options.seed,
@@ -301,7 +306,8 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         if "seed" in own:
             own["seed"] = self._ranks.seed_of_draws(as_seed(state["seed"], "state['seed']"))
         self._open().move(own)
-        self._seed, self._arguments["seed"] = state["seed"], own["seed"]
+        self._seed = state["seed"]
+        self._request = replace(self._request, sample=self._request.sample.with_seed(own["seed"]))
         self._worker_epochs.set(state["epoch"])
         self._begin_at = own
 
@@ -343,7 +349,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
             self._data.check_open()
             self._feed = self._make_feed()
             if self._state is not None:
-                self._feed.move({**self._state, "seed": self._arguments["seed"]})
+                self._feed.move({**self._state, "seed": self._request.sample.seed})
         return self._feed
 
     def __getstate__(self) -> dict[str, Any]:

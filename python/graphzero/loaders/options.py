@@ -7,6 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from graphzero._inputs.attributes import Attributes
+from graphzero._inputs.batch_order import BatchOrder
+from graphzero._inputs.edge_types import Relations
+from graphzero._inputs.fanouts import read_fanouts
+from graphzero._inputs.pipeline_request import LinkNegatives, PipelineRequest, as_bytes
+from graphzero._inputs.sample_request import SampleRequest
+from graphzero._inputs.seeds import LinkSeeds, NodeSeeds
 from graphzero.loaders._process.notes import note_once
 
 # What a DataLoader does with processes; here threads of this process do it.
@@ -112,17 +119,43 @@ class LoaderOptions:
                 "batch_sampler: expected neither batch_size nor shuffle, sampler or drop_last with it, which it decides"
             )
 
-    def for_pipeline(self) -> dict[str, Any]:
-        """Return those that go to a :class:`graphzero.Pipeline` as they are, under the names that it has for them."""
-        ordered = ["batch_size", "shuffle", "drop_last", "drop_uneven_inputs"]
-        held = ["cache", "ahead", "reader", "threads", "progress"]
-        drawn = ["time_window", "method", "layer_dependency"]
-        return {
-            **{name: getattr(self, name) for name in ordered + held + drawn},
-            "order": self.sampler,
-            "batches": self.batch_sampler,
-            "direction": "in" if self.sample_direction == "forward" else "out",
-        }
+    def sample_request(self, relations: Relations, num_neighbors: Any, **sampling: Any) -> SampleRequest:
+        """Return what is to be sampled: ``sampling`` is what a loader has beside these options."""
+        return SampleRequest(
+            relations,
+            read_fanouts(num_neighbors, relations, "num_neighbors"),
+            direction="in" if self.sample_direction == "forward" else "out",
+            time_window=self.time_window,
+            method=self.method,
+            layer_dependency=self.layer_dependency,
+            **sampling,
+        )
+
+    def pipeline_request(
+        self, sample: SampleRequest, seeds: NodeSeeds | LinkSeeds, negatives: LinkNegatives | None = None
+    ) -> PipelineRequest:
+        """Return what a pipeline is to make; ranks, seed and rows are added to it."""
+        return PipelineRequest(
+            sample,
+            seeds,
+            Attributes(),
+            BatchOrder(
+                self.batch_size,
+                self.sampler,
+                self.batch_sampler,
+                shuffle=self.shuffle,
+                drop_last=self.drop_last,
+                names=("sampler", "batch_sampler"),
+            ),
+            negatives or LinkNegatives(),
+            drop_uneven_inputs=self.drop_uneven_inputs,
+            memory=as_bytes(self.memory, "memory"),
+            cache=as_bytes(self.cache, "cache"),
+            ahead=self.ahead,
+            reader=self.reader,
+            threads=self.threads,
+            progress=self.progress,
+        )
 
 
 def read_options(loader: str, given: dict[str, Any]) -> LoaderOptions:

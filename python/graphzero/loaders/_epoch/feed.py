@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from graphzero._base.memory_sizes import byte_count
 from graphzero._inputs.attributes import Attribute
+from graphzero._inputs.pipeline_request import DeviceOptions, PipelineRequest
 from graphzero.loaders._batch.parts import Parts
 from graphzero.loaders._device.gpu_rows import DeviceRows, divide_room
 from graphzero.loaders._device.ranges import stage
 from graphzero.loaders._device.transfer import CudaTransfer, Parcel, PlainTransfer, cuda_pinning
 from graphzero.loaders._epoch.assembly import Assembly
-from graphzero.pipeline import Batch, Pipeline, Taker
+from graphzero.pipeline import Batch, Pipeline
 
 
 class Feed:
@@ -23,7 +25,7 @@ class Feed:
 
     def __init__(
         self,
-        arguments: Mapping[str, Any],
+        request: PipelineRequest,
         assembly: Assembly,
         device: torch.device | None,
         gpu_cache: Any,
@@ -37,16 +39,16 @@ class Feed:
         self._ahead = 0  # batches that are on their way to the device
         self._under_way: object | None = None  # stands for the iteration
         self._is_broken_off = False  # an epoch began, and did not end
-        self.pipeline = Pipeline(**arguments, taker=self._taker())
+        self.pipeline = Pipeline.of_request(replace(request, device=self._device_options()))
 
-    def _taker(self) -> Taker | None:
+    def _device_options(self) -> DeviceOptions:
         if self._device is None or self._device.type != "cuda":
-            return None
+            return DeviceOptions()
         room: dict[Attribute, int] = {}
         if self._gpu_cache is not None:
             of_nodes = [one for one in self._assembly.attributes if not isinstance(one.of, tuple)]
             room = divide_room(byte_count(self._gpu_cache, "gpu_cache"), of_nodes, self._assembly.host_dtypes)
-        return Taker(cuda_pinning(self._device), room)
+        return DeviceOptions(cuda_pinning(self._device), room)
 
     @property
     def is_under_way(self) -> bool:
@@ -96,7 +98,7 @@ class Feed:
         form: Callable[[Parts], Any],
     ) -> Iterator[Any]:
         try:
-            with closing(_in_words_of_torch(self.pipeline.share(worker, num_workers))) as taken:
+            with closing(self.pipeline.share(worker, num_workers)) as taken:
                 arriving: Parcel | None = None
                 while True:
                     current = arriving if arriving is not None else self._begin(taken, parts_of)
@@ -156,14 +158,3 @@ class Feed:
         if self._transfer is not None:
             self._transfer.close()
             self._transfer = None
-
-
-def _in_words_of_torch(batches: Generator[Batch, None, None]) -> Generator[Batch, None, None]:
-    """Hand batches on; what is wrong with the order is said of the argument that gave it."""
-    try:
-        yield from batches
-    except (IndexError, TypeError, ValueError) as error:
-        for name, given in (("order", "sampler"), ("batches", "batch_sampler")):
-            if str(error).startswith((f"{name}:", f"{name}[")):
-                raise type(error)(given + str(error).removeprefix(name)) from None
-        raise

@@ -22,7 +22,8 @@ from torch_geometric.sampler.base import SubgraphType
 from graphzero._base.arrays import int64_vector
 from graphzero._base.integers import as_seed
 from graphzero._inputs.edge_types import as_triple
-from graphzero._inputs.fanouts import fanouts_of
+from graphzero._inputs.fanouts import read_fanouts
+from graphzero._inputs.sample_request import SampleRequest
 from graphzero._inputs.seeds import refuse_without_edges
 from graphzero.graph import Direction
 from graphzero.loaders._batch.sampler_outputs import sampler_output
@@ -32,7 +33,7 @@ from graphzero.loaders._data.node_times import as_node_times
 from graphzero.loaders._data.subgraph_types import subgraph_type_of
 from graphzero.loaders.pyg.links import Negatives, Side, ends_of, link_metadata, links_of
 from graphzero.loaders.pyg.loader_data import as_loader_data
-from graphzero.sampling import HeteroNeighborhood, Neighborhood, neighbor_options, sample_neighbors
+from graphzero.sampling import HeteroNeighborhood, Neighborhood, sample
 
 _DIRECTIONS: dict[str, Direction] = {"forward": "in", "backward": "out"}
 
@@ -103,14 +104,7 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         self._weighted = weighted_types(weight_attr, self.data)
         # Refuses bad options now, and not in a worker.
         kind = subgraph_type_of(subgraph_type, directed)
-        neighbor_options(
-            **self._options(kind),
-            temporal=False,
-            exclude_reverse=False,
-            method="neighbor",
-            layer_dependency=False,
-            seed=0,
-        )
+        self._request(kind, temporal=False, seed=0)
         self.subgraph_type = SubgraphType(kind)
 
     @property
@@ -120,7 +114,7 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
 
     @num_neighbors.setter
     def num_neighbors(self, num_neighbors: Any) -> None:
-        self._fanouts = fanouts_of(num_neighbors, self.data.relations)
+        self._fanouts = read_fanouts(num_neighbors, self.data.relations, "num_neighbors")
         is_pygs = isinstance(num_neighbors, NumNeighbors)
         self._num_neighbors = num_neighbors if is_pygs else NumNeighbors(num_neighbors)
 
@@ -205,31 +199,26 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
     def _hood(
         self, seeds: Mapping[str, Tensor], times: Mapping[str, Any] | None, subgraph_type: str, key: int
     ) -> Neighborhood | HeteroNeighborhood:
-        def shaped(values: Mapping[str, Any] | None) -> Any:
-            return values if self.is_hetero or values is None else values[self.data.relations.node_types[0]]
+        request = self._request(subgraph_type, temporal=times is not None, seed=key)
+        return sample(request, seeds, times or {})
 
-        found: Neighborhood | HeteroNeighborhood = sample_neighbors(
-            self.data.graph,
-            shaped(seeds),
+    def _request(self, subgraph_type: Any, *, temporal: bool, seed: int) -> SampleRequest:
+        times = self._times if temporal else None
+        return SampleRequest(
+            self.data.relations,
             self._fanouts,
-            seed_time=shaped(times),
-            node_time=None if self._times is None else self._times.node_time,
-            edge_time=None if self._times is None else self._times.edge_types,
+            direction=_DIRECTIONS[self.sample_direction],
+            replace=self.replace,
             weighted=self._weighted,
-            seed=key,
-            **self._options(subgraph_type),
+            disjoint=self.disjoint,
+            temporal=temporal,
+            node_time=None if times is None else times.node_time,
+            edge_time=None if times is None else times.edge_types,
+            temporal_strategy=self.temporal_strategy,
+            time_window=self.time_window,
+            subgraph_type=subgraph_type,
+            seed=seed,
         )
-        return found
-
-    def _options(self, subgraph_type: str) -> Any:
-        return {
-            "direction": _DIRECTIONS[self.sample_direction],
-            "replace": self.replace,
-            "disjoint": self.disjoint,
-            "temporal_strategy": self.temporal_strategy,
-            "time_window": self.time_window,
-            "subgraph_type": subgraph_type,
-        }
 
     def _key(self, *parts: Mapping[str, Any]) -> int:
         if self.seed is None:

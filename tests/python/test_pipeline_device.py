@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-import graphzero as gz
 from graphzero._inputs.attributes import Attribute, Attributes
-from graphzero.pipeline import RowsHere, Taker
-from pipeline_cases import assert_same, write_world
+from graphzero.pipeline import RowsHere
+from pipeline_cases import assert_same, pipeline_for_device, write_world
 
 NODE = "node"
 
@@ -18,8 +17,8 @@ def world(tmp_path_factory):
 
 def pipeline(world, stores, room, **options):
     attributes = Attributes(Attribute(name, NODE, store) for name, store in stores.items())
-    taker = Taker(room={one: room[one.name] for one in attributes if one.name in room})
-    return gz.Pipeline(
+    return pipeline_for_device(
+        {one: room[one.name] for one in attributes if one.name in room},
         world.graph,
         None,
         [4, 3],
@@ -27,7 +26,6 @@ def pipeline(world, stores, room, **options):
         batch_size=200,
         seed=6,
         **{"memory": "40MB", **options},
-        taker=taker,
     )
 
 
