@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch.utils.data import get_worker_info
 
+from graphzero._core import Key, Purpose
 from graphzero.arrays import as_numpy, int64_vector
-from graphzero.loaders.keys import INDEX_CALLS, keyed, torch_seed
+from graphzero.loaders.keys import torch_seed
 from graphzero.pipeline import Batch, Pipeline
 
 # Batches are asked for one at a time, so that nothing is made ahead and no rows are kept.
@@ -39,7 +40,8 @@ class IndexCalls:
         self._process = os.getpid()
         self._one_at_a_time = threading.RLock()
         # Copies in workers count alike, and torch seeds each of them.
-        seed = keyed(arguments["seed"], INDEX_CALLS, rank) if get_worker_info() is None else torch_seed()
+        key = Key(arguments["seed"], Purpose.INDEX_CALLS).with_word(rank)
+        seed = key.state if get_worker_info() is None else torch_seed()
         self._pipeline = Pipeline(**{**arguments, **_ALONE, "batches": self._asked, "seed": seed})
         self._pipeline.set_epoch(number)
 

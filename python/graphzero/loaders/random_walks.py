@@ -10,13 +10,13 @@ import torch
 from numpy.typing import ArrayLike
 from torch.utils.data import IterableDataset, get_worker_info
 
+from graphzero._core import Key, Purpose
 from graphzero.arrays import int64_vector
 from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.graph import Direction, Graph
 from graphzero.ids import IdDictionary
 from graphzero.integers import integer, integer_from
 from graphzero.loaders.epoch_order import EpochOrder
-from graphzero.loaders.keys import WALK_BATCHES, keyed
 from graphzero.loaders.ranks import divided_ranks, shared_seed
 from graphzero.loaders.seed_inputs import check_nodes
 from graphzero.loaders.sentences import Sentences
@@ -141,8 +141,8 @@ class RandomWalks(IterableDataset[torch.Tensor]):
         starts = order.at((places + self._rank * self._share) % self._num_walks) % self._num_starts
         if self._starts is not None:
             starts = self._starts[starts]
-        seed = keyed(self._seed, WALK_BATCHES, epoch, self._rank * len(self) + number)
-        return torch.from_numpy(random_walk(self._graph, starts, seed=seed, **self._options))
+        key = Key(self._seed, Purpose.WALK_BATCHES).with_word(epoch).with_word(self._rank * len(self) + number)
+        return torch.from_numpy(random_walk(self._graph, starts, seed=key.state, **self._options))
 
     def sentences(self, ids: IdDictionary | Mapping[str, IdDictionary] | None = None) -> Sentences:
         """Return the walks as lists of words, which may be iterated any number of times, as gensim does.

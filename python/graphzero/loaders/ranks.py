@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
+from graphzero._core import Key, Purpose
 from graphzero.integers import integer, integer_from
-from graphzero.loaders.keys import OWN_SEEDS, keyed, torch_seed
+from graphzero.loaders.keys import torch_seed
 from graphzero.loaders.loader_options import LoaderOptions
 from graphzero.loaders.notes import note_once
 from graphzero.memory import pipeline_budget
@@ -30,7 +31,7 @@ class Ranks:
 
     def seed_of_draws(self, seed: int) -> int:
         """Return what to draw by: ranks that number their batches alike would draw alike by the same seed."""
-        return seed if self.own == 0 else keyed(seed, OWN_SEEDS, self.own)
+        return seed if self.own == 0 else Key(seed, Purpose.RANK_SEEDS).with_word(self.own).state
 
 
 def as_ranks(rank: Any, world_size: Any) -> tuple[int, int]:
