@@ -81,11 +81,11 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class RowsHere:
-    """Rows of a batch, without those that the taker has.
+class HostRows:
+    """Rows of a batch, without those that are on the device.
 
-    ``values`` go to ``places``, which rise. ``slots`` has an entry for every row of the batch: where the taker
-    has it, and 0 if it is here.
+    ``values`` go to ``places``, which rise. ``slots`` has an entry for every row of the batch: its slot on the
+    device, and 0 for a host row.
     """
 
     values: NDArray[Any]
@@ -94,12 +94,12 @@ class RowsHere:
 
 
 @dataclass(frozen=True)
-class Taker:
-    """One who takes batches and has something of its own: a device.
+class DeviceOptions:
+    """The device that batches are copied to.
 
     ``pinning`` are the addresses of ``cuCtxSetCurrent``, ``cuMemHostRegister`` and ``cuMemHostUnregister``, and a
-    context. ``room`` is how many bytes of rows the taker has room for, by attribute: these come as
-    :class:`RowsHere`, without the rows of :meth:`Pipeline.rows_elsewhere`.
+    context. ``room`` is how many bytes of rows the device has room for, by attribute: these come as
+    :class:`HostRows`, without the rows of :meth:`Pipeline.rows_on_device`.
     """
 
     pinning: tuple[int, int, int, int] | None = None
@@ -111,7 +111,7 @@ class Stages:
     """What the threads of a pipeline did, as arrays with an entry for each time.
 
     ``stage`` are values of ``_core.Stage``, ``begin`` and ``end`` nanoseconds since 1970. ``number`` is that of the
-    batch, and of reads how many were in flight. ``dropped`` older ones are no more there.
+    batch, and of reads how many were in flight. ``dropped`` older ones were discarded.
     """
 
     stage: NDArray[np.uint8]
@@ -216,7 +216,7 @@ class Pipeline:
         exclude_reverse: bool = False,
         seed: int | None = None,
         progress: bool = False,
-        taker: Taker | None = None,
+        device: DeviceOptions | None = None,
     ) -> None:
         self._relations = as_relations(graph)
         self._attributes = attributes_of(graph, self._relations, features, edge_features)
@@ -252,9 +252,9 @@ class Pipeline:
         if reader not in READERS:
             raise ValueError(f"reader: expected one of {list(READERS)}, found {reader!r}")
         options.reader = READERS[reader]
-        taker = taker or Taker()
-        if taker.pinning is not None:
-            options.pin(*taker.pinning)
+        device = device or DeviceOptions()
+        if device.pinning is not None:
+            options.pin(*device.pinning)
         if seeds is not None and links is not None:
             raise ValueError("seeds, links: expected one of them, found both")
         nodes = edges = None
@@ -287,7 +287,7 @@ class Pipeline:
         for attribute in self._attributes:
             of = numbers[attribute.of] if isinstance(attribute.of, tuple) else types[attribute.of]
             of_edges = isinstance(attribute.of, tuple)
-            room = taker.room.get(attribute, 0)
+            room = device.room.get(attribute, 0)
             wanted.append((attribute.store._core, of_edges, of, wanted_dtype(attribute, dtype), room))
         self._core: _core.Pipeline | None = _core.Pipeline(nodes, edges, kinds, list(graphs.values()), wanted, options)
         self._schedule.begin(self._core)
@@ -395,7 +395,7 @@ class Pipeline:
             if self._relations.is_hetero:
                 group = group.setdefault(attribute.of, {})
             if isinstance(values, tuple):
-                group[attribute.name] = RowsHere(values[0], values[1], plain(values[2]))
+                group[attribute.name] = HostRows(values[0], values[1], plain(values[2]))
             else:
                 group[attribute.name] = plain(values)
         return Batch(
@@ -409,17 +409,17 @@ class Pipeline:
             number=number,
         )
 
-    def rows_elsewhere(self) -> dict[Attribute, IntArray]:
-        """Return the stored rows that the taker is to have, in the order of its slots. Begin an iteration first."""
+    def rows_on_device(self) -> dict[Attribute, IntArray]:
+        """Return the stored rows that the device is to hold, in the order of their slots. Begin an iteration first."""
         core = self._open()
-        rows = {attribute: plain(core.elsewhere(number)) for number, attribute in enumerate(self._attributes)}
+        rows = {attribute: plain(core.on_device(number)) for number, attribute in enumerate(self._attributes)}
         return {attribute: found for attribute, found in rows.items() if len(found)}
 
     def stats(self) -> dict[str, Any]:
         """Return where time, bytes and memory went since the pipeline was made.
 
         ``rows`` are in finished batches. Of these, and of batches that are on their way, ``mapped_rows`` come
-        through the page cache, ``cached_rows`` from rows that stay in memory, ``elsewhere_rows`` are on a device
+        through the page cache, ``cached_rows`` from rows that stay in memory, ``on_device_rows`` are on a device
         already, and the others have to be read:
         ``read_rows`` were, in ``device_reads`` of ``device_bytes``; ``shared_rows`` had been read, or were about
         to be, for another batch ahead; ``unslotted_rows`` found no room ahead. ``hit_rate`` is the part that
@@ -438,7 +438,7 @@ class Pipeline:
         wanted, waits, queued = (stats.pop(name) for name in ("read_row_bytes", "queue_waits", "queued_reads"))
         read = stats["read_rows"] + stats["unslotted_rows"]
         here = stats["mapped_rows"] + stats["cached_rows"] + stats["shared_rows"] + read
-        rows = stats["elsewhere_rows"] + here
+        rows = stats["on_device_rows"] + here
         stats["hit_rate"] = 1 - read / rows if rows else None
         stats["read_amplification"] = stats["device_bytes"] / wanted if wanted else None
         stats["queue_depth"] = queued / waits if waits else None

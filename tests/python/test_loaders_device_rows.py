@@ -6,7 +6,7 @@ import torch
 import graphzero as gz
 from graphzero.loaders.device_rows import DeviceRows, divide_room, row_bytes
 from graphzero.loaders.tensors import as_tensor
-from graphzero.pipeline import RowsHere, Taker
+from graphzero.pipeline import DeviceOptions, HostRows
 from graphzero.pipeline_inputs import Attribute, Attributes
 from pipeline_cases import assert_same, write_world
 
@@ -34,13 +34,13 @@ def test_joined_rows_are_those_of_the_batch(world, monkeypatch, name, dtype, at_
         dtype=dtypes,
         memory="40MB",
         seed=6,
-        taker=Taker(room={attributes[0]: rows * row_bytes(attributes[0].store, dtype)}),
+        device=DeviceOptions(room={attributes[0]: rows * row_bytes(attributes[0].store, dtype)}),
     )
     kept = None
     for batch in running:
         kept = kept or DeviceRows(running, torch.device("cpu"), dtypes)
         here = batch.node_features["x"]
-        assert isinstance(here, RowsHere)
+        assert isinstance(here, HostRows)
         parts = (torch.from_numpy(part) for part in (here.slots, here.places))
         joined = kept.join("node", "x", as_tensor(here.values), *parts)
         assert_same(joined.numpy(), world.x[batch.sample.node].astype(dtype or "float32"))

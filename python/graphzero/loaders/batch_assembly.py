@@ -14,7 +14,7 @@ from graphzero.loaders.graph_data import GraphData
 from graphzero.loaders.late_rows import FileRows, Key, LateRows, Shown
 from graphzero.loaders.loader_options import LoaderOptions
 from graphzero.loaders.tensors import as_tensor
-from graphzero.pipeline import Batch, RowsHere
+from graphzero.pipeline import Batch, HostRows
 from graphzero.pipeline_inputs import Attribute, Attributes
 
 
@@ -77,7 +77,7 @@ class Assembly:
                 features = dict.fromkeys(by_type, features)
             for of, named in features.items():
                 for name, values in named.items():
-                    shown.append((of, name, values if isinstance(values, RowsHere) else as_tensor(values)))
+                    shown.append((of, name, values if isinstance(values, HostRows) else as_tensor(values)))
         for rows in self._late:
             shown += rows.of_batch(parts)
         shown += self._other(parts)

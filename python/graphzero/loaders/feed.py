@@ -14,7 +14,7 @@ from graphzero.loaders.device_rows import DeviceRows, divide_room
 from graphzero.loaders.devices import CudaTransfer, Parcel, PlainTransfer, cuda_pinning
 from graphzero.loaders.ranges import stage
 from graphzero.memory import byte_count
-from graphzero.pipeline import Batch, Pipeline, Taker
+from graphzero.pipeline import Batch, DeviceOptions, Pipeline
 from graphzero.pipeline_inputs import Attribute
 
 
@@ -37,16 +37,16 @@ class Feed:
         self._ahead = 0  # batches that are on their way to the device
         self._under_way: object | None = None  # stands for the iteration
         self._is_broken_off = False  # an epoch began, and did not end
-        self.pipeline = Pipeline(**arguments, taker=self._taker())
+        self.pipeline = Pipeline(**arguments, device=self._device_options())
 
-    def _taker(self) -> Taker | None:
+    def _device_options(self) -> DeviceOptions | None:
         if self._device is None or self._device.type != "cuda":
             return None
         room: dict[Attribute, int] = {}
         if self._gpu_cache is not None:
             of_nodes = [one for one in self._assembly.attributes if not isinstance(one.of, tuple)]
             room = divide_room(byte_count(self._gpu_cache, "gpu_cache"), of_nodes, self._assembly.host_dtypes)
-        return Taker(cuda_pinning(self._device), room)
+        return DeviceOptions(cuda_pinning(self._device), room)
 
     @property
     def is_under_way(self) -> bool:
