@@ -69,7 +69,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class RowsHere:
+class HostRows:
     """Rows of a batch, without those that the device has.
 
     ``values`` go to ``places``, which rise. ``slots`` has an entry for every row of the batch: where the device
@@ -86,7 +86,7 @@ class Stages:
     """What the threads of a pipeline did, as arrays with an entry for each time.
 
     ``stage`` are values of ``_core.Stage``, ``begin`` and ``end`` nanoseconds since 1970. ``number`` is that of the
-    batch, and of reads how many were in flight. ``dropped`` older ones are no more there.
+    batch, and of reads how many were in flight. ``dropped`` older ones were discarded.
     """
 
     stage: NDArray[np.uint8]
@@ -357,7 +357,7 @@ class Pipeline:
             if self._relations.is_hetero:
                 group = group.setdefault(attribute.of, {})
             if isinstance(values, tuple):
-                group[attribute.name] = RowsHere(values[0], values[1], plain(values[2]))
+                group[attribute.name] = HostRows(values[0], values[1], plain(values[2]))
             else:
                 group[attribute.name] = plain(values)
         is_link = isinstance(self._request.seeds, LinkSeeds)
@@ -372,17 +372,17 @@ class Pipeline:
             number=number,
         )
 
-    def rows_elsewhere(self) -> dict[Attribute, IntArray]:
+    def rows_on_device(self) -> dict[Attribute, IntArray]:
         """Return the stored rows that the device is to have, in the order of its slots. Begin an iteration first."""
         core = self._open()
-        rows = {attribute: plain(core.elsewhere(number)) for number, attribute in enumerate(self._attributes)}
+        rows = {attribute: plain(core.on_device(number)) for number, attribute in enumerate(self._attributes)}
         return {attribute: found for attribute, found in rows.items() if len(found)}
 
     def stats(self) -> dict[str, Any]:
         """Return where time, bytes and memory went since the pipeline was made.
 
         ``rows`` are in finished batches. Of these, and of batches that are on their way, ``mapped_rows`` come
-        through the page cache, ``cached_rows`` from rows that stay in memory, ``elsewhere_rows`` are on a device
+        through the page cache, ``cached_rows`` from rows that stay in memory, ``on_device_rows`` are on a device
         already, and the others have to be read:
         ``read_rows`` were, in ``device_reads`` of ``device_bytes``; ``shared_rows`` had been read, or were about
         to be, for another batch ahead; ``unslotted_rows`` found no room ahead. ``hit_rate`` is the part that
@@ -401,7 +401,7 @@ class Pipeline:
         wanted, waits, queued = (stats.pop(name) for name in ("read_row_bytes", "queue_waits", "queued_reads"))
         read = stats["read_rows"] + stats["unslotted_rows"]
         here = stats["mapped_rows"] + stats["cached_rows"] + stats["shared_rows"] + read
-        rows = stats["elsewhere_rows"] + here
+        rows = stats["on_device_rows"] + here
         stats["hit_rate"] = 1 - read / rows if rows else None
         stats["read_amplification"] = stats["device_bytes"] / wanted if wanted else None
         stats["queue_depth"] = queued / waits if waits else None
