@@ -23,7 +23,7 @@ import files
 import graphzero as gz
 from cgroups import limited_to
 from graphzero import _core
-from graphzero.bench.page_cache import drop_from_page_cache
+from graphzero._tools.page_cache import drop_from_page_cache
 from graphzero.bench.rivals.clock import best_seconds
 from graphzero.features import floats_of_bfloat16, rounded_to_bfloat16
 

@@ -27,8 +27,8 @@ from roofline import misses_by_degree, misses_by_next_use, read_cost
 
 import graphzero as gz
 from cgroups import limited_to
+from graphzero._tools.page_cache import drop_from_page_cache, read_from_device
 from graphzero.bench.memory_watch import MemoryWatch
-from graphzero.bench.page_cache import drop_from_page_cache, read_from_device
 from graphzero.bench.rivals.loaders import FANOUTS
 
 FULL_SCALE, QUICK_SCALE = 22, 18

@@ -15,8 +15,8 @@ from collections.abc import Callable
 from typing import Any
 
 import graphzero as gz
-from graphzero.bench.children import surroundings
-from graphzero.bench.machine import machine, versions
+from graphzero._tools.machine import machine, versions
+from graphzero.bench.contestants import surroundings
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests"))  # sparse files and control groups
 from cgroups import limited_to

@@ -23,7 +23,7 @@ SYSTEM_CALL_HEADERS = re.compile(r"#include <(sys/|fcntl|unistd|dirent|sched|sig
 # import graphzero loads these and nothing else from outside the standard library.
 PYTHON_CORE = {"graphzero", "numpy"}
 # What is not in one of these folders is left of them all.
-PYTHON_LAYERS = ["", "loaders", "training", "bench", "demo", "cli"]
+PYTHON_LAYERS = ["", "loaders", "training", "_tools", "bench", "demo", "cli"]
 STANDARD_LIBRARY = __import__("sys").stdlib_module_names
 
 

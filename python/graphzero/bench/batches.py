@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from graphzero.bench.batch_checks import wrong_batch
-from graphzero.bench.children import SLACK, Cap
 from graphzero.bench.contest import Contest
+from graphzero.bench.contestants import SLACK, Cap
 from graphzero.bench.figures import OURS, Arrays, Figure
 from graphzero.bench.rivals.loaders import FANOUTS
 from graphzero.memory import byte_text

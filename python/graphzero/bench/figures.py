@@ -10,7 +10,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from graphzero.bench.children import Answer, Cap
+from graphzero.bench.contestants import Answer, Cap
 
 OURS = "graphzero"
 Arrays = dict[str, Any]

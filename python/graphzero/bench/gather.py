@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from graphzero.bench.batch_checks import wrong_rows
-from graphzero.bench.children import Cap
 from graphzero.bench.contest import Contest
+from graphzero.bench.contestants import Cap
 from graphzero.bench.figures import OURS, Arrays, Figure
 
 TITLE = "Gathering rows"

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from graphzero.bench.batches import check_of, task_of
-from graphzero.bench.children import Cap
 from graphzero.bench.contest import Contest
+from graphzero.bench.contestants import Cap
 from graphzero.bench.figures import OURS, Arrays, Figure
 from graphzero.bench.rivals.loaders import FANOUTS
 from graphzero.bench.rivals.sage import HIDDEN, LEARNING_RATE, WARM_UP

@@ -99,10 +99,10 @@ def run(
 ) -> dict[str, Any]:  # fmt: skip
     """Make or open the data, measure, and return the document. Removes what it made, unless it was told where."""
     import graphzero as gz
+    from graphzero._tools.machine import control_groups
     from graphzero.bench.contest import Contest
     from graphzero.bench.data import Data
     from graphzero.bench.document import make_document, prepare
-    from graphzero.bench.machine import control_groups
     from graphzero.bench.pythons import Pythons
 
     pythons = Pythons.look(rivals, graphzero02)
