@@ -11,12 +11,13 @@ import os
 import numpy as np
 from common import best_seconds, limit_conditions, read_limits, report, run_on_rmat, run_rival, with_ratios
 from rmat import rmat_without_sinks
+from weight_laws import wrong_steps
 
 import graphzero as gz
 from files import graphzero02_gl
 from graphzero.bench.rivals.clock import PATIENCE
 from graphzero.bench.rivals.walkers import LENGTH, P, Q
-from graphzero.bench.walk_checks import wrong_walks, wrong_weights
+from graphzero.bench.walks import wrong_walks
 
 WALKS = 100_000
 LAWS = {"uniform": {}, "node2vec": {"p": P, "q": Q}, "weighted": {"weighted": True}}
@@ -25,7 +26,7 @@ RIVALS = {"PecanPy": ("RIVALS_PYTHON", WALKS), "GraphZero 0.2": ("GRAPHZERO02_PY
 
 
 def wrong_in(graph, starts, walks, law):
-    return wrong_walks(graph, starts, walks, LENGTH) or wrong_weights(graph.index(), walks, law)
+    return wrong_walks(graph, starts, walks, LENGTH) or wrong_steps(graph.index(), walks, law)
 
 
 def our_rows(graph, law, starts):
