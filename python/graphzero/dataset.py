@@ -69,7 +69,7 @@ class EdgeType:
     """One kind of edge: its graph and what is known of each edge, by edge id.
 
     ``weight`` and ``time`` name the attributes that the graph's weights and times were made of, where that is known.
-    ``in_memory`` and ``other`` are as in :class:`NodeType`.
+    ``in_memory`` and ``other`` are as in ``NodeType``.
     """
 
     name: EdgeTriple
@@ -95,16 +95,17 @@ def _attribute(kind: NodeType | EdgeType, name: str, owner: str) -> FeatureStore
 
 @dataclass
 class Dataset(PygNames):
-    """A mounted data set folder; made by :func:`graphzero.open`.
+    """A mounted data set folder; made by ``graphzero.open()``.
 
     Besides the names below it answers to those of PyG's ``Data``, ``HeteroData`` and data sets: ``data.x``,
     ``data.y``, ``data.train_mask``, ``data.edge_index``, ``data["paper"].x``, ``data.x_dict``, ``dataset[0]`` and so
     on are tensors, views of the files where that is possible. What is assigned or deleted changes this object and
     the batches of its loaders, and no file.
 
-    >>> ds = open_dataset(tiny_dataset)
-    >>> ds.graph.num_edges, ds.features("x").shape, ds.split("train")
-    (4, (4, 3), array([0, 2]))
+    Examples:
+        >>> ds = open_dataset(tiny_dataset)
+        >>> ds.graph.num_edges, ds.features("x").shape, ds.split("train")
+        (4, (4, 3), array([0, 2]))
     """
 
     path: str
@@ -255,7 +256,7 @@ class Dataset(PygNames):
         return sum(store.nbytes for store in self.stores())
 
     def memory_report(self) -> MemoryReport:
-        """Return :func:`graphzero.memory_report` for the files of this data set."""
+        """Return ``graphzero.memory_report()`` for the files of this data set."""
         return memory_report(*self.stores())
 
     def close(self) -> None:

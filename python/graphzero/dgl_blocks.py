@@ -79,17 +79,18 @@ def blocks(sample: HeteroNeighborhood) -> list[HeteroBlock]: ...
 def blocks(sample: Any) -> list[Block] | list[HeteroBlock]:
     """Return a block for each layer of a model, that of the first layer first.
 
-    ``sample`` is what :func:`sample_neighbors` returns, or the ``sample`` of a batch. The first layer uses
+    ``sample`` is what ``sample_neighbors()`` returns, or the ``sample`` of a batch. The first layer uses
     all edges, the last those that lead to seeds; in between each layer leaves out the outermost hop. The
     sources of the first block are ``sample.node``, the destinations of one block are the sources of the
     next, and those of the last are the seeds.
 
-    >>> from graphzero import Graph, sample_neighbors
-    >>> first, last = blocks(sample_neighbors(Graph(tiny_gl), [2], [-1, -1]))   # 0→1  0→2  1→2  3→0
-    >>> first.src_nodes, first.dst_nodes, first.indptr, first.indices
-    (array([2, 0, 1, 3]), array([2, 0, 1]), array([0, 2, 3, 4]), array([1, 2, 3, 1]))
-    >>> last.dst_nodes, last.indptr, last.indices
-    (array([2]), array([0, 2]), array([1, 2]))
+    Examples:
+        >>> from graphzero import Graph, sample_neighbors
+        >>> first, last = blocks(sample_neighbors(Graph(tiny_gl), [2], [-1, -1]))   # 0→1  0→2  1→2  3→0
+        >>> first.src_nodes, first.dst_nodes, first.indptr, first.indices
+        (array([2, 0, 1, 3]), array([2, 0, 1]), array([0, 2, 3, 4]), array([1, 2, 3, 1]))
+        >>> last.dst_nodes, last.indptr, last.indices
+        (array([2]), array([0, 2]), array([1, 2]))
     """
     if not isinstance(sample, (Neighborhood, HeteroNeighborhood)):
         hint = "; a batch has one as its .sample" if hasattr(sample, "sample") else ""

@@ -48,11 +48,12 @@ class FeatureStore(Mounted[_core.Features]):
     Opening costs under a millisecond and no memory whatever the size. ``verify="full"`` reads the
     whole file first and proves its checksums. Files of GraphZero 0.2 open too.
 
-    >>> fs = FeatureStore(tiny_gd)
-    >>> fs.shape, fs.dtype
-    ((4, 3), 'float32')
-    >>> fs.get_tensor()[2]
-    array([6., 7., 8.], dtype=float32)
+    Examples:
+        >>> fs = FeatureStore(tiny_gd)
+        >>> fs.shape, fs.dtype
+        ((4, 3), 'float32')
+        >>> fs.get_tensor()[2]
+        array([6., 7., 8.], dtype=float32)
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class FeatureStore(Mounted[_core.Features]):
     def scales(self) -> NDArray[np.float32] | None:
         """One per row, as a view of the file: a value is its int8 times the scale. ``None`` if not quantised.
 
-        Of a reordered file the view would not go by id, so it raises; :meth:`scales_of` goes by id for
+        Of a reordered file the view would not go by id, so it raises; ``scales_of()`` goes by id for
         every file.
         """
         if not self.quantised:
@@ -109,7 +110,7 @@ class FeatureStore(Mounted[_core.Features]):
 
     @property
     def reordered(self) -> bool:
-        """Whether rows are stored in another order than that of their ids; see :func:`graphzero.reorder`."""
+        """Whether rows are stored in another order than that of their ids; see ``graphzero.reorder()``."""
         return self._core.reordered
 
     @property
@@ -152,11 +153,11 @@ class FeatureStore(Mounted[_core.Features]):
 
         ``access`` tells the kernel how you will read: ``"random"`` rows, or a ``"sequential"`` scan,
         which then reads ahead. bfloat16 comes as the uint16 of its bits, since NumPy has none; use
-        :meth:`as_torch`. A quantised array comes as the int8 that are stored; multiply a row by its
-        :attr:`scales`, or use :meth:`get_data`.
+        ``as_torch()``. A quantised array comes as the int8 that are stored; multiply a row by its
+        ``scales``, or use ``get_data()``.
 
         Of a reordered file no view goes by id, so this raises. ``order="stored"`` gives the rows as they
-        are stored: row ``id`` is at :attr:`row_map` ``[id]``. Other files have but one order.
+        are stored: row ``id`` is at ``row_map`` ``[id]``. Other files have but one order.
         """
         if access not in _ADVICE:
             raise ValueError(f"access: expected 'random', 'sequential' or 'normal', found {access!r}")
@@ -177,7 +178,7 @@ class FeatureStore(Mounted[_core.Features]):
         return plain(core.read_only_tensor(_ADVICE[access]))
 
     def as_torch(self, *, access: Access = "random", order: Order = "id") -> torch.Tensor:
-        """Return :meth:`get_tensor` as a torch tensor, bfloat16 included. Needs torch."""
+        """Return ``get_tensor()`` as a torch tensor, bfloat16 included. Needs torch."""
         import torch
 
         tensor = torch.from_numpy(self.get_tensor(access=access, order=order))
@@ -198,24 +199,25 @@ class FeatureStore(Mounted[_core.Features]):
 
         ``ids`` are a list, a NumPy array or a torch tensor. ``out``, a NumPy array or a torch tensor on
         the CPU, takes the rows and is returned; without it a new array is. Items are those of
-        :meth:`get_tensor`: bfloat16 as its bits, unless ``out`` is a tensor of torch's own, and a
+        ``get_tensor()``: bfloat16 as its bits, unless ``out`` is a tensor of torch's own, and a
         quantised array as the int8 that are stored.
 
         ``dtype`` converts the items on their way: float16, bfloat16, float64, int8, uint8 and bool to
-        float32, the int8 of a quantised array to the float32 of :meth:`get_data`, float32 to float16 or
+        float32, the int8 of a quantised array to the float32 of ``get_data()``, float32 to float16 or
         bfloat16 (ties to even), int32 and int16 to int64. ``out`` is then of that type.
 
         ``reader="mmap"`` reads through the page cache, ``"direct"`` from the device with io_uring and
         ``"pread"`` from the device with threads; all give the same bytes. One that this system does
         not have is replaced by the next best. ``"auto"`` chooses at the first call, by the size of the
-        file and the memory that is available; :meth:`gather_stats` tells what and why.
+        file and the memory that is available; ``gather_stats()`` tells what and why.
 
-        >>> FeatureStore(tiny_gd).gather([2, 0, 2])
-        array([[6., 7., 8.],
-               [0., 1., 2.],
-               [6., 7., 8.]], dtype=float32)
-        >>> FeatureStore(tiny_gd).gather([1], dtype="float16")
-        array([[3., 4., 5.]], dtype=float16)
+        Examples:
+            >>> FeatureStore(tiny_gd).gather([2, 0, 2])
+            array([[6., 7., 8.],
+                   [0., 1., 2.],
+                   [6., 7., 8.]], dtype=float32)
+            >>> FeatureStore(tiny_gd).gather([1], dtype="float16")
+            array([[3., 4., 5.]], dtype=float16)
         """
         if reader not in READERS:
             raise ValueError(f"reader: expected 'auto', 'mmap', 'direct' or 'pread', found {reader!r}")
@@ -231,7 +233,7 @@ class FeatureStore(Mounted[_core.Features]):
         return out
 
     def gather_stats(self) -> dict[str, Any]:
-        """Return what :meth:`gather` has done since mounting.
+        """Return what ``gather()`` has done since mounting.
 
         ``rows`` were asked for, ``direct_rows`` of them from the direct and pread readers. The other
         counts are of those alone, for what a mapping reads is the kernel's affair: ``unique_rows`` that
@@ -268,7 +270,7 @@ class FeatureStore(Mounted[_core.Features]):
         super().close()
 
     def memory_report(self) -> MemoryReport:
-        """Return :func:`graphzero.memory_report` for this file alone."""
+        """Return ``graphzero.memory_report()`` for this file alone."""
         return memory_report(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -303,11 +305,12 @@ def write_features(
     ``dtype="bfloat16"`` is taken as bits. The file appears whole or not at all.
 
     ``order`` stores the rows in another order than that of their ids, which stay what they are: all ids,
-    hottest first, or ``"hot"`` with a ``graph``, as in :func:`graphzero.reorder`.
+    hottest first, or ``"hot"`` with a ``graph``, as in ``graphzero.reorder()``.
 
-    >>> write_features("x.gd", np.eye(3), dtype="float32")
-    >>> FeatureStore("x.gd").get_data(1)
-    array([0., 1., 0.], dtype=float32)
+    Examples:
+        >>> write_features("x.gd", np.eye(3), dtype="float32")
+        >>> FeatureStore("x.gd").get_data(1)
+        array([0., 1., 0.], dtype=float32)
     """
     source, stored = _with_stored_type(array, dtype)
     check_order(order, graph)

@@ -51,13 +51,14 @@ class Graph(Mounted[_core.Topology]):
     Opening costs under a millisecond and no memory whatever the size. ``verify="full"`` reads the
     whole file first and proves every id and offset in it. Files of GraphZero 0.2 open too.
 
-    >>> g = Graph(tiny_gl)                                  # 0→1  0→2  1→2  3→0
-    >>> g.num_nodes, g.num_edges
-    (4, 4)
-    >>> g.neighbors(0)
-    array([1, 2], dtype=int32)
-    >>> g.degree([0, 1, 2, 3])
-    array([2, 1, 0, 1])
+    Examples:
+        >>> g = Graph(tiny_gl)                                  # 0→1  0→2  1→2  3→0
+        >>> g.num_nodes, g.num_edges
+        (4, 4)
+        >>> g.neighbors(0)
+        array([1, 2], dtype=int32)
+        >>> g.degree([0, 1, 2, 3])
+        array([2, 1, 0, 1])
     """
 
     def __init__(
@@ -178,8 +179,9 @@ class Graph(Mounted[_core.Topology]):
         order of neighbour is searched by halving; with timestamps, and in files of GraphZero 0.2, it is
         read from end to end.
 
-        >>> Graph(tiny_gl).has_edges([0, 2], [2, 0])        # 0→1  0→2  1→2  3→0
-        array([ True, False])
+        Examples:
+            >>> Graph(tiny_gl).has_edges([0, 2], [2, 0])        # 0→1  0→2  1→2  3→0
+            array([ True, False])
         """
         found = self._core.has_edges(int64_vector(src, "src"), int64_vector(dst, "dst"))
         return found.view(np.bool_)
@@ -253,20 +255,22 @@ class Graph(Mounted[_core.Topology]):
         in every order is equally likely. ``return_counts=True`` also returns how many of each row are
         neighbours. Weights are ignored.
 
-        >>> Graph(tiny_gl).batch_random_fanout([0, 2], 3)   # 0→1  0→2  1→2  3→0
-        array([[ 1,  2, -1],
-               [-1, -1, -1]])
+        Examples:
+            >>> Graph(tiny_gl).batch_random_fanout([0, 2], 3)   # 0→1  0→2  1→2  3→0
+            array([[ 1,  2, -1],
+                   [-1, -1, -1]])
 
         As an index, -1 is the last row of an array, without an error. ``pad="self"`` fills up with the node
         itself, so that every entry is a node, and the counts tell which are neighbours:
 
-        >>> rows, counts = Graph(tiny_gl).batch_random_fanout([0, 2], 3, pad="self", return_counts=True)
-        >>> rows
-        array([[1, 2, 0],
-               [2, 2, 2]])
-        >>> np.arange(3) < counts[:, None]
-        array([[ True,  True, False],
-               [False, False, False]])
+        Examples:
+            >>> rows, counts = Graph(tiny_gl).batch_random_fanout([0, 2], 3, pad="self", return_counts=True)
+            >>> rows
+            array([[1, 2, 0],
+                   [2, 2, 2]])
+            >>> np.arange(3) < counts[:, None]
+            array([[ True,  True, False],
+                   [False, False, False]])
         """
         nodes = int64_vector(start_nodes, "start_nodes")
         fanout = _fanout(K)
@@ -291,7 +295,7 @@ class Graph(Mounted[_core.Topology]):
     ) -> NDArray[np.int64]:
         """Walk from each of ``start_nodes``, by weight if edges have one, as GraphZero 0.2 spells it.
 
-        :func:`graphzero.random_walk` can do more.
+        ``graphzero.random_walk()`` can do more.
         """
         from graphzero.walks import random_walk  # it takes graphs, so it imports this module
 
@@ -316,7 +320,7 @@ class Graph(Mounted[_core.Topology]):
         self._core.preload()
 
     def memory_report(self) -> MemoryReport:
-        """Return :func:`graphzero.memory_report` for this file alone."""
+        """Return ``graphzero.memory_report()`` for this file alone."""
         return memory_report(self)
 
     def __repr__(self) -> str:
@@ -355,9 +359,10 @@ def write_graph(
     Sorts in memory: 8 to 16 bytes per stored edge and 16 per node. For graphs beyond that use the
     converter.
 
-    >>> write_graph("pair.gl", [0, 1], [1, 0], weight=[0.5, 2.0])
-    >>> Graph("pair.gl").weights
-    array([0.5, 2. ], dtype=float32)
+    Examples:
+        >>> write_graph("pair.gl", [0, 1], [1, 0], weight=[0.5, 2.0])
+        >>> Graph("pair.gl").weights
+        array([0.5, 2. ], dtype=float32)
     """
     options = _core.WriteGraphOptions()
     if isinstance(num_nodes, (tuple, list)):

@@ -34,13 +34,14 @@ class IdDictionary(Mounted[_core.IdDictionary]):
     Ids are ranks: labels are sorted, integers by value, strings by their UTF-8 bytes. Opening costs
     under a millisecond and no memory whatever the size.
 
-    >>> write_ids("movies.gi", ["tt0133093", "tt0068646", "tt0133093"])
-    >>> d = IdDictionary("movies.gi")
-    >>> len(d), d.index("tt0133093"), d.label(0), "tt0000001" in d
-    (2, 1, 'tt0068646', False)
-    >>> d.indices([["tt0133093", "tt0068646"], ["tt0133093", "tt0133093"]])
-    array([[1, 0],
-           [1, 1]])
+    Examples:
+        >>> write_ids("movies.gi", ["tt0133093", "tt0068646", "tt0133093"])
+        >>> d = IdDictionary("movies.gi")
+        >>> len(d), d.index("tt0133093"), d.label(0), "tt0000001" in d
+        (2, 1, 'tt0068646', False)
+        >>> d.indices([["tt0133093", "tt0068646"], ["tt0133093", "tt0133093"]])
+        array([[1, 0],
+               [1, 1]])
     """
 
     def __init__(self, path: str | os.PathLike[str], *, verify: Literal["header", "full"] = "header") -> None:
@@ -108,7 +109,7 @@ class IdDictionary(Mounted[_core.IdDictionary]):
         return True
 
     def memory_report(self) -> MemoryReport:
-        """Return :func:`graphzero.memory_report` for this file alone."""
+        """Return ``graphzero.memory_report()`` for this file alone."""
         return memory_report(self)
 
     def __repr__(self) -> str:
@@ -130,16 +131,17 @@ class IdBuilder:
 
     Labels come in any order and as often as you like, such as both ends of every edge. What does not
     fit ``memory`` goes, sorted, to a nameless file in ``tmp_dir``, by default the target's folder. The
-    result depends on the set of labels alone. It appears whole at :meth:`finish`, or not at all.
+    result depends on the set of labels alone. It appears whole at ``finish()``, or not at all.
 
     For one thread at a time: another one that adds meanwhile gets a ``RuntimeError``. A call
     uses several threads itself.
 
-    >>> with IdBuilder("users.gi", "integer", memory="64MB") as builder:
-    ...     builder.add([7_000_000_000, 12])
-    ...     builder.add([12, -3])
-    >>> IdDictionary("users.gi").labels([0, 1, 2])
-    array([        -3,         12, 7000000000])
+    Examples:
+        >>> with IdBuilder("users.gi", "integer", memory="64MB") as builder:
+        ...     builder.add([7_000_000_000, 12])
+        ...     builder.add([12, -3])
+        >>> IdDictionary("users.gi").labels([0, 1, 2])
+        array([        -3,         12, 7000000000])
     """
 
     def __init__(
@@ -206,9 +208,10 @@ def write_ids(path: str | os.PathLike[str], labels: Any) -> None:
     Takes text (lists, NumPy arrays of text or objects, Arrow arrays) and integers (the same and torch
     tensors). An empty list makes a dictionary of strings.
 
-    >>> write_ids("sparse.gi", np.array([90, 10, 50, 10]))
-    >>> IdDictionary("sparse.gi").indices([10, 50, 90])
-    array([0, 1, 2])
+    Examples:
+        >>> write_ids("sparse.gi", np.array([90, 10, 50, 10]))
+        >>> IdDictionary("sparse.gi").indices([10, 50, 90])
+        array([0, 1, 2])
     """
     with IdBuilder(path, kind_of(labels)) as builder:
         builder.add(labels)

@@ -34,7 +34,7 @@ def sample_negatives(
     ``by="uniform"`` draws every destination with the same probability, ``by="degree"`` in proportion to
     its in-degree to the ``power``. An array draws in proportion to its weights, one for each destination;
     those of weight 0 are never drawn. Each call adds them up and keeps 9 bytes a node for that; a
-    :class:`~graphzero.Pipeline` does so once.
+    ``graphzero.Pipeline`` does so once.
 
     ``exclude_edges=True`` never returns a destination that the source has an edge to, and raises
     ``ValueError`` for a source where none is left. A source itself is a destination like any other, unless
@@ -45,12 +45,13 @@ def sample_negatives(
 
     The same ``seed`` gives the same result for any number of threads; without one every call differs.
 
-    >>> sample_negatives(Graph(tiny_gl), [0, 3], 4, exclude_edges=True, seed=1)    # 0→1  0→2  1→2  3→0
-    array([[0, 3, 3, 3],
-           [2, 2, 1, 3]])
-    >>> sample_negatives(Graph(tiny_gl), [0, 3], 4, by=[0, 0, 0.5, 0], seed=1)
-    array([[2, 2, 2, 2],
-           [2, 2, 2, 2]])
+    Examples:
+        >>> sample_negatives(Graph(tiny_gl), [0, 3], 4, exclude_edges=True, seed=1)    # 0→1  0→2  1→2  3→0
+        array([[0, 3, 3, 3],
+               [2, 2, 1, 3]])
+        >>> sample_negatives(Graph(tiny_gl), [0, 3], 4, by=[0, 0, 0.5, 0], seed=1)
+        array([[2, 2, 2, 2],
+               [2, 2, 2, 2]])
     """
     nodes = int64_vector(sources, "sources")
     count = _count(amount, "amount")
@@ -72,15 +73,16 @@ def sample_negative_pairs(
     """Draw ``count`` pairs of a source and a destination, with replacement.
 
     ``by="degree"`` draws sources in proportion to their out-degree to the ``power``, and destinations to
-    their in-degree. An array has the weights of destinations, as in :func:`sample_negatives`, and leaves
+    their in-degree. An array has the weights of destinations, as in ``sample_negatives()``, and leaves
     sources uniform; a tuple ``(by of sources, by of destinations)`` says it for each end, where ``None`` is
     uniform. With ``exclude_edges=True`` pairs that are edges are left out and the others keep their
     proportions: ``by="uniform"`` then draws uniformly from all pairs without an edge. Pairs of a node with
     itself are pairs like any other.
 
-    >>> src, dst = sample_negative_pairs(Graph(tiny_gl), 5, exclude_edges=True, seed=1)
-    >>> Graph(tiny_gl).has_edges(src, dst).any()
-    np.False_
+    Examples:
+        >>> src, dst = sample_negative_pairs(Graph(tiny_gl), 5, exclude_edges=True, seed=1)
+        >>> Graph(tiny_gl).has_edges(src, dst).any()
+        np.False_
     """
     options = negative_options(by, power, exclude_edges, seed, sources=True)
     src, dst = _core.sample_negative_pairs(graph._core, _count(count, "count"), options)

@@ -40,7 +40,7 @@ _NEGATIVES = {None: _core.Negatives.NONE, "binary": _core.Negatives.BINARY, "tri
 class Batch:
     """A finished batch: what was sampled, and the attributes of it.
 
-    ``sample`` is what :func:`graphzero.sample_neighbors` returns. ``node_features["x"]`` has a row for
+    ``sample`` is what ``graphzero.sample_neighbors()`` returns. ``node_features["x"]`` has a row for
     each sampled node and ``edge_features["w"]`` one for each sampled edge, in the sample's order; of a
     heterogeneous graph they are dicts by type first. ``input_id`` are the places of the batch's seeds
     among all seeds. Of links, ``src_index`` and ``dst_index`` are the places of both ends in
@@ -100,52 +100,53 @@ class Stages:
 class Pipeline:
     """Iterates over an epoch of finished batches.
 
-    ``graph`` is what :func:`graphzero.sample_neighbors` takes, and so are ``fanouts`` and the options of
+    ``graph`` is what ``graphzero.sample_neighbors()`` takes, and so are ``fanouts`` and the options of
     the same name. Batches are made of ``seeds``, node ids (``None``: all nodes; of a heterogeneous graph
     ``("paper", ids)``; of a data set also the name of a split), or of ``links``, edges given as ``(src,
     dst)`` or ``(edge_type, (src, dst))``. Such an edge type need not be one of the graph: any between two of
     its node types will do, and its edges are then not sampled.
 
-    ``features`` and ``edge_features`` are a :class:`FeatureStore`, which is called ``"x"`` or
+    ``features`` and ``edge_features`` are a ``FeatureStore``, which is called ``"x"`` or
     ``"edge_attr"``, or stores by name; of a heterogeneous graph, dicts of these by type. Of a data set
     they are names of its attributes, and all of them unless told.
 
-    :param memory: What the pipeline may hold, such as ``"4GB"``: rows that stay in memory, batches that
-        are sampled and read ahead, finished batches. Half of what is available unless told.
-    :param cache: How much of it rows that stay in memory take. What is left over unless told.
-    :param ahead: How many batches to prepare ahead at most. As many as fit unless told.
-    :param dtype: What features become while they are copied, as in :meth:`FeatureStore.gather`: one for
-        all that are not integers, or a dict by name. As stored unless told.
-    :param reader: As in :meth:`FeatureStore.gather`. ``"auto"`` reads files that fit in memory through the
-        page cache and others from the device; :meth:`stats` tells what and why.
-    :param batch_size: How many seeds a batch has, or a list of sizes, one for each batch.
-    :param shuffle: Take the seeds in an order that depends on ``seed`` and epoch.
-    :param order: Places among the seeds, iterated anew for each epoch, such as a torch ``Sampler``; ``batches``
-        are lists of places, one for each batch, such as a ``BatchSampler``.
-    :param rank: Which of ``world_size`` processes this is, that share the seeds of each epoch: with the same
-        ``seed`` each takes its part, and all have as many batches. For that some of the first seeds are taken
-        again, or with ``drop_uneven_inputs`` some of the last are left out.
-    :param negatives: ``"binary"`` draws ``num_negatives`` pairs for each link, ``"triplet"`` as many
-        destinations for each source; ``negatives_by`` and ``exclude_edges`` are ``by`` and ``exclude_edges``
-        of :func:`graphzero.sample_negative_pairs` and :func:`graphzero.sample_negatives`. With ``node_time``
-        no negative is newer than its link, whatever ``time_window`` says: newer ones are drawn again, and
-        after 64 draws replaced by the oldest node.
-    :param exclude_seed_edges: Do not sample the links of a batch; with ``exclude_reverse`` nor their
-        reverses.
-    :param progress: Show one line on standard error: batches/s, hit rate, reads, memory.
+    Args:
+        memory: What the pipeline may hold, such as ``"4GB"``: rows that stay in memory, batches that are sampled and
+            read ahead, finished batches. Half of what is available unless told.
+        cache: How much of it rows that stay in memory take. What is left over unless told.
+        ahead: How many batches to prepare ahead at most. As many as fit unless told.
+        dtype: What features become while they are copied, as in ``FeatureStore.gather()``: one for all that are not
+            integers, or a dict by name. As stored unless told.
+        reader: As in ``FeatureStore.gather()``. ``"auto"`` reads files that fit in memory through the page cache and
+            others from the device; ``stats()`` tells what and why.
+        batch_size: How many seeds a batch has, or a list of sizes, one for each batch.
+        shuffle: Take the seeds in an order that depends on ``seed`` and epoch.
+        order: Places among the seeds, iterated anew for each epoch, such as a torch ``Sampler``; ``batches`` are lists
+            of places, one for each batch, such as a ``BatchSampler``.
+        rank: Which of ``world_size`` processes this is, that share the seeds of each epoch: with the same ``seed`` each
+            takes its part, and all have as many batches. For that some of the first seeds are taken again, or with
+            ``drop_uneven_inputs`` some of the last are left out.
+        negatives: ``"binary"`` draws ``num_negatives`` pairs for each link, ``"triplet"`` as many destinations for each
+            source; ``negatives_by`` and ``exclude_edges`` are ``by`` and ``exclude_edges`` of
+            ``graphzero.sample_negative_pairs()`` and ``graphzero.sample_negatives()``. With ``node_time`` no negative
+            is newer than its link, whatever ``time_window`` says: newer ones are drawn again, and after 64 draws
+            replaced by the oldest node.
+        exclude_seed_edges: Do not sample the links of a batch; with ``exclude_reverse`` nor their reverses.
+        progress: Show one line on standard error: batches/s, hit rate, reads, memory.
 
     The same ``seed`` gives the same batches for any memory, reader and number of threads. Each iteration
     is the next epoch.
 
     For one thread at a time: another one that iterates meanwhile gets a ``RuntimeError``. It may look, with
-    :meth:`stats`, :meth:`status`, :meth:`is_ready` and :meth:`state_dict`, and :meth:`close`.
+    ``stats()``, ``status()``, ``is_ready()`` and ``state_dict()``, and ``close()``.
 
-    >>> from graphzero import FeatureStore, Graph
-    >>> pipeline = Pipeline(Graph(tiny_gl), [0, 2], [-1], features=FeatureStore(tiny_gd), batch_size=1)
-    >>> for batch in pipeline:
-    ...     print(batch.sample.node, batch.node_features["x"].shape)
-    [0 3] (2, 3)
-    [2 0 1] (3, 3)
+    Examples:
+        >>> from graphzero import FeatureStore, Graph
+        >>> pipeline = Pipeline(Graph(tiny_gl), [0, 2], [-1], features=FeatureStore(tiny_gd), batch_size=1)
+        >>> for batch in pipeline:
+        ...     print(batch.sample.node, batch.node_features["x"].shape)
+        [0 3] (2, 3)
+        [2 0 1] (3, 3)
     """
 
     def __init__(
@@ -425,7 +426,7 @@ class Pipeline:
         return Stages(stage, thread, number, begin, end, dropped)
 
     def status(self) -> str:
-        """Return the most important of :meth:`stats` in one line: of this epoch, or of the one that has just ended."""
+        """Return the most important of ``stats()`` in one line: of this epoch, or of the one that has just ended."""
         stats = self.stats()
         if self._ended is not None:
             return self._ended
@@ -450,7 +451,7 @@ class Pipeline:
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """Whether ``close()`` was called."""
         return self._core is None
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ def reorder(
 ) -> None:
     """Write the ``.gd`` file ``path`` anew to ``out_path`` with its rows hottest first.
 
-    Ids do not change: :meth:`FeatureStore.gather` and :meth:`FeatureStore.get_data` find a row by a map
+    Ids do not change: ``FeatureStore.gather()`` and ``FeatureStore.get_data()`` find a row by a map
     that the file keeps. Hot is a row whose node stands in many lists of ``graph``, which is how often a
     sampler can meet it: the lists that ``sample_neighbors`` draws from with the same ``direction``. Ties
     go by id. Without a graph, ``order`` gives all ids, hottest first.
@@ -35,10 +35,11 @@ def reorder(
     beside the output, read and written twice in all. ``out_path`` may be ``path``; the file appears
     whole or not at all.
 
-    >>> reorder(tiny_gd, "hot.gd", Graph(tiny_gl))  # 0→1 0→2 1→2 3→0: node 0 sends most
-    >>> from graphzero import FeatureStore
-    >>> FeatureStore("hot.gd").row_map
-    array([0, 1, 3, 2], dtype=int32)
+    Examples:
+        >>> reorder(tiny_gd, "hot.gd", Graph(tiny_gl))  # 0→1 0→2 1→2 3→0: node 0 sends most
+        >>> from graphzero import FeatureStore
+        >>> FeatureStore("hot.gd").row_map
+        array([0, 1, 3, 2], dtype=int32)
     """
     if (graph is None) == (order is None):
         raise ValueError("expected a graph or an order=, and not both")

@@ -49,7 +49,7 @@ class Neighborhood:
 
 @dataclass(frozen=True)
 class HeteroNeighborhood:
-    """A sampled neighbourhood of several node and edge types: the fields of :class:`Neighborhood` by type."""
+    """A sampled neighbourhood of several node and edge types: the fields of ``Neighborhood`` by type."""
 
     node: dict[str, IntArray]
     row: dict[EdgeTriple, IntArray]
@@ -148,38 +148,38 @@ def sample_neighbors(
     of them. ``direction="in"`` follows edges backwards, from a node to those that send it messages;
     ``"out"`` follows them forwards. Edges always run from ``row`` to ``col``.
 
-    ``graph`` is a :class:`Graph`, or for heterogeneous samples a data set or a mapping of edge types to
+    ``graph`` is a ``Graph``, or for heterogeneous samples a data set or a mapping of edge types to
     graphs; then ``seeds`` is a dict by node type, ``fanouts`` a list for all edge types or a dict by edge
     type, and the other arrays are dicts too.
 
-    :param replace: Draw with replacement.
-    :param weighted: Draw in proportion to the stored edge weights; edges of weight 0 are never drawn. Of several
-        graphs those without weights draw uniformly; one must have some. A list of edge types says which draw by
-        weight.
-    :param disjoint: Give every seed a tree of its own; ``batch`` tells them apart.
-    :param seed_time: One time per seed. Only edges up to that time are sampled, in the seed's whole tree;
-        makes the sample disjoint. Of several graphs those without times are not limited; one must have some.
-    :param node_time: Times of all nodes. Compared with the seed's in place of the edges' own times.
-    :param edge_time: The edge types whose edges' own times count. All that have times unless told.
-    :param temporal_strategy: ``"last"`` takes the newest neighbours instead of random ones, where there are times.
-    :param time_window: Leave out what is older than ``seed_time - time_window``.
-    :param subgraph_type: ``"bidirectional"`` adds the reverse of each sampled edge, ``"induced"`` returns
-        every edge between sampled nodes. Reverses of ``(a, "r", b)`` belong to ``(b, "rev_r", a)``, else to
-        the one edge type from ``b`` to ``a``; there they have their own edge ids, and must exist.
-    :param exclude: Edges not to sample, as ``(src, dst)`` or ``(src, dst, edge_id)`` arrays; with
-        ``exclude_reverse`` also those from ``dst`` to ``src``: all of them, or in an undirected graph the
-        one with the same edge id.
-    :param method: ``"labor"`` lets nodes that share neighbours pick the same ones, so that a batch needs
-        fewer feature rows; with ``layer_dependency`` across hops, too.
-    :param seed: The same seed gives the same sample for any number of threads, on any machine; ``epoch``
-        and ``batch`` number the samples made with one seed. Without a seed every call differs.
+    Args:
+        replace: Draw with replacement.
+        weighted: Draw in proportion to the stored edge weights; edges of weight 0 are never drawn. Of several graphs
+            those without weights draw uniformly; one must have some. A list of edge types says which draw by weight.
+        disjoint: Give every seed a tree of its own; ``batch`` tells them apart.
+        seed_time: One time per seed. Only edges up to that time are sampled, in the seed's whole tree; makes the sample
+            disjoint. Of several graphs those without times are not limited; one must have some.
+        node_time: Times of all nodes. Compared with the seed's in place of the edges' own times.
+        edge_time: The edge types whose edges' own times count. All that have times unless told.
+        temporal_strategy: ``"last"`` takes the newest neighbours instead of random ones, where there are times.
+        time_window: Leave out what is older than ``seed_time - time_window``.
+        subgraph_type: ``"bidirectional"`` adds the reverse of each sampled edge, ``"induced"`` returns every edge
+            between sampled nodes. Reverses of ``(a, "r", b)`` belong to ``(b, "rev_r", a)``, else to the one edge type
+            from ``b`` to ``a``; there they have their own edge ids, and must exist.
+        exclude: Edges not to sample, as ``(src, dst)`` or ``(src, dst, edge_id)`` arrays; with ``exclude_reverse`` also
+            those from ``dst`` to ``src``: all of them, or in an undirected graph the one with the same edge id.
+        method: ``"labor"`` lets nodes that share neighbours pick the same ones, so that a batch needs fewer feature
+            rows; with ``layer_dependency`` across hops, too.
+        seed: The same seed gives the same sample for any number of threads, on any machine; ``epoch`` and ``batch``
+            number the samples made with one seed. Without a seed every call differs.
 
-    >>> g = Graph(tiny_gl)                                  # 0→1  0→2  1→2  3→0
-    >>> hood = sample_neighbors(g, [2], [-1, -1])
-    >>> hood.node, hood.row, hood.col
-    (array([2, 0, 1, 3]), array([1, 2, 3, 1]), array([0, 0, 1, 2]))
-    >>> hood.num_sampled_nodes, hood.num_sampled_edges
-    ([1, 2, 1], [2, 2])
+    Examples:
+        >>> g = Graph(tiny_gl)                                  # 0→1  0→2  1→2  3→0
+        >>> hood = sample_neighbors(g, [2], [-1, -1])
+        >>> hood.node, hood.row, hood.col
+        (array([2, 0, 1, 3]), array([1, 2, 3, 1]), array([0, 0, 1, 2]))
+        >>> hood.num_sampled_nodes, hood.num_sampled_edges
+        ([1, 2, 1], [2, 2])
     """
     relations = as_relations(graph)
     request = SampleRequest(

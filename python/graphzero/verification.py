@@ -50,12 +50,13 @@ def verify(path: str | os.PathLike[str], *, progress: bool = False) -> list[Chec
     """Check everything a file or data set promises: header, checksums, every id and offset.
 
     Reads all of it, in O(1) memory. Damage that leaves no readable header, or no readable manifest,
-    raises :class:`FormatError`; any other, and any to the files of a data set, is told by the returned
+    raises ``FormatError``; any other, and any to the files of a data set, is told by the returned
     checks. Files of GraphZero 0.2 have no checksum: of them only the structure can be proven, and a check
     whose ``state`` is ``"unknown"`` says so. ``progress`` shows a bar on standard error.
 
-    >>> all(check.holds for check in verify(tiny_gl))
-    True
+    Examples:
+        >>> all(check.holds for check in verify(tiny_gl))
+        True
     """
     name = os.fsdecode(path)
     if os.path.isdir(name):

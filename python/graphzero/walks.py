@@ -50,10 +50,11 @@ def random_walk(
 
     The same ``seed`` gives the same walks for any number of threads; without one every call differs.
 
-    >>> g = Graph(tiny_gl)                                  # 0→1  0→2  1→2  3→0
-    >>> random_walk(g, [3, 2], 4, seed=0)
-    array([[3, 0, 1, 2, 2],
-           [2, 2, 2, 2, 2]])
+    Examples:
+        >>> g = Graph(tiny_gl)                                  # 0→1  0→2  1→2  3→0
+        >>> random_walk(g, [3, 2], 4, seed=0)
+        array([[3, 0, 1, 2, 2],
+               [2, 2, 2, 2, 2]])
     """
     options = _core.WalkOptions()
     options.length = _length(walk_length)

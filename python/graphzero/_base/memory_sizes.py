@@ -25,8 +25,9 @@ _UNITS |= {f"{unit}i": 1024**i for i, unit in enumerate("kmgt", start=1)}
 def byte_count(size: int | str, name: str = "memory") -> int:
     """Read a number of bytes as people write it; ``name`` opens the message if it is none.
 
-    >>> byte_count("2GB"), byte_count("512 MiB"), byte_count(4096)
-    (2000000000, 536870912, 4096)
+    Examples:
+        >>> byte_count("2GB"), byte_count("512 MiB"), byte_count(4096)
+        (2000000000, 536870912, 4096)
     """
     if isinstance(size, int):
         return size
@@ -58,7 +59,8 @@ def budget_for_shares(
 ) -> ValueError:
     """Say of the number that a user gave what the core says of a share of it.
 
-    :param share_of: What ``whose`` gets of a number of bytes, such as ``total``.
+    Args:
+        share_of: What ``whose`` gets of a number of bytes, such as ``total``.
     """
     needed: int = error.least  # type: ignore[attr-defined]
     least = -(-total // _MEGABYTE) * _MEGABYTE

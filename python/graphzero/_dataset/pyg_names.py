@@ -55,7 +55,7 @@ _NONE = frozenset({"x", "y", "edge_attr", "edge_weight", "pos", "batch", "time",
 
 
 class PygNames:
-    """The names that :class:`graphzero.dataset.Dataset` shares with PyG's classes; it has what is declared here."""
+    """The names that ``graphzero.dataset.Dataset`` shares with PyG's classes; it has what is declared here."""
 
     path: str
     nodes: Mapping[str, NodeType]

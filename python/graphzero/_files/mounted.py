@@ -82,7 +82,7 @@ class Mounted(Generic[C]):
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """Whether ``close()`` was called."""
         return self._open_core is None
 
     @property

@@ -18,7 +18,7 @@ _MOST_POINTS = 200  # what a plot can show
 class MemoryWatch:
     """Looks at a process, or at all processes of a control group, until its block ends.
 
-    ``page_cache`` tells how much of the data is in the page cache; of a group the kernel tells. :meth:`restart` forgets
+    ``page_cache`` tells how much of the data is in the page cache; of a group the kernel tells. ``restart()`` forgets
     what was seen so far.
     """
 

@@ -80,17 +80,18 @@ def convert_dataset(
     loader as it does with PyG's; a warning names what cannot be kept.
 
     ``num_nodes``, ``split``, ``label``, ``task`` and ``add_inverse_edge`` say what a layout leaves
-    open. All other ``options`` go to :func:`convert_edges`. ``feature_dtype`` stores floating-point
+    open. All other ``options`` go to ``convert_edges()``. ``feature_dtype`` stores floating-point
     features in another type. Of PyG objects ``weight`` and ``time`` name the attributes of edges that neighbours are
     drawn by, ``edge_weight`` and ``edge_time`` if they are there; ``False`` is for none. Edges are converted within
     ``memory``. The folder appears whole or not at all. With ``resume=True`` the files that are finished when a run
     is killed or fails wait in a hidden folder beside the target, and the next run with the same source and options
     goes on from there.
 
-    >>> os.makedirs("mag/processed/paper___cites___paper")
-    >>> np.save("mag/processed/paper___cites___paper/edge_index.npy", [[0, 1], [1, 2]])
-    >>> convert_dataset("mag", "converted", num_nodes={"paper": 4}).nodes
-    {'paper': 4}
+    Examples:
+        >>> os.makedirs("mag/processed/paper___cites___paper")
+        >>> np.save("mag/processed/paper___cites___paper/edge_index.npy", [[0, 1], [1, 2]])
+        >>> convert_dataset("mag", "converted", num_nodes={"paper": 4}).nodes
+        {'paper': 4}
     """
     begin = time.perf_counter()
     layout = _layout_of(source, format)
@@ -229,7 +230,7 @@ class _Stage:
         return os.path.join(self._folder, file_name(json.dumps(names)) + ending)
 
     def report(self, graph: str) -> ConversionReport | None:
-        """Return what :meth:`keep_report` kept, if an earlier run finished this graph."""
+        """Return what ``keep_report()`` kept, if an earlier run finished this graph."""
         try:
             with open(f"{graph}.json", encoding="utf-8") as file:
                 kept = json.load(file)

@@ -48,14 +48,15 @@ class DatasetWriter:
     Types are left out for a homogeneous data set. With ``hetero=True`` batches name their types even if there is
     one of each, as those of PyG's ``HeteroData`` do. For one thread.
 
-    >>> with DatasetWriter("movies", overwrite=True) as w:
-    ...     w.add_nodes({"x": np.eye(3)}, type="user")
-    ...     w.add_nodes(type="movie", num_nodes=2)
-    ...     w.add_edges([0, 1, 2], [1, 0, 1], type=("user", "rates", "movie"), attributes={"stars": [5, 3, 4]})
-    ...     w.add_split("train", [0, 1], of=("user", "rates", "movie"))
-    >>> from graphzero.dataset import open_dataset
-    >>> open_dataset("movies").edges["user", "rates", "movie"]["stars"].get_tensor()
-    array([5, 3, 4])
+    Examples:
+        >>> with DatasetWriter("movies", overwrite=True) as w:
+        ...     w.add_nodes({"x": np.eye(3)}, type="user")
+        ...     w.add_nodes(type="movie", num_nodes=2)
+        ...     w.add_edges([0, 1, 2], [1, 0, 1], type=("user", "rates", "movie"), attributes={"stars": [5, 3, 4]})
+        ...     w.add_split("train", [0, 1], of=("user", "rates", "movie"))
+        >>> from graphzero.dataset import open_dataset
+        >>> open_dataset("movies").edges["user", "rates", "movie"]["stars"].get_tensor()
+        array([5, 3, 4])
     """
 
     def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False, hetero: bool = False) -> None:
@@ -89,16 +90,17 @@ class DatasetWriter:
         ``ids`` are the labels of the nodes, text or integers. Node ``i`` is the one whose label is the
         ``i``-th in sorted order. Labels in memory come in any order, each once, and row ``k`` of every
         attribute, of files too, belongs to the ``k``-th label: rows are written in the order of the nodes.
-        With a ``.gi`` file or a mounted :class:`IdDictionary`, row ``i`` belongs to node ``i``.
+        With a ``.gi`` file or a mounted ``IdDictionary``, row ``i`` belongs to node ``i``.
 
-        >>> with DatasetWriter("people", overwrite=True) as w:
-        ...     w.add_nodes({"age": [31, 44, 27]}, ids=["zoe", "adam", "mia"])
-        ...     w.add_edges(["zoe", "mia"], ["adam", "adam"])
-        ...     w.add_split("train", ["zoe"])
-        >>> from graphzero.dataset import open_dataset
-        >>> people = open_dataset("people")
-        >>> people.features("age").get_data(people.nodes["node"].ids.index("zoe"))
-        array([31])
+        Examples:
+            >>> with DatasetWriter("people", overwrite=True) as w:
+            ...     w.add_nodes({"age": [31, 44, 27]}, ids=["zoe", "adam", "mia"])
+            ...     w.add_edges(["zoe", "mia"], ["adam", "adam"])
+            ...     w.add_split("train", ["zoe"])
+            >>> from graphzero.dataset import open_dataset
+            >>> people = open_dataset("people")
+            >>> people.features("age").get_data(people.nodes["node"].ids.index("zoe"))
+            array([31])
         """
         if type in self._manifest.nodes:
             raise ValueError(f"node type {type!r} was added before")
@@ -143,7 +145,7 @@ class DatasetWriter:
         labels: bool | None = None,
         **options: Any,
     ) -> None:
-        """Add a kind of edge, from arrays with the options of :func:`write_graph`, or from a ``.gl``.
+        """Add a kind of edge, from arrays with the options of ``write_graph()``, or from a ``.gl``.
 
         The node types at both ends must have been added before. ``src`` and ``dst`` are node ids, or
         labels, which are looked up in the ``ids`` of their node types: text always is, integers with
@@ -195,7 +197,7 @@ class DatasetWriter:
     def add_split(self, name: str, ids: ArrayLike, *, of: TypeName | None = None, labels: bool | None = None) -> None:
         """Add the node ids, or with an edge type the edge ids, that belong to split ``name``.
 
-        Nodes may be named by their labels, as the ends of edges are in :meth:`add_edges`.
+        Nodes may be named by their labels, as the ends of edges are in ``add_edges()``.
         """
         if of is None:
             if len(self._manifest.nodes) != 1:

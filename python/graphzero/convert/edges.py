@@ -113,7 +113,7 @@ def convert_edges(
 
     Integer ids are taken as they are. With ``ids="map"``, and by default if the ids are text, they are
     labels instead: they are numbered in sorted order and kept in a dictionary, ``ids_path``, by
-    default the target with the ending ``.gi``, which :class:`IdDictionary` opens. The source is then
+    default the target with the ending ``.gi``, which ``IdDictionary`` opens. The source is then
     read twice.
 
     Memory stays within ``memory`` (``"2GB"``; by default half of what is available, at most 8 GB)
@@ -122,11 +122,12 @@ def convert_edges(
     edges. A malformed line is an error that names file, line and text, unless ``on_bad_line="skip"``.
     ``edge_ids=False`` saves their space in a graph with one index. The file appears whole or not at all.
 
-    >>> with open("edges.csv", "w") as file:
-    ...     _ = file.write("src,dst\n0,1\n0,2\n3,0\n")
-    >>> report = convert_edges("edges.csv", "graph.gl")
-    >>> report.num_edges, report.num_src_nodes
-    (3, 4)
+    Examples:
+        >>> with open("edges.csv", "w") as file:
+        ...     _ = file.write("src,dst\n0,1\n0,2\n3,0\n")
+        >>> report = convert_edges("edges.csv", "graph.gl")
+        >>> report.num_edges, report.num_src_nodes
+        (3, 4)
     """
     begin = clock.perf_counter()
     target = os.fsdecode(path)

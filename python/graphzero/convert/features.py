@@ -131,34 +131,37 @@ def convert_features(
     gzip or zstd, or raw items), an array, a tensor, a sparse matrix, a table with
     ``__arrow_c_stream__``, or an iterable of blocks of rows. The file appears whole or not at all.
 
-    :param dtype: The stored type; that of the source if ``None``. Text has none, so it must be given.
-        ``"int8-quantised"`` stores int8 and one float32 scale per row. Floats become integers only if they
-        are. The report tells the loss.
-    :param shape: Extents of the result, rows first; ``-1`` rows are counted. Needed for a raw file.
-    :param source_dtype: The type of the items of a raw file, if it is not ``dtype``.
-    :param key: Which array of an ``.npz``, or which entry of a ``.pt``.
-    :param columns: Which columns make a row, by name or position: a list, or one of them for a vector.
-    :param id_column: The column that says which row it is. Rows may come in any order; absent ones are zero.
-        A second row with the same id is a bad line.
-    :param num_rows: The number of rows, where the source does not tell: an error if it is not that, except
-        that with an ``id_column`` absent rows are added.
-    :param header, delimiter: Of text, where the guess is wrong. A delimiter of ``" "`` stands for any run of
-        blanks.
-    :param on_bad_line: ``"error"`` names file, line and text of the first one; ``"skip"`` counts them in the
-        report.
-    :param order, graph: Store the rows hottest first, under ids that stay what they are: ``"hot"`` with a
-        graph, or all ids, hottest first. The converted rows then go through :func:`graphzero.reorder`, which
-        takes the disk space of the file twice more while it runs.
-    :param memory: Bytes to use, such as ``"1GB"``; 256 MB if ``None``, and what :func:`graphzero.reorder`
-        uses for ``order``.
-    :param threads: How many parse text; see :func:`num_threads`.
-    :param progress: ``True`` shows a bar on a terminal; a function is called with bytes done and bytes in
-        all.
-    :param dry_run: Only look at the source, and estimate.
+    Args:
+        dtype: The stored type; that of the source if ``None``. Text has none, so it must be given. ``"int8-quantised"``
+            stores int8 and one float32 scale per row. Floats become integers only if they are. The report tells the
+            loss.
+        shape: Extents of the result, rows first; ``-1`` rows are counted. Needed for a raw file.
+        source_dtype: The type of the items of a raw file, if it is not ``dtype``.
+        key: Which array of an ``.npz``, or which entry of a ``.pt``.
+        columns: Which columns make a row, by name or position: a list, or one of them for a vector.
+        id_column: The column that says which row it is. Rows may come in any order; absent ones are zero. A second row
+            with the same id is a bad line.
+        num_rows: The number of rows, where the source does not tell: an error if it is not that, except that with an
+            ``id_column`` absent rows are added.
+        header: Of text, where the guess is wrong. A delimiter of ``" "`` stands for any run of blanks.
+        delimiter: Of text, where the guess is wrong. A delimiter of ``" "`` stands for any run of blanks.
+        on_bad_line: ``"error"`` names file, line and text of the first one; ``"skip"`` counts them in the report.
+        order: Store the rows hottest first, under ids that stay what they are: ``"hot"`` with a graph, or all ids,
+            hottest first. The converted rows then go through ``graphzero.reorder()``, which takes the disk space of the
+            file twice more while it runs.
+        graph: Store the rows hottest first, under ids that stay what they are: ``"hot"`` with a graph, or all ids,
+            hottest first. The converted rows then go through ``graphzero.reorder()``, which takes the disk space of the
+            file twice more while it runs.
+        memory: Bytes to use, such as ``"1GB"``; 256 MB if ``None``, and what ``graphzero.reorder()`` uses for
+            ``order``.
+        threads: How many parse text; see ``num_threads()``.
+        progress: ``True`` shows a bar on a terminal; a function is called with bytes done and bytes in all.
+        dry_run: Only look at the source, and estimate.
 
-    >>> np.save("x.npy", np.eye(3))
-    >>> convert_features("x.npy", "x.gd", dtype="float16").loss
-    Loss(max_error=0.0, rms_error=0.0, overflows=0)
+    Examples:
+        >>> np.save("x.npy", np.eye(3))
+        >>> convert_features("x.npy", "x.gd", dtype="float16").loss
+        Loss(max_error=0.0, rms_error=0.0, overflows=0)
     """
     begin = time.perf_counter()
     target = os.fsdecode(path)
@@ -222,10 +225,11 @@ def convert_csv_to_gd(
     """Convert text whose first column is the node id, as GraphZero 0.2 did.
 
     Absent rows are zero. What 0.2 took for some other number is an error that names line and text, a
-    second row for one id too. :func:`convert_features` has more options.
+    second row for one id too. ``convert_features()`` has more options.
 
-    >>> np.savetxt("x.csv", [[0, 0.5, 1.5], [2, 3, 4]], delimiter=",", fmt="%g")
-    >>> convert_csv_to_gd("x.csv", "x.gd", DataType.FLOAT32)
+    Examples:
+        >>> np.savetxt("x.csv", [[0, 0.5, 1.5], [2, 3, 4]], delimiter=",", fmt="%g")
+        >>> convert_csv_to_gd("x.csv", "x.gd", DataType.FLOAT32)
     """
     source = [name for name in (csv_path, input_csv) if name is not None]
     target = [name for name in (out_path, output_bin) if name is not None]

@@ -63,21 +63,23 @@ def inference(
 
     The model is in evaluation mode meanwhile. If anything fails, nothing is left of ``out``.
 
-    :param features: The attribute that the first layer gets.
-    :param edge_features: The attribute of edges that layers get as their third argument: its name, or for
-        graphs that are not of a data set the store.
-    :param batch_size: Nodes in a batch. As many as their edges let fit in ``memory`` unless told.
-    :param memory: What the pipeline may hold, as in :class:`graphzero.Pipeline`. What a layer allocates
-        comes on top, about a quarter of it.
-    :param device: Where layers are computed; the model is moved there. Where it is, unless told.
-    :param dtype: The type of the rows in ``out``. Between layers they stay as they are.
+    Args:
+        features: The attribute that the first layer gets.
+        edge_features: The attribute of edges that layers get as their third argument: its name, or for graphs that are
+            not of a data set the store.
+        batch_size: Nodes in a batch. As many as their edges let fit in ``memory`` unless told.
+        memory: What the pipeline may hold, as in ``graphzero.Pipeline``. What a layer allocates comes on top, about a
+            quarter of it.
+        device: Where layers are computed; the model is moved there. Where it is, unless told.
+        dtype: The type of the rows in ``out``. Between layers they stay as they are.
 
-    >>> from graphzero import FeatureStore, Graph
-    >>> def sums(x, edge_index):
-    ...     return x.index_add(0, edge_index[1], x[edge_index[0]])
-    >>> data = Graph(tiny_gl), FeatureStore(tiny_gd)             # 0→1  0→2  1→2  3→0
-    >>> inference(None, data, "sums.gd", layers=[sums]).get_data(0)
-    array([ 9., 11., 13.], dtype=float32)
+    Examples:
+        >>> from graphzero import FeatureStore, Graph
+        >>> def sums(x, edge_index):
+        ...     return x.index_add(0, edge_index[1], x[edge_index[0]])
+        >>> data = Graph(tiny_gl), FeatureStore(tiny_gd)             # 0→1  0→2  1→2  3→0
+        >>> inference(None, data, "sums.gd", layers=[sums]).get_data(0)
+        array([ 9., 11., 13.], dtype=float32)
     """
     given = as_graph_data(data, edge_features=edge_features)
     stores = _node_stores(given, features)

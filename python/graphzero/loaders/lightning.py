@@ -64,19 +64,19 @@ class _ByEpochs(Loader):
 
 
 class TrainerNeighborLoader(_ByEpochs, NeighborLoader):
-    """The :class:`NeighborLoader` of a trainer."""
+    """The ``NeighborLoader`` of a trainer."""
 
 
 class TrainerLinkNeighborLoader(_ByEpochs, LinkNeighborLoader):
-    """The :class:`LinkNeighborLoader` of a trainer."""
+    """The ``LinkNeighborLoader`` of a trainer."""
 
 
 class LightningDataModule(_base()):  # type: ignore[misc]
     """Loaders for a Lightning ``Trainer``: of nodes, or of edges, by split.
 
-    ``data`` is what :class:`NeighborLoader` takes. A split, ``train``, ``val``, ``test`` or ``predict``, is what
+    ``data`` is what ``NeighborLoader`` takes. A split, ``train``, ``val``, ``test`` or ``predict``, is what
     ``input_nodes`` takes there, such as the name of a split of the data set, or a dict of what is special to its
-    loader: with ``edge_label_index`` it is a :class:`LinkNeighborLoader`, otherwise it has ``input_nodes``. ``None``
+    loader: with ``edge_label_index`` it is a ``LinkNeighborLoader``, otherwise it has ``input_nodes``. ``None``
     stands for a stage without data. Unless told, it is the split of that name that the data set has (of ``val`` also
     ``"valid"``). All other options go to every loader; ``eval_loader_kwargs`` override them in all stages but training.
     Batches of ``train`` are shuffled, the others are not.
@@ -90,11 +90,12 @@ class LightningDataModule(_base()):  # type: ignore[misc]
     and closed when the trainer is done, or fails. With several ranks each has as many batches as the others, for
     which a few seeds come twice; tests that must count each node once are for one process.
 
-    >>> from graphzero import open
-    >>> module = LightningDataModule(open(tiny_dataset), num_neighbors=[-1], batch_size=2, val=None)
-    >>> module.train_dataloader(), module.val_dataloader(), module.test_dataloader()
-    (TrainerNeighborLoader(1 batches), [], TrainerNeighborLoader(1 batches))
-    >>> module.teardown("fit")
+    Examples:
+        >>> from graphzero import open
+        >>> module = LightningDataModule(open(tiny_dataset), num_neighbors=[-1], batch_size=2, val=None)
+        >>> module.train_dataloader(), module.val_dataloader(), module.test_dataloader()
+        (TrainerNeighborLoader(1 batches), [], TrainerNeighborLoader(1 batches))
+        >>> module.teardown("fit")
     """
 
     def __init__(

@@ -29,27 +29,28 @@ class LinkNeighborLoader(Loader):
     Takes the arguments of ``torch_geometric.loader.LinkNeighborLoader`` and returns the same batches, from files
     of any size.
 
-    :param edge_label_index: Sources and destinations; of several types ``(edge_type, (src, dst))``, where the edge
-        type may be any between two node types: one that the data does not have is not sampled. Without these all
-        edges, 16 bytes of memory each. Of a data set also the name of a split of its edges, or
-        ``(edge_type, split)``.
-    :param edge_label: A label for each edge. With binary negatives, which are labelled 0, labels that begin at 0 are
-        raised by 1; without labels edges are 1.
-    :param edge_label_time: A time for each edge, later than which nothing is sampled. Comes with ``time_attr``.
-    :param neg_sampling: ``"binary"``, ``"triplet"``, PyG's ``NegativeSampling``, or what that is made of: mode,
-        amount, weights of sources and of destinations. ``neg_sampling_ratio=r`` is ``("binary", r)``.
-    :param exclude_positives: Never return an edge of the graph as a negative. PyG does.
-    :param exclude_seed_edges: Do not sample the edges that are to be predicted; with ``exclude_reverse`` nor
-        their reverses. PyG does, and leaks labels.
+    Args:
+        edge_label_index: Sources and destinations; of several types ``(edge_type, (src, dst))``, where the edge type
+            may be any between two node types: one that the data does not have is not sampled. Without these all edges,
+            16 bytes of memory each. Of a data set also the name of a split of its edges, or ``(edge_type, split)``.
+        edge_label: A label for each edge. With binary negatives, which are labelled 0, labels that begin at 0 are
+            raised by 1; without labels edges are 1.
+        edge_label_time: A time for each edge, later than which nothing is sampled. Comes with ``time_attr``.
+        neg_sampling: ``"binary"``, ``"triplet"``, PyG's ``NegativeSampling``, or what that is made of: mode, amount,
+            weights of sources and of destinations. ``neg_sampling_ratio=r`` is ``("binary", r)``.
+        exclude_positives: Never return an edge of the graph as a negative. PyG does.
+        exclude_seed_edges: Do not sample the edges that are to be predicted; with ``exclude_reverse`` nor their
+            reverses. PyG does, and leaks labels.
 
-    All other parameters are those of :class:`NeighborLoader` and :class:`graphzero.loaders.LoaderOptions`.
+    All other parameters are those of ``NeighborLoader`` and ``graphzero.loaders.LoaderOptions``.
 
-    >>> from graphzero import Graph
-    >>> loader = LinkNeighborLoader(Graph(tiny_gl), [-1], edge_label_index=[[0, 3], [2, 0]], batch_size=2)
-    >>> batch = next(iter(loader))
-    >>> batch.n_id, batch.edge_label_index
-    (tensor([0, 2, 3, 1]), tensor([[0, 2],
-            [1, 0]]))
+    Examples:
+        >>> from graphzero import Graph
+        >>> loader = LinkNeighborLoader(Graph(tiny_gl), [-1], edge_label_index=[[0, 3], [2, 0]], batch_size=2)
+        >>> batch = next(iter(loader))
+        >>> batch.n_id, batch.edge_label_index
+        (tensor([0, 2, 3, 1]), tensor([[0, 2],
+                [1, 0]]))
     """
 
     _pyg_name = "LinkNeighborLoader"
@@ -125,7 +126,7 @@ class LinkNeighborLoader(Loader):
 
     @property
     def link_sampler(self) -> Any:
-        """A :class:`graphzero.loaders.NeighborSampler` of the same arguments, for those who sample by themselves."""
+        """A ``graphzero.loaders.NeighborSampler`` of the same arguments, for those who sample by themselves."""
         return self._sampler(exclude_positives=self._request.negatives.exclude_edges)
 
     def _describe_seeds(self, batch: Batch, parts: Parts) -> None:

@@ -45,7 +45,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
 
     An iteration that begins while another is under way, in this thread or in another, has a pipeline of its own, with
     as much memory.
-    :meth:`state_dict`, :meth:`set_epoch` and :meth:`stats` are about the one that began last.
+    ``state_dict()``, ``set_epoch()`` and ``stats()`` are about the one that began last.
 
     Also a data set for ``torch.utils.data.DataLoader(loader, batch_size=None, num_workers=...)``, which gives
     the same batches in the same order, made by processes.
@@ -276,7 +276,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         return self(index)
 
     def filter_fn(self, out: Any) -> Any:
-        """Return what :meth:`collate_fn` made: a batch has its rows already."""
+        """Return what ``collate_fn()`` made: a batch has its rows already."""
         return out
 
     @property
@@ -312,11 +312,11 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         self._begin_at = own
 
     def stats(self) -> dict[str, Any]:
-        """Return :meth:`graphzero.Pipeline.stats`: where time, bytes and memory went."""
+        """Return ``graphzero.Pipeline.stats()``: where time, bytes and memory went."""
         return self._open().stats()
 
     def status(self) -> str:
-        """Return the most important of :meth:`stats` in one line."""
+        """Return the most important of ``stats()`` in one line."""
         return self._open().pipeline.status()
 
     def add_stages(self, path: str | os.PathLike[str]) -> None:

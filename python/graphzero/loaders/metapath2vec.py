@@ -30,15 +30,15 @@ class MetaPath2Vec(SkipGram):
     ``t`` are the rows ``start[t]`` to ``end[t]``. One more row, ``dummy_idx``, stands for what lies behind a dead
     end.
 
-    :param graph: A data set, a mapping of ``(source, relation, destination)`` to :class:`Graph`, or PyG's
-        ``edge_index_dict`` or ``HeteroData``. Of the latter two temporary files are written, which go with the model.
-        ``edge_index_dict=`` is the same under PyG's name.
-    :param metapath: The edge types that a walk follows, over and over if it ends where it began.
-    :param walk_length: The number of steps of a walk, whose start is not counted.
-    :param num_nodes_dict: The number of nodes of each type, for an ``edge_index_dict`` whose last nodes have no
-        edges.
+    Args:
+        graph: A data set, a mapping of ``(source, relation, destination)`` to ``Graph``, or PyG's ``edge_index_dict``
+            or ``HeteroData``. Of the latter two temporary files are written, which go with the model.
+            ``edge_index_dict=`` is the same under PyG's name.
+        metapath: The edge types that a walk follows, over and over if it ends where it began.
+        walk_length: The number of steps of a walk, whose start is not counted.
+        num_nodes_dict: The number of nodes of each type, for an ``edge_index_dict`` whose last nodes have no edges.
 
-    The other parameters are those of :class:`Node2Vec`.
+    The other parameters are those of ``Node2Vec``.
     """
 
     @overload

@@ -26,25 +26,27 @@ class Node2Vec(SkipGram):
     A drop-in for ``torch_geometric.nn.Node2Vec`` that needs neither PyG nor its extensions. Walks come from the
     mounted file; the table of embeddings, nodes × ``embedding_dim``, is in memory.
 
-    :param graph: A :class:`Graph`, a data set with one, or PyG's ``edge_index`` or ``Data``. Of the latter two a
-        temporary file is written, which goes with the model. ``edge_index=`` is the same under PyG's name.
-    :param walk_length: The number of nodes of a walk, with its start.
-    :param context_size: The number of nodes of a window of a walk; the first is trained against the others.
-    :param walks_per_node: How many walks begin at each node of a batch.
-    :param p: As in :func:`graphzero.random_walk`, and so is ``q``.
-    :param num_negative_samples: How many random windows there are for each of a walk.
-    :param num_nodes: For an ``edge_index`` whose last nodes have no edges.
-    :param sparse: Make gradients sparse, as ``torch.optim.SparseAdam`` takes them.
-    :param seed: The same seed gives the same samples. Without one torch's default generator decides.
+    Args:
+        graph: A ``Graph``, a data set with one, or PyG's ``edge_index`` or ``Data``. Of the latter two a temporary file
+            is written, which goes with the model. ``edge_index=`` is the same under PyG's name.
+        walk_length: The number of nodes of a walk, with its start.
+        context_size: The number of nodes of a window of a walk; the first is trained against the others.
+        walks_per_node: How many walks begin at each node of a batch.
+        p: As in ``graphzero.random_walk()``, and so is ``q``.
+        num_negative_samples: How many random windows there are for each of a walk.
+        num_nodes: For an ``edge_index`` whose last nodes have no edges.
+        sparse: Make gradients sparse, as ``torch.optim.SparseAdam`` takes them.
+        seed: The same seed gives the same samples. Without one torch's default generator decides.
 
-    >>> from graphzero import Graph
-    >>> model = Node2Vec(Graph(tiny_gl), embedding_dim=8, walk_length=4, context_size=3, seed=0)
-    >>> model
-    Node2Vec(4, 8)
-    >>> for pos_rw, neg_rw in model.loader(batch_size=2):
-    ...     print(tuple(pos_rw.shape), tuple(neg_rw.shape), model.loss(pos_rw, neg_rw).shape)
-    (4, 3) (4, 3) torch.Size([])
-    (4, 3) (4, 3) torch.Size([])
+    Examples:
+        >>> from graphzero import Graph
+        >>> model = Node2Vec(Graph(tiny_gl), embedding_dim=8, walk_length=4, context_size=3, seed=0)
+        >>> model
+        Node2Vec(4, 8)
+        >>> for pos_rw, neg_rw in model.loader(batch_size=2):
+        ...     print(tuple(pos_rw.shape), tuple(neg_rw.shape), model.loss(pos_rw, neg_rw).shape)
+        (4, 3) (4, 3) torch.Size([])
+        (4, 3) (4, 3) torch.Size([])
     """
 
     @overload

@@ -34,40 +34,39 @@ _SILENT = ("filter_per_worker", "is_sorted", "share_memory", "dataset", "collate
 class LoaderOptions:
     """Order and size of batches, memory, and where batches go.
 
-    :param batch_size: How many seeds a batch has.
-    :param shuffle: Take the seeds in another order in each epoch.
-    :param drop_last: Leave out the last batch if it is smaller.
-    :param sampler: Places among the seeds, iterated anew for each epoch. Ranks do not divide them: such a sampler
-        has.
-    :param batch_sampler: The same as a list of places for each batch.
-    :param generator: What ``seed`` is drawn from if it is not given. torch's own generator unless told.
-    :param pin_memory: Return batches in page-locked memory, where there is a GPU.
-    :param seed: The same seed gives the same batches, whatever memory, threads and workers there are.
-    :param features: Which attributes come with a batch, as in :class:`graphzero.Pipeline`; so is
-        ``edge_features``.
-    :param labels: ``"seeds"`` returns labels (``y``) of the seeds alone, which come first in a batch anyway:
-        labels of all other nodes need not be read. A data set's labels are found whatever ``features`` says.
-    :param dtype: What features become: as in :class:`graphzero.Pipeline`, or ``"stored"``. Unless told, those
-        narrower than float32 become float32.
-    :param memory: As in :class:`graphzero.Pipeline`; so are ``cache``, ``ahead``, ``reader``, ``threads``,
-        ``progress``, ``method``, ``layer_dependency`` and ``drop_uneven_inputs``.
-    :param time_window: Leave out what is older than the seed's time by more than this. Comes with ``time_attr``.
-    :param sample_direction: ``"forward"`` follows edges backwards, from a node to those that send it messages,
-        as PyG calls it; ``"backward"`` the other way.
-    :param device: Where batches go, such as ``"cuda"``: copied ahead on a stream of their own. Unless told, where
-        the data set says (``data.to("cuda")``).
-    :param gpu_cache: How much memory of a CUDA device holds the rows that are needed most, such as ``"8GB"``.
-        They are neither read nor copied again.
-    :param rank: Which of ``world_size`` processes this is, that divide each epoch. As ``torch.distributed`` says
-        unless told; told by hand they need a ``seed`` that all share.
-    :param distributed: Whether the ranks of ``torch.distributed`` divide the seeds. Unless told, they divide what
-        has a name, such as a split, or all nodes; seeds that are listed, as ids, a mask or edges, are all taken by
-        every rank, as in PyG, and each rank draws on its own.
-    :param form: ``"pyg"`` returns ``Data`` and ``HeteroData``, ``"torch"`` plain batches. PyG's if it is there.
-    :param custom_cls: A class to use in place of ``Data`` or ``HeteroData``.
-    :param input_id: What stands for each seed in ``batch.input_id``. Unless told, its place among the
-        seeds, or if these are a mask its node id.
-    :param directed: What PyG had before ``subgraph_type``: ``False`` is ``"induced"``.
+    Args:
+        batch_size: How many seeds a batch has.
+        shuffle: Take the seeds in another order in each epoch.
+        drop_last: Leave out the last batch if it is smaller.
+        sampler: Places among the seeds, iterated anew for each epoch. Ranks do not divide them: such a sampler has.
+        batch_sampler: The same as a list of places for each batch.
+        generator: What ``seed`` is drawn from if it is not given. torch's own generator unless told.
+        pin_memory: Return batches in page-locked memory, where there is a GPU.
+        seed: The same seed gives the same batches, whatever memory, threads and workers there are.
+        features: Which attributes come with a batch, as in ``graphzero.Pipeline``; so is ``edge_features``.
+        labels: ``"seeds"`` returns labels (``y``) of the seeds alone, which come first in a batch anyway: labels of all
+            other nodes need not be read. A data set's labels are found whatever ``features`` says.
+        dtype: What features become: as in ``graphzero.Pipeline``, or ``"stored"``. Unless told, those narrower than
+            float32 become float32.
+        memory: As in ``graphzero.Pipeline``; so are ``cache``, ``ahead``, ``reader``, ``threads``, ``progress``,
+            ``method``, ``layer_dependency`` and ``drop_uneven_inputs``.
+        time_window: Leave out what is older than the seed's time by more than this. Comes with ``time_attr``.
+        sample_direction: ``"forward"`` follows edges backwards, from a node to those that send it messages, as PyG
+            calls it; ``"backward"`` the other way.
+        device: Where batches go, such as ``"cuda"``: copied ahead on a stream of their own. Unless told, where the data
+            set says (``data.to("cuda")``).
+        gpu_cache: How much memory of a CUDA device holds the rows that are needed most, such as ``"8GB"``. They are
+            neither read nor copied again.
+        rank: Which of ``world_size`` processes this is, that divide each epoch. As ``torch.distributed`` says unless
+            told; told by hand they need a ``seed`` that all share.
+        distributed: Whether the ranks of ``torch.distributed`` divide the seeds. Unless told, they divide what has a
+            name, such as a split, or all nodes; seeds that are listed, as ids, a mask or edges, are all taken by every
+            rank, as in PyG, and each rank draws on its own.
+        form: ``"pyg"`` returns ``Data`` and ``HeteroData``, ``"torch"`` plain batches. PyG's if it is there.
+        custom_cls: A class to use in place of ``Data`` or ``HeteroData``.
+        input_id: What stands for each seed in ``batch.input_id``. Unless told, its place among the seeds, or if these
+            are a mask its node id.
+        directed: What PyG had before ``subgraph_type``: ``False`` is ``"induced"``.
     """
 
     batch_size: int = 1

@@ -29,30 +29,32 @@ class RandomWalks(IterableDataset[torch.Tensor]):
 
     ``walks_per_node`` walks begin at each of ``starts`` (``None``: all nodes; with a ``metapath`` all of the
     type it begins with). ``graph``, ``walk_length``, ``p``, ``q``, ``weighted``, ``restart``, ``metapath`` and
-    ``direction`` are those of :func:`graphzero.random_walk`. Memory is that of a batch, whatever the number of
+    ``direction`` are those of ``graphzero.random_walk()``. Memory is that of a batch, whatever the number of
     nodes.
 
     Iterate over it, or give it to ``DataLoader(walks, batch_size=None, num_workers=k)``, which gives the same
     batches in the same order, however workers are started. Each iteration is the next epoch, with other
     walks; workers count theirs apart from iterations without them.
 
-    :param shuffle: Take starts in an order that depends on ``seed`` and epoch.
-    :param seed: The same seed gives the same walks. Without one it is drawn from torch's default generator, so
-        ``torch.manual_seed`` decides.
-    :param rank: With ``world_size``, which part of the starts is walked from here. Unless told they are those
-        of torch.distributed, if it is initialised. All ranks take equally many steps of equally many walks: if
-        walks cannot be divided, fewer than ``world_size`` starts come once more.
-    :param distributed: Whether the ranks of torch.distributed divide the starts. Unless told, they divide all nodes;
-        starts that are listed are taken whole on every rank.
+    Args:
+        shuffle: Take starts in an order that depends on ``seed`` and epoch.
+        seed: The same seed gives the same walks. Without one it is drawn from torch's default generator, so
+            ``torch.manual_seed`` decides.
+        rank: With ``world_size``, which part of the starts is walked from here. Unless told they are those of
+            torch.distributed, if it is initialised. All ranks take equally many steps of equally many walks: if walks
+            cannot be divided, fewer than ``world_size`` starts come once more.
+        distributed: Whether the ranks of torch.distributed divide the starts. Unless told, they divide all nodes;
+            starts that are listed are taken whole on every rank.
 
-    >>> from graphzero import Graph
-    >>> walks = RandomWalks(Graph(tiny_gl), 3, batch_size=2, shuffle=False, seed=0)     # 0→1  0→2  1→2  3→0
-    >>> len(walks)
-    2
-    >>> for batch in walks:
-    ...     print(batch.tolist())
-    [[0, 2, 2, 2], [1, 2, 2, 2]]
-    [[2, 2, 2, 2], [3, 0, 1, 2]]
+    Examples:
+        >>> from graphzero import Graph
+        >>> walks = RandomWalks(Graph(tiny_gl), 3, batch_size=2, shuffle=False, seed=0)     # 0→1  0→2  1→2  3→0
+        >>> len(walks)
+        2
+        >>> for batch in walks:
+        ...     print(batch.tolist())
+        [[0, 2, 2, 2], [1, 2, 2, 2]]
+        [[2, 2, 2, 2], [3, 0, 1, 2]]
     """
 
     def __init__(
@@ -151,10 +153,11 @@ class RandomWalks(IterableDataset[torch.Tensor]):
         their type in front, as in ``paper:7``, and ``ids`` is a dict by type; what lies behind a dead end is
         left out. Each iteration is the next epoch.
 
-        >>> from graphzero import Graph
-        >>> walks = RandomWalks(Graph(tiny_gl), 2, starts=[3], seed=0)
-        >>> list(walks.sentences())
-        [['3', '0', '1']]
+        Examples:
+            >>> from graphzero import Graph
+            >>> walks = RandomWalks(Graph(tiny_gl), 2, starts=[3], seed=0)
+            >>> list(walks.sentences())
+            [['3', '0', '1']]
         """
         path = self._options["metapath"]
         length = self._options["walk_length"]

@@ -81,41 +81,47 @@ def synthesize(
     number of threads and any ``memory``. Memory stays within ``memory`` whatever the size. The folder
     appears whole or not at all.
 
-    :param nodes: Number of nodes of all kinds; may be left out with a ``preset``.
-    :param edges: Number of edges of all kinds, 16 per node by default. Repeated edges and self-loops
-        happen, as in the models themselves.
-    :param preset: ``"tiny"``, ``"small"``, ``"products"`` or ``"papers100m"``; all else replaces its values.
-    :param kind: ``"blocks"``, a degree-corrected block model: labels can be learned from the structure and
-        from the features, and better from both. ``"rmat"``, R-MAT with the odds of Graph500. ``"ba"``,
-        preferential attachment. The labels of the last two are to be found in the features.
-    :param features: Items of a row of ``x``; 0 for no ``x``. Default 128.
-    :param feature_dtype: ``"float16"``, ``"bfloat16"``, ``"float32"`` or ``"float64"``.
-    :param classes: Number of classes, which have the same size to within one node. Default 16.
-    :param homophily: Of ``"blocks"``: the share of edges that stay in their class on purpose; of the others
-        one in ``classes`` does by chance. Default 0.6.
-    :param skew: Of ``"blocks"``: how unequal degrees are, 1 (not at all) to 8. The first ``r`` of ``n``
-        nodes of a class have the share ``(r / n) ** (1 / skew)`` of its edges. Default 3.
-    :param signal: How far features tell the class. At the default, 0.75, the nearest centroid is right for
-        about half of the nodes.
-    :param train, valid, test: Sizes of the splits, which do not overlap: shares of the labelled nodes if
-        they are floats, counts if they are ints. Default 0.6, 0.2 and 0.2.
-    :param hetero: Papers, authors and institutions with their relations, instead of one kind of node. Papers
-        have the labels. Of ``writes`` and ``affiliated`` there is also the reverse, which ``edges`` does
-        not count.
-    :param temporal: Also a ``time`` for each node, which rises with its id, and for each edge, that of the
-        later of its ends.
-    :param undirected: Store each edge both ways, in one index.
-    :param index, edge_ids: As for :func:`convert_edges`.
-    :param order: ``"hot"`` stores the rows of ``x`` hottest first: by expected degree for ``"blocks"``, else
-        by degree with :func:`reorder`.
-    :param seed: ``None`` for a data set that nobody has seen.
-    :param memory: Such as ``"2GB"``; by default half of what is available, at most 8 GB.
-    :param progress: Show bars on standard error.
-    :param overwrite: Replace a data set that is there.
+    Args:
+        nodes: Number of nodes of all kinds; may be left out with a ``preset``.
+        edges: Number of edges of all kinds, 16 per node by default. Repeated edges and self-loops happen, as in the
+            models themselves.
+        preset: ``"tiny"``, ``"small"``, ``"products"`` or ``"papers100m"``; all else replaces its values.
+        kind: ``"blocks"``, a degree-corrected block model: labels can be learned from the structure and from the
+            features, and better from both. ``"rmat"``, R-MAT with the odds of Graph500. ``"ba"``, preferential
+            attachment. The labels of the last two are to be found in the features.
+        features: Items of a row of ``x``; 0 for no ``x``. Default 128.
+        feature_dtype: ``"float16"``, ``"bfloat16"``, ``"float32"`` or ``"float64"``.
+        classes: Number of classes, which have the same size to within one node. Default 16.
+        homophily: Of ``"blocks"``: the share of edges that stay in their class on purpose; of the others one in
+            ``classes`` does by chance. Default 0.6.
+        skew: Of ``"blocks"``: how unequal degrees are, 1 (not at all) to 8. The first ``r`` of ``n`` nodes of a class
+            have the share ``(r / n) ** (1 / skew)`` of its edges. Default 3.
+        signal: How far features tell the class. At the default, 0.75, the nearest centroid is right for about half of
+            the nodes.
+        train: Sizes of the splits, which do not overlap: shares of the labelled nodes if they are floats, counts if
+            they are ints. Default 0.6, 0.2 and 0.2.
+        valid: Sizes of the splits, which do not overlap: shares of the labelled nodes if they are floats, counts if
+            they are ints. Default 0.6, 0.2 and 0.2.
+        test: Sizes of the splits, which do not overlap: shares of the labelled nodes if they are floats, counts if they
+            are ints. Default 0.6, 0.2 and 0.2.
+        hetero: Papers, authors and institutions with their relations, instead of one kind of node. Papers have the
+            labels. Of ``writes`` and ``affiliated`` there is also the reverse, which ``edges`` does not count.
+        temporal: Also a ``time`` for each node, which rises with its id, and for each edge, that of the later of its
+            ends.
+        undirected: Store each edge both ways, in one index.
+        index: As for ``convert_edges()``.
+        edge_ids: As for ``convert_edges()``.
+        order: ``"hot"`` stores the rows of ``x`` hottest first: by expected degree for ``"blocks"``, else by degree
+            with ``reorder()``.
+        seed: ``None`` for a data set that nobody has seen.
+        memory: Such as ``"2GB"``; by default half of what is available, at most 8 GB.
+        progress: Show bars on standard error.
+        overwrite: Replace a data set that is there.
 
-    >>> ds = synthesize("made", nodes=100, edges=500, features=8, classes=4)
-    >>> ds.graph.num_edges, ds.features("x").shape, ds.nodes["node"].num_classes, len(ds.split("train"))
-    (500, (100, 8), 4, 60)
+    Examples:
+        >>> ds = synthesize("made", nodes=100, edges=500, features=8, classes=4)
+        >>> ds.graph.num_edges, ds.features("x").shape, ds.nodes["node"].num_classes, len(ds.split("train"))
+        (500, (100, 8), 4, 60)
     """
     given = {
         "nodes": nodes, "edges": edges, "kind": kind, "features": features, "feature_dtype": feature_dtype,

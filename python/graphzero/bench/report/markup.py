@@ -12,8 +12,9 @@ class Markup(str):
 def tag(name: str, *children: str | None, **attributes: str | float | None) -> Markup:
     """Return an element. ``None`` leaves a child or an attribute out; ``_`` in the name of an attribute is ``-``.
 
-    >>> tag("td", "a < b", class_="wide", aria_label=None)
-    '<td class="wide">a &lt; b</td>'
+    Examples:
+        >>> tag("td", "a < b", class_="wide", aria_label=None)
+        '<td class="wide">a &lt; b</td>'
     """
     opening = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'

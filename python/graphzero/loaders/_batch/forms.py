@@ -18,9 +18,10 @@ class TorchBatch:
     """Tensors under PyG's names: ``batch.x``, ``batch.edge_index`` …; of several types, ``batch.x_dict["paper"]`` …,
     and ``batch.input_type``, that of the seeds.
 
-    >>> batch = TorchBatch(batch_size=2, input_id=torch.tensor([4, 5]))
-    >>> batch.input_id, "batch_size" in batch, batch
-    (tensor([4, 5]), True, TorchBatch(batch_size=2, input_id=[2]))
+    Examples:
+        >>> batch = TorchBatch(batch_size=2, input_id=torch.tensor([4, 5]))
+        >>> batch.input_id, "batch_size" in batch, batch
+        (tensor([4, 5]), True, TorchBatch(batch_size=2, input_id=[2]))
     """
 
     def __init__(self, **values: Any) -> None:

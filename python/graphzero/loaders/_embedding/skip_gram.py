@@ -54,7 +54,7 @@ class SkipGram(torch.nn.Module):
         self.embedding.reset_parameters()
 
     def loader(self, **kwargs: Any) -> DataLoader[tuple[Tensor, Tensor]]:
-        """Return a ``DataLoader`` over batches of start nodes that gives ``(pos_rw, neg_rw)`` for :meth:`loss`.
+        """Return a ``DataLoader`` over batches of start nodes that gives ``(pos_rw, neg_rw)`` for ``loss()``.
 
         Takes the options of ``DataLoader`` but ``collate_fn``. Batches are the same for any number of workers.
         """

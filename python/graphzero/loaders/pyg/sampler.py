@@ -41,26 +41,26 @@ _DIRECTIONS: dict[str, Direction] = {"forward": "in", "backward": "out"}
 class NeighborSampler(BaseSampler):  # type: ignore[misc]
     """Samples neighbourhoods for PyG's loaders straight from mapped graphs.
 
-    ``data`` is a data set, a graph, graphs by edge type, the :class:`FeatureStore` and :class:`GraphStore` that the
-    loader gets, or what else :class:`NeighborLoader` takes. The arguments are those of PyG's ``NeighborSampler``; hand
+    ``data`` is a data set, a graph, graphs by edge type, the ``FeatureStore`` and ``GraphStore`` that the
+    loader gets, or what else ``NeighborLoader`` takes. The arguments are those of PyG's ``NeighborSampler``; hand
     the sampler to ``NodeLoader``, ``LinkLoader``, or as ``neighbor_sampler=`` to ``NeighborLoader`` and
     ``LinkNeighborLoader``. Edge ids are those of the edges as they were written. ``is_sorted`` and ``share_memory``
     change nothing: files are sorted, and all processes share them.
 
-    :param num_neighbors: Numbers per hop, ``-1`` for all; a list, a dict by edge type, or PyG's
-        ``NumNeighbors``.
-    :param time_attr: As in :class:`NeighborLoader`; so is ``weight_attr``.
-    :param time_window: Leave out what is older than the seed's time by more than this.
-    :param exclude_positives: Negatives of link loaders are never edges of the graph.
-    :param seed: Without one, keys are drawn from torch's generator, so ``torch.manual_seed`` repeats a
-        run. With one, the sample of a batch depends on the seed and that batch alone, in any worker and
-        epoch.
+    Args:
+        num_neighbors: Numbers per hop, ``-1`` for all; a list, a dict by edge type, or PyG's ``NumNeighbors``.
+        time_attr: As in ``NeighborLoader``; so is ``weight_attr``.
+        time_window: Leave out what is older than the seed's time by more than this.
+        exclude_positives: Negatives of link loaders are never edges of the graph.
+        seed: Without one, keys are drawn from torch's generator, so ``torch.manual_seed`` repeats a run. With one, the
+            sample of a batch depends on the seed and that batch alone, in any worker and epoch.
 
-    >>> import graphzero as gz
-    >>> sampler = NeighborSampler(gz.Graph(tiny_gl), [-1, -1])             # 0→1  0→2  1→2  3→0
-    >>> out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([2])))
-    >>> out.node, out.edge, out.num_sampled_nodes
-    (tensor([2, 0, 1, 3]), tensor([1, 2, 3, 0]), [1, 2, 1])
+    Examples:
+        >>> import graphzero as gz
+        >>> sampler = NeighborSampler(gz.Graph(tiny_gl), [-1, -1])             # 0→1  0→2  1→2  3→0
+        >>> out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([2])))
+        >>> out.node, out.edge, out.num_sampled_nodes
+        (tensor([2, 0, 1, 3]), tensor([1, 2, 3, 0]), [1, 2, 1])
     """
 
     def __init__(

@@ -48,12 +48,13 @@ class FeatureStore(torch_geometric.data.FeatureStore):  # type: ignore[misc]
 
     Rows asked for by index are read from the file. Whole tensors and slices are views of it.
 
-    >>> import graphzero as gz
-    >>> store = FeatureStore(gz.open(tiny_dataset))
-    >>> store.get_tensor(group_name=None, attr_name="x", index=torch.tensor([2]))
-    tensor([[6., 7., 8.]])
-    >>> [attr.attr_name for attr in store.select("x").get_all_tensor_attrs()]
-    ['x']
+    Examples:
+        >>> import graphzero as gz
+        >>> store = FeatureStore(gz.open(tiny_dataset))
+        >>> store.get_tensor(group_name=None, attr_name="x", index=torch.tensor([2]))
+        tensor([[6., 7., 8.]])
+        >>> [attr.attr_name for attr in store.select("x").get_all_tensor_attrs()]
+        ['x']
     """
 
     def __init__(self, data: Any, *, features: Any = None, edge_features: Any = None) -> None:
@@ -182,16 +183,17 @@ class GraphStore(torch_geometric.data.GraphStore):  # type: ignore[misc]
     """The graphs of a data set, or graphs by type, as PyG's loaders take them.
 
     ``get_edge_index`` gives the stored arrays as views of the file, which must not be written to:
-    ``"csc"`` where the ``in`` index is stored, ``"csr"`` where ``out`` is. :meth:`csc`, :meth:`csr` and
-    :meth:`coo` give int64, as PyG's own samplers want, with the edge ids as the third item, ``None`` where
+    ``"csc"`` where the ``in`` index is stored, ``"csr"`` where ``out`` is. ``csc()``, ``csr()`` and
+    ``coo()`` give int64, as PyG's own samplers want, with the edge ids as the third item, ``None`` where
     an edge's position is its id. What is not stored that way is made in memory, up to ``max_bytes`` a
-    call: a number, a size such as ``"2GB"``, or half of the memory available. :class:`NeighborSampler`
+    call: a number, a size such as ``"2GB"``, or half of the memory available. ``NeighborSampler``
     needs none of them.
 
-    >>> import graphzero as gz
-    >>> store = GraphStore(gz.Graph(tiny_gl))               # 0→1  0→2  1→2  3→0
-    >>> store.coo()[:2]
-    (tensor([0, 0, 1, 3]), tensor([1, 2, 2, 0]))
+    Examples:
+        >>> import graphzero as gz
+        >>> store = GraphStore(gz.Graph(tiny_gl))               # 0→1  0→2  1→2  3→0
+        >>> store.coo()[:2]
+        (tensor([0, 0, 1, 3]), tensor([1, 2, 2, 0]))
     """
 
     def __init__(self, data: Any, max_bytes: int | str | None = None) -> None:
