@@ -442,7 +442,7 @@ def _rows_of_nodes(dictionary: IdDictionary, labels: Any, what: str) -> NDArray[
 
 
 def _are_own_ids(dictionary: IdDictionary) -> bool:
-    """Whether integer labels, which are sorted and differ, are 0, 1, 2 …"""
+    """Return whether integer labels, which are sorted and differ, count up from 0."""
     count = len(dictionary)
     return count == 0 or (dictionary.label(0) == 0 and dictionary.label(count - 1) == count - 1)
 

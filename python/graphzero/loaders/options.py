@@ -129,7 +129,13 @@ class LoaderOptions:
             )
 
     def sample_request(self, relations: Relations, num_neighbors: Any, **sampling: Any) -> SampleRequest:
-        """Return what is to be sampled: ``sampling`` is what a loader has beside these options."""
+        """Return the sample that these options ask for.
+
+        Args:
+            relations: The graphs to sample.
+            num_neighbors: Neighbours per hop.
+            sampling: What a loader asks for beside these options.
+        """
         return SampleRequest(
             relations,
             read_fanouts(num_neighbors, relations, "num_neighbors"),
@@ -143,7 +149,13 @@ class LoaderOptions:
     def pipeline_request(
         self, sample: SampleRequest, seeds: NodeSeeds | LinkSeeds, negatives: LinkNegatives | None = None
     ) -> PipelineRequest:
-        """Return what a pipeline is to make; ranks, seed and rows are added to it."""
+        """Return what a pipeline is to make; ranks, seed and rows are added to it.
+
+        Args:
+            sample: The sample of each batch.
+            seeds: The nodes or links that batches are made of.
+            negatives: What is drawn beside links.
+        """
         return PipelineRequest(
             sample,
             seeds,
