@@ -38,16 +38,21 @@ _NEGATIVES = {None: _core.Negatives.NONE, "binary": _core.Negatives.BINARY, "tri
 
 @dataclass(frozen=True)
 class Batch:
-    """A finished batch: what was sampled, and the attributes of it.
+    """A finished batch: a sample and its attributes.
 
-    ``sample`` is what :func:`graphzero.sample_neighbors` returns. ``node_features["x"]`` has a row for
-    each sampled node and ``edge_features["w"]`` one for each sampled edge, in the sample's order; of a
-    heterogeneous graph they are dicts by type first. ``input_id`` are the places of the batch's seeds
-    among all seeds. Of links, ``src_index`` and ``dst_index`` are the places of both ends in
-    ``sample.node``: first those of the edges, then those of the negatives.
+    Arrays of features are yours for as long as you keep them. If you drop them before the next batch, their memory is
+    used again.
 
-    The arrays of features are yours for as long as you keep them; let go of them before the next
-    batch, and their memory is used again.
+    Attributes:
+        sample: What [`sample_neighbors`][graphzero.sample_neighbors] returns.
+        node_features: By name an array with a row per sampled node, in the order of the sample; with several types,
+            dicts by node type first.
+        edge_features: The same with a row per sampled edge, by edge type.
+        input_id: The positions of the batch's seeds among all seeds.
+        src_index: For links, the positions of their sources in ``sample.node``, then those of negatives; else ``None``.
+        dst_index: The same for destinations.
+        epoch: The number of the epoch.
+        number: The number of the batch in its epoch.
     """
 
     sample: Any
@@ -61,7 +66,7 @@ class Batch:
 
     @property
     def num_seeds(self) -> int:
-        """The number of nodes, or of edges, that the batch is for."""
+        """The number of nodes, or of links, that the batch is for."""
         return len(self.input_id)
 
     def __repr__(self) -> str:
@@ -83,10 +88,15 @@ class HostRows:
 
 @dataclass(frozen=True)
 class Stages:
-    """What the threads of a pipeline did, as arrays with an entry for each time.
+    """What the threads of a pipeline did, as arrays with an entry for each event.
 
-    ``stage`` are values of ``_core.Stage``, ``begin`` and ``end`` nanoseconds since 1970. ``number`` is that of the
-    batch, and of reads how many were in flight. ``dropped`` older ones were discarded.
+    Attributes:
+        stage: Values of ``_core.Stage``.
+        thread: The number of the thread.
+        number: The number of the batch; for reads, how many were in flight.
+        begin: Nanoseconds since 1970.
+        end: Nanoseconds since 1970.
+        dropped: How many older events were discarded.
     """
 
     stage: NDArray[np.uint8]
@@ -98,54 +108,71 @@ class Stages:
 
 
 class Pipeline:
-    """Iterates over an epoch of finished batches.
+    """Iterates over an epoch of finished batches. Each iteration is the next epoch.
 
-    ``graph`` is what :func:`graphzero.sample_neighbors` takes, and so are ``fanouts`` and the options of
-    the same name. Batches are made of ``seeds``, node ids (``None``: all nodes; of a heterogeneous graph
-    ``("paper", ids)``; of a data set also the name of a split), or of ``links``, edges given as ``(src,
-    dst)`` or ``(edge_type, (src, dst))``. Such an edge type need not be one of the graph: any between two of
-    its node types will do, and its edges are then not sampled.
+    The same ``seed`` gives the same batches for any memory, reader and number of threads. One thread at a time may
+    iterate, another gets a ``RuntimeError``; it may call ``stats()``, ``status()``, ``is_ready()``, ``state_dict()``
+    and ``close()``.
 
-    ``features`` and ``edge_features`` are a :class:`FeatureStore`, which is called ``"x"`` or
-    ``"edge_attr"``, or stores by name; of a heterogeneous graph, dicts of these by type. Of a data set
-    they are names of its attributes, and all of them unless told.
+    Args:
+        graph: As in [`sample_neighbors`][graphzero.sample_neighbors].
+        seeds: Node ids; with several types ``("paper", ids)``; of a data set also the name of a split. Default: all
+            nodes.
+        fanouts: As in [`sample_neighbors`][graphzero.sample_neighbors].
+        links: Edges instead of seeds: ``(src, dst)`` or ``(edge_type, (src, dst))``. An edge type that the graph does
+            not have is not sampled.
+        features: A [`FeatureStore`][graphzero.FeatureStore], which is called ``"x"``, or stores by name; with several
+            types, dicts of these by type; of a data set, names of its attributes. Default: all attributes of a data
+            set.
+        edge_features: The same of edges, where a single store is called ``"edge_attr"``.
+        batch_size: The number of seeds of a batch, or a list with the size of each batch.
+        shuffle: Take the seeds in an order that depends on ``seed`` and epoch.
+        drop_last: Leave out the last batch if it is smaller.
+        order: Positions among the seeds, iterated anew for each epoch, such as a torch ``Sampler``.
+        batches: A list of positions for each batch, such as a ``BatchSampler``.
+        rank: Which of ``world_size`` processes this is. With the same ``seed``, each takes its part of the seeds, and
+            all have the same number of batches, for which some of the first seeds are taken again.
+        world_size: The number of processes that share the seeds of each epoch.
+        drop_uneven_inputs: Leave out some of the last seeds instead of taking some of the first again.
+        memory: Bytes to hold, a number or a size such as ``"4GB"``: cached rows, batches sampled and read ahead,
+            finished batches. Default: half of what is available.
+        cache: Bytes of ``memory`` for cached rows. Default: what the rest leaves.
+        ahead: The most batches to prepare ahead. Default: as many as fit.
+        dtype: Convert features while copying, as in [`gather`][graphzero.FeatureStore.gather]: one type for all that
+            are not integers, or a dict by name. Default: as stored.
+        reader: As in [`gather`][graphzero.FeatureStore.gather]. ``"auto"`` reads files that fit in memory through the
+            page cache and others from the device; ``stats()`` says what and why.
+        threads: The number of threads. Default: [`num_threads`][graphzero.num_threads].
+        direction: As in [`sample_neighbors`][graphzero.sample_neighbors], like the options up to ``layer_dependency``.
+        replace: Draw with replacement.
+        weighted: Draw in proportion to edge weights.
+        disjoint: Give every seed a tree of its own.
+        seed_time: One time per seed or link.
+        node_time: Times of all nodes.
+        edge_time: The edge types whose own times count.
+        temporal_strategy: ``"last"`` takes the newest neighbours.
+        time_window: Leave out what is older than ``seed_time - time_window``.
+        subgraph_type: Which edges to return.
+        method: ``"labor"`` needs fewer feature rows.
+        layer_dependency: Let ``"labor"`` share neighbours across hops, too.
+        negatives: ``"binary"`` draws ``num_negatives`` pairs for each link, ``"triplet"`` as many destinations for each
+            source. With ``node_time`` no negative is newer than its link, whatever the ``time_window``: newer ones are
+            drawn again, and after 64 draws replaced by the oldest node.
+        num_negatives: The number of negatives per link.
+        negatives_by: The ``by`` of [`sample_negative_pairs`][graphzero.sample_negative_pairs].
+        exclude_edges: Never draw an edge of the graph as a negative.
+        exclude_seed_edges: Do not sample the links of a batch.
+        exclude_reverse: With ``exclude_seed_edges``, do not sample their reverses either.
+        seed: The seed of order, samples and negatives. Without one every pipeline differs.
+        progress: Show a line on standard error: batches/s, hit rate, reads, memory.
 
-    :param memory: What the pipeline may hold, such as ``"4GB"``: rows that stay in memory, batches that
-        are sampled and read ahead, finished batches. Half of what is available unless told.
-    :param cache: How much of it rows that stay in memory take. What is left over unless told.
-    :param ahead: How many batches to prepare ahead at most. As many as fit unless told.
-    :param dtype: What features become while they are copied, as in :meth:`FeatureStore.gather`: one for
-        all that are not integers, or a dict by name. As stored unless told.
-    :param reader: As in :meth:`FeatureStore.gather`. ``"auto"`` reads files that fit in memory through the
-        page cache and others from the device; :meth:`stats` tells what and why.
-    :param batch_size: How many seeds a batch has, or a list of sizes, one for each batch.
-    :param shuffle: Take the seeds in an order that depends on ``seed`` and epoch.
-    :param order: Places among the seeds, iterated anew for each epoch, such as a torch ``Sampler``; ``batches``
-        are lists of places, one for each batch, such as a ``BatchSampler``.
-    :param rank: Which of ``world_size`` processes this is, that share the seeds of each epoch: with the same
-        ``seed`` each takes its part, and all have as many batches. For that some of the first seeds are taken
-        again, or with ``drop_uneven_inputs`` some of the last are left out.
-    :param negatives: ``"binary"`` draws ``num_negatives`` pairs for each link, ``"triplet"`` as many
-        destinations for each source; ``negatives_by`` and ``exclude_edges`` are ``by`` and ``exclude_edges``
-        of :func:`graphzero.sample_negative_pairs` and :func:`graphzero.sample_negatives`. With ``node_time``
-        no negative is newer than its link, whatever ``time_window`` says: newer ones are drawn again, and
-        after 64 draws replaced by the oldest node.
-    :param exclude_seed_edges: Do not sample the links of a batch; with ``exclude_reverse`` nor their
-        reverses.
-    :param progress: Show one line on standard error: batches/s, hit rate, reads, memory.
-
-    The same ``seed`` gives the same batches for any memory, reader and number of threads. Each iteration
-    is the next epoch.
-
-    For one thread at a time: another one that iterates meanwhile gets a ``RuntimeError``. It may look, with
-    :meth:`stats`, :meth:`status`, :meth:`is_ready` and :meth:`state_dict`, and :meth:`close`.
-
-    >>> from graphzero import FeatureStore, Graph
-    >>> pipeline = Pipeline(Graph(tiny_gl), [0, 2], [-1], features=FeatureStore(tiny_gd), batch_size=1)
-    >>> for batch in pipeline:
-    ...     print(batch.sample.node, batch.node_features["x"].shape)
-    [0 3] (2, 3)
-    [2 0 1] (3, 3)
+    Examples:
+        >>> from graphzero import FeatureStore, Graph
+        >>> pipeline = Pipeline(Graph(tiny_gl), [0, 2], [-1], features=FeatureStore(tiny_gd), batch_size=1)
+        >>> for batch in pipeline:
+        ...     print(batch.sample.node, batch.node_features["x"].shape)
+        [0 3] (2, 3)
+        [2 0 1] (3, 3)
     """
 
     def __init__(
@@ -244,7 +271,11 @@ class Pipeline:
 
     @classmethod
     def of_request(cls, request: PipelineRequest) -> Self:
-        """Make a pipeline of arguments that have been read."""
+        """Return a pipeline of arguments that have been read.
+
+        Args:
+            request: The arguments.
+        """
         pipeline = cls.__new__(cls)
         pipeline._begin(request)
         return pipeline
@@ -263,11 +294,15 @@ class Pipeline:
 
     @property
     def epoch(self) -> int:
-        """The number of the epoch that is under way, or that the next iteration will be."""
+        """The number of the epoch under way, or of the next iteration."""
         return self._epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next iteration that of ``epoch``, from its beginning."""
+        """Make the next iteration start at the beginning of an epoch.
+
+        Args:
+            epoch: Its number, from 0.
+        """
         self._move(natural(epoch, "epoch"), 0)
 
     def __len__(self) -> int:
@@ -275,11 +310,18 @@ class Pipeline:
         return self._request.order.num_batches(self._open())
 
     def state_dict(self) -> dict[str, int]:
-        """Return where the iteration is: a pipeline with the same arguments that loads it goes on right there."""
+        """Return the position of the iteration, from which a pipeline with the same arguments can go on."""
         return {"seed": self._seed, "epoch": self._epoch, "batch": self._position, "batches": len(self)}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Make the next iteration go on where ``state`` was taken."""
+        """Make the next iteration go on from a position.
+
+        Args:
+            state: What ``state_dict()`` returned.
+
+        Raises:
+            ValueError: The state is that of a pipeline with another number of batches.
+        """
         missing = [key for key in self.state_dict() if key not in state]
         if missing:
             raise ValueError(f"state: expected what state_dict() returns, found nothing under {missing[0]!r}")
@@ -304,7 +346,15 @@ class Pipeline:
         return self.share(0, 1)
 
     def share(self, worker: int, num_workers: int) -> Generator[Batch, None, None]:
-        """Iterate over every ``num_workers``-th batch of an epoch, the first of which is number ``worker``."""
+        """Iterate over every ``num_workers``-th batch of an epoch.
+
+        Args:
+            worker: The number of the first batch.
+            num_workers: The number of workers that share the epoch.
+
+        Yields:
+            Finished batches.
+        """
         core = self._open()
         epoch, position = (self._epoch + 1, 0) if self._begun else (self._epoch, self._position)
         self._request.order.begin_epoch(core)
@@ -336,7 +386,7 @@ class Pipeline:
                 _show("\n")
 
     def is_ready(self) -> bool:
-        """Return whether the iteration that is under way would return its next batch, or end, at once."""
+        """Return whether the iteration under way would return its next batch, or end, without waiting."""
         return self._open().is_ready()
 
     def _next(self, turn: int) -> Batch | None:
@@ -381,21 +431,17 @@ class Pipeline:
     def stats(self) -> dict[str, Any]:
         """Return where time, bytes and memory went since the pipeline was made.
 
-        ``rows`` are in finished batches. Of these, and of batches that are on their way, ``mapped_rows`` come
-        through the page cache, ``cached_rows`` from rows that stay in memory, ``on_device_rows`` are on a device
-        already, and the others have to be read:
-        ``read_rows`` were, in ``device_reads`` of ``device_bytes``; ``shared_rows`` had been read, or were about
-        to be, for another batch ahead; ``unslotted_rows`` found no room ahead. ``hit_rate`` is the part that
-        needed no read of its own, ``read_amplification`` the bytes read for each byte of a row read,
-        ``queue_depth`` the reads in flight on average. ``fill_bytes`` were read to fill the cache.
-
-        ``seconds_sampling``, ``seconds_assembling`` and ``seconds_reading`` are times of the threads that do
-        it, summed; ``seconds_waited`` is how long the iteration waited for its next batch, and
-        ``seconds_preparing`` what came before the first: choosing rows and filling the cache.
-
-        ``memory`` tells the bytes held now, by purpose, and the ``budget``; ``pinned_bytes`` of them a device
-        reads by itself. ``sources`` tell for each attribute the reader, why it was chosen, and how many of its
-        rows stay in memory.
+        Returns:
+            ``rows`` in finished batches. Of these, and of batches being made: ``mapped_rows`` came through the page
+            cache, ``cached_rows`` from the cache, ``on_device_rows`` are on a device already, ``shared_rows`` were read
+            for another batch ahead, ``read_rows`` were read, in ``device_reads`` of ``device_bytes``, and
+            ``unslotted_rows`` too, for lack of room ahead. ``hit_rate`` is the share that needed no read of its own,
+            ``read_amplification`` the bytes read per byte of a row read, ``queue_depth`` the mean number of reads in
+            flight, ``fill_bytes`` what was read to fill the cache. ``seconds_sampling``, ``seconds_assembling`` and
+            ``seconds_reading`` are sums over threads; ``seconds_waited`` is how long the iteration waited for batches,
+            ``seconds_preparing`` how long it took to choose cached rows and read them. ``memory`` has the bytes held
+            now, by purpose, and the ``budget``; ``pinned_bytes`` of them are page-locked for a device. ``sources`` has
+            the reader of each attribute, the reason for it, and how many of its rows are cached.
         """
         stats = self._open().stats()
         wanted, waits, queued = (stats.pop(name) for name in ("read_row_bytes", "queue_waits", "queued_reads"))
@@ -425,7 +471,7 @@ class Pipeline:
         return Stages(stage, thread, number, begin, end, dropped)
 
     def status(self) -> str:
-        """Return the most important of :meth:`stats` in one line: of this epoch, or of the one that has just ended."""
+        """Return the most important of ``stats()`` in one line: of this epoch, or of the one that has just ended."""
         stats = self.stats()
         if self._ended is not None:
             return self._ended
@@ -450,11 +496,11 @@ class Pipeline:
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """Whether ``close()`` was called."""
         return self._core is None
 
     def close(self) -> None:
-        """End the iteration that is under way and give all memory back. May be repeated."""
+        """End the iteration under way and free all memory. May be called again."""
         self._core = None
 
     def __enter__(self) -> Self:

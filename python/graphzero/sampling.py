@@ -22,12 +22,16 @@ from graphzero.graph import Direction, Graph
 
 @dataclass(frozen=True)
 class Neighborhood:
-    """A sampled neighbourhood.
+    """A sampled neighbourhood. Edge ``i`` leads from ``node[row[i]]`` to ``node[col[i]]``.
 
-    ``node`` holds global ids: the seeds as given, then new nodes hop by hop in order of discovery, each
-    once. ``row`` and ``col`` are places in ``node``; edge ``i`` leads from ``node[row[i]]`` to
-    ``node[col[i]]``, and its edge id is ``edge[i]``. Edges are grouped by hop. ``batch`` says in
-    disjoint samples which seed's tree a node belongs to.
+    Attributes:
+        node: Global ids: the seeds as given, then new nodes hop by hop in order of discovery, each once.
+        row: The source of each edge, as a position in ``node``. Edges are grouped by hop.
+        col: The destination of each edge, as a position in ``node``.
+        edge: The edge id of each edge.
+        batch: Which seed's tree each node belongs to; ``None`` unless the sample is disjoint.
+        num_sampled_nodes: The number of seeds, then of new nodes per hop.
+        num_sampled_edges: The number of edges per hop; ``None`` if the sample is not directional.
     """
 
     node: IntArray
@@ -40,7 +44,7 @@ class Neighborhood:
 
     @property
     def edge_index(self) -> IntArray:
-        """``row`` above ``col``, as PyG's models take it."""
+        """``row`` and ``col`` as one ``(2, n)`` array, as PyG's models take it."""
         return stacked(self.row, self.col)
 
     def __repr__(self) -> str:
@@ -49,7 +53,17 @@ class Neighborhood:
 
 @dataclass(frozen=True)
 class HeteroNeighborhood:
-    """A sampled neighbourhood of several node and edge types: the fields of :class:`Neighborhood` by type."""
+    """A sampled neighbourhood by type: the fields of [`Neighborhood`][graphzero.Neighborhood].
+
+    Attributes:
+        node: Global ids by node type.
+        row: The sources of edges by edge type, as positions in the ``node`` of their type.
+        col: The destinations of edges by edge type, as positions in the ``node`` of their type.
+        edge: Edge ids by edge type.
+        batch: The seed's tree of each node by node type; ``None`` unless the sample is disjoint.
+        num_sampled_nodes: The number of seeds, then of new nodes per hop, by node type.
+        num_sampled_edges: The number of edges per hop by edge type; ``None`` if the sample is not directional.
+    """
 
     node: dict[str, IntArray]
     row: dict[EdgeTriple, IntArray]
@@ -144,42 +158,53 @@ def sample_neighbors(
 ) -> Neighborhood | HeteroNeighborhood:
     """Sample the neighbourhood of ``seeds``.
 
-    Draws ``fanouts[h]`` neighbours per node at hop ``h``, the first next to the seeds; ``-1`` keeps all
-    of them. ``direction="in"`` follows edges backwards, from a node to those that send it messages;
-    ``"out"`` follows them forwards. Edges always run from ``row`` to ``col``.
+    Args:
+        graph: A [`Graph`][graphzero.Graph]; for heterogeneous samples a data set, or a mapping of edge types to graphs.
+        seeds: Node ids; with several types, a dict by node type. So are ``seed_time`` and ``node_time``.
+        fanouts: Neighbours to draw per node at each hop, the first next to the seeds; -1 keeps all. With several types
+            also a dict by edge type.
+        direction: ``"in"`` follows edges backwards, from a node to those that send it messages, ``"out"`` forwards.
+            Edges always run from ``row`` to ``col``.
+        replace: Draw with replacement.
+        weighted: Draw in proportion to the stored edge weights; edges of weight 0 are never drawn. Graphs without
+            weights draw uniformly, but one must have some. A list of edge types says which draw by weight.
+        disjoint: Give every seed a tree of its own, told apart by ``batch``.
+        seed_time: One time per seed: only edges up to that time are in the seed's tree. Makes the sample disjoint.
+            Graphs without times are not limited, but one must have some.
+        node_time: Times of all nodes, compared with the seed's instead of the times of edges.
+        edge_time: The edge types whose own times count. Default: all that have times.
+        temporal_strategy: ``"last"`` takes the newest neighbours instead of random ones, where there are times.
+        time_window: Leave out what is older than ``seed_time - time_window``.
+        subgraph_type: ``"bidirectional"`` adds the reverse of each sampled edge, ``"induced"`` returns every edge
+            between sampled nodes. The reverses of ``(a, "r", b)`` are of ``(b, "rev_r", a)``, else of the only edge
+            type from ``b`` to ``a``; they have edge ids of their own, and must exist.
+        exclude: Edges not to sample, as ``(src, dst)`` or ``(src, dst, edge_id)`` arrays; with several types, a dict by
+            edge type.
+        exclude_reverse: Also exclude the edges from ``dst`` to ``src``: all of them, or in an undirected graph the one
+            with the same edge id.
+        method: ``"labor"`` lets nodes that share neighbours pick the same ones, so that a batch needs fewer feature
+            rows.
+        layer_dependency: Let ``"labor"`` do so across hops, too.
+        seed: The same seed gives the same sample for any number of threads, on any machine. Without one every call
+            differs.
+        epoch: Together with ``batch`` the number of the sample among those of one ``seed``.
+        batch: See ``epoch``.
 
-    ``graph`` is a :class:`Graph`, or for heterogeneous samples a data set or a mapping of edge types to
-    graphs; then ``seeds`` is a dict by node type, ``fanouts`` a list for all edge types or a dict by edge
-    type, and the other arrays are dicts too.
+    Returns:
+        A [`Neighborhood`][graphzero.Neighborhood], or a [`HeteroNeighborhood`][graphzero.HeteroNeighborhood] of several
+        types.
 
-    :param replace: Draw with replacement.
-    :param weighted: Draw in proportion to the stored edge weights; edges of weight 0 are never drawn. Of several
-        graphs those without weights draw uniformly; one must have some. A list of edge types says which draw by
-        weight.
-    :param disjoint: Give every seed a tree of its own; ``batch`` tells them apart.
-    :param seed_time: One time per seed. Only edges up to that time are sampled, in the seed's whole tree;
-        makes the sample disjoint. Of several graphs those without times are not limited; one must have some.
-    :param node_time: Times of all nodes. Compared with the seed's in place of the edges' own times.
-    :param edge_time: The edge types whose edges' own times count. All that have times unless told.
-    :param temporal_strategy: ``"last"`` takes the newest neighbours instead of random ones, where there are times.
-    :param time_window: Leave out what is older than ``seed_time - time_window``.
-    :param subgraph_type: ``"bidirectional"`` adds the reverse of each sampled edge, ``"induced"`` returns
-        every edge between sampled nodes. Reverses of ``(a, "r", b)`` belong to ``(b, "rev_r", a)``, else to
-        the one edge type from ``b`` to ``a``; there they have their own edge ids, and must exist.
-    :param exclude: Edges not to sample, as ``(src, dst)`` or ``(src, dst, edge_id)`` arrays; with
-        ``exclude_reverse`` also those from ``dst`` to ``src``: all of them, or in an undirected graph the
-        one with the same edge id.
-    :param method: ``"labor"`` lets nodes that share neighbours pick the same ones, so that a batch needs
-        fewer feature rows; with ``layer_dependency`` across hops, too.
-    :param seed: The same seed gives the same sample for any number of threads, on any machine; ``epoch``
-        and ``batch`` number the samples made with one seed. Without a seed every call differs.
+    Raises:
+        IndexError: A seed is not a node of the graph.
+        ValueError: The graph lacks the index, weights or times that an option needs.
 
-    >>> g = Graph(tiny_gl)                                  # 0→1  0→2  1→2  3→0
-    >>> hood = sample_neighbors(g, [2], [-1, -1])
-    >>> hood.node, hood.row, hood.col
-    (array([2, 0, 1, 3]), array([1, 2, 3, 1]), array([0, 0, 1, 2]))
-    >>> hood.num_sampled_nodes, hood.num_sampled_edges
-    ([1, 2, 1], [2, 2])
+    Examples:
+        >>> g = Graph(tiny_gl)                                  # 0→1  0→2  1→2  3→0
+        >>> hood = sample_neighbors(g, [2], [-1, -1])
+        >>> hood.node, hood.row, hood.col
+        (array([2, 0, 1, 3]), array([1, 2, 3, 1]), array([0, 0, 1, 2]))
+        >>> hood.num_sampled_nodes, hood.num_sampled_edges
+        ([1, 2, 1], [2, 2])
     """
     relations = as_relations(graph)
     request = SampleRequest(

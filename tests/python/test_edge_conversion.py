@@ -339,8 +339,10 @@ def test_a_truncated_gzip_is_an_error(tmp_path):
 
 
 def test_wide_ids_arrive_in_the_middle(tmp_path):
-    """Records of four and of eight bytes meet in one index. Its offsets over 2^32 nodes would be 34 GB, so the
-    nodes of the wide side are only named, not counted: the graph is bipartite with an index over the few.
+    """Records of four and of eight bytes meet in one index.
+
+    Its offsets over 2^32 nodes would be 34 GB, so the nodes of the wide side are only named, not counted: the graph is
+    bipartite with an index over the few.
     """
     far = 2**32 + 10
     src = np.arange(200_000) % 1000

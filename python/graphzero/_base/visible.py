@@ -13,8 +13,9 @@ UNSAFE_IN_JSON = re.compile(_COMMANDS.pattern.replace("\x00-\x1f", ""))
 def visible(text: str) -> str:
     r"""Spell out the characters that command a terminal: names, labels and lines may come from anyone.
 
-    >>> print(visible("a\x1b[2Jb\n"))
-    a\x1b[2Jb\n
+    Examples:
+        >>> print(visible("a\x1b[2Jb\n"))
+        a\x1b[2Jb\n
     """
     return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 

@@ -148,7 +148,7 @@ _OF_PYG = {"valid": "val"}
 
 
 def get_tensor(data: PygNames, of: Any, name: str) -> Any:
-    """Return what a type has under a name that :func:`node_names` or :func:`edge_names` lists."""
+    """Return what a type has under a name that ``node_names()`` or ``edge_names()`` lists."""
     kind: NodeType | EdgeType = data.edges[of] if isinstance(of, tuple) else data.nodes[of]
     if name in kind.other:
         return on_device(kind.other[name], data.device)

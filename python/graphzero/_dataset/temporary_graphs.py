@@ -21,7 +21,7 @@ class TemporaryGraphs:
     def write(
         self, edge_index: Any, num_nodes: int | tuple[int, int], index: Literal["both", "out", "in"] = "out"
     ) -> Graph:
-        """Write what :func:`ends_of` accepts, and mount it."""
+        """Write what ``ends_of()`` accepts, and mount it."""
         src, dst = ends_of(edge_index, "edge_index")
         path = os.path.join(self._folder, f"{self._written}.gl")
         self._written += 1

@@ -16,7 +16,7 @@ _SUFFIX = ".graphzero-tmp"
 
 
 class NewFolder:
-    """Files go to a hidden folder beside the target; :meth:`commit` renames it into place.
+    """Files go to a hidden folder beside the target; ``commit()`` renames it into place.
 
     The hidden folder is locked while its writer lives. A writer that was killed leaves it unlocked,
     and the next writer of the same target removes it.
@@ -33,7 +33,7 @@ class NewFolder:
 
     @property
     def is_open(self) -> bool:
-        """Whether neither :meth:`commit` nor :meth:`abort` was called yet."""
+        """Whether neither ``commit()`` nor ``abort()`` was called yet."""
         return self._lock is not None
 
     def _check_target(self) -> None:

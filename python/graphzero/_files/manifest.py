@@ -118,8 +118,9 @@ def _files_of(other: OtherRecords) -> Iterator[FileRecord]:
 def file_name(name: str) -> str:
     """Turn any name of a type or attribute into one that is safe in a path.
 
-    >>> file_name("paper"), file_name("../x y")
-    ('paper', '%2E%2E%2Fx%20y')
+    Examples:
+        >>> file_name("paper"), file_name("../x y")
+        ('paper', '%2E%2E%2Fx%20y')
     """
     if not isinstance(name, str):
         raise TypeError(f"expected a name, found {name!r}")
@@ -135,8 +136,9 @@ def file_name(name: str) -> str:
 def type_path(kind: str | tuple[str, str, str]) -> str:
     """Turn a node type or an edge type into a name that is safe in a path, and that no other type has.
 
-    >>> type_path(("user", "rates", "movie")), type_path(("a", "b__c", "d"))
-    ('user__rates__movie', 'a__b%5F%5Fc__d')
+    Examples:
+        >>> type_path(("user", "rates", "movie")), type_path(("a", "b__c", "d"))
+        ('user__rates__movie', 'a__b%5F%5Fc__d')
     """
     names = [file_name(part) for part in ([kind] if isinstance(kind, str) else kind)]
     # What might be taken for the separator is written otherwise.

@@ -111,7 +111,7 @@ def edge_type_of(key: Any, relations: Relations, name: str) -> EdgeTriple:
 
 
 def link_type_of(key: Any, relations: Relations, name: str) -> EdgeTriple:
-    """Read the type of links, which may be any between two node types; else as :func:`edge_type_of`."""
+    """Read the type of links, which may be any between two node types; else as ``edge_type_of()``."""
     parts, kinds = tuple(key), relations.node_types
     if len(parts) == 2 and not any((triple[0], triple[2]) == parts for triple in relations.graphs):
         parts = (parts[0], EDGE[1], parts[1])

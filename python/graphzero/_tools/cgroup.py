@@ -35,7 +35,7 @@ class GroupUsage:
 
 
 class ControlGroup:
-    """A group of processes with a memory limit. Removed by :meth:`close`, at the latest when this process ends.
+    """A group of processes with a memory limit. Removed by ``close()``, at the latest when this process ends.
 
     Raises ``PermissionError`` where this process may not make one.
     """

@@ -24,7 +24,7 @@ _MISSING = {
 
 
 def make_document(contest: Contest, parts: Sequence[str], command: str) -> dict[str, Any]:
-    """Measure the parts, which :func:`prepare` has seen before, and return the document."""
+    """Measure the parts, which ``prepare()`` has seen before, and return the document."""
     started, begin = datetime.now(timezone.utc), time.perf_counter()
     facts = machine(contest.data.folder)
     measured = [measure_part(contest, name) for name in PARTS if name in parts]

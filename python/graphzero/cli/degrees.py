@@ -69,7 +69,7 @@ def _spread(num_nodes: int, most: int) -> Iterator[NDArray[np.int64]]:
 
 
 def degree_rows(name: str, facts: dict[str, Any], *, plot: bool = True) -> list[tuple[str, str]]:
-    """Put what :func:`degree_facts` gathered in words, with a bar per power of two where somebody looks."""
+    """Put what ``degree_facts()`` gathered in words, with a bar per power of two where somebody looks."""
     if facts["mean"] is None:
         return []
     range_text = "" if facts["min"] is None else f"{facts['min']:,} to {facts['max']:,}, "

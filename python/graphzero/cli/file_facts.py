@@ -130,7 +130,7 @@ def _array_text(facts: dict[str, Any]) -> str:
 
 
 def features_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Put what :func:`features_facts` gathered in words."""
+    """Put what ``features_facts()`` gathered in words."""
     return [
         ("holds", f"features, format {facts['format']}"),
         ("rows", f"{facts['shape'][0]:,}" + (", hottest first" if facts["reordered"] else "")),
@@ -140,7 +140,7 @@ def features_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def ids_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Put what :func:`ids_facts` gathered in words."""
+    """Put what ``ids_facts()`` gathered in words."""
     return [
         ("holds", f"id dictionary, format {facts['format']}"),
         ("labels", f"{facts['num_labels']:,}, {facts['label_kind']}"),
@@ -163,7 +163,7 @@ def _degree_rows(facts: dict[str, Any], *, plot: bool = True) -> list[tuple[str,
 
 
 def graph_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Put what :func:`graph_facts` gathered in words."""
+    """Put what ``graph_facts()`` gathered in words."""
     nodes = f"{facts['num_src_nodes']:,}"
     if facts["bipartite"]:
         nodes += f" → {facts['num_dst_nodes']:,}"
@@ -181,7 +181,7 @@ def graph_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def dataset_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Put what :func:`dataset_facts` gathered in words. Degrees are drawn if there is one type of edges."""
+    """Put what ``dataset_facts()`` gathered in words. Degrees are drawn if there is one type of edges."""
     rows = [("holds", f"data set, format {facts['format']}")]
     for node in facts["nodes"]:
         classes = f" of {node['num_classes']} classes" if node["num_classes"] is not None else ""

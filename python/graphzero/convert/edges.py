@@ -28,7 +28,13 @@ _SPARSE = 64
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line that was skipped."""
+    """A line that was skipped.
+
+    Attributes:
+        line: Its number, from 1.
+        text: What it says.
+        reason: Why it is not an edge.
+    """
 
     line: int
     text: str
@@ -37,7 +43,27 @@ class BadLine:
 
 @dataclass(frozen=True)
 class ConversionReport:
-    """What a conversion read, found and wrote. Sizes are in bytes."""
+    """What a conversion read, found and wrote.
+
+    Attributes:
+        path: The file written.
+        ids_path: The dictionary of labels written beside it; ``None`` if ids were used as they are.
+        num_rows: Edges read.
+        num_edges: Edges stored; an undirected graph stores each twice.
+        num_src_nodes: The number of source nodes, which is that of all nodes unless the graph is bipartite.
+        num_dst_nodes: The number of destination nodes.
+        smallest_id: The smallest node id read.
+        largest_id: The largest node id read.
+        num_self_loops: Edges from a node to itself, dropped or not.
+        num_duplicates: Edges with the same ends, and time if there are times, as another, dropped or not.
+        num_bad_lines: Lines skipped.
+        bad_lines: The first of them.
+        unused_columns: Columns of the source that were not used.
+        size: The size of the file in bytes.
+        spilled: Bytes that went through temporary files.
+        seconds: How long it took.
+        peak_memory: The most memory the process has held, in bytes.
+    """
 
     path: str
     ids_path: str | None
@@ -103,30 +129,54 @@ def convert_edges(
     threads: int | None = None,
     progress: bool = False,
 ) -> ConversionReport:
-    r"""Convert edges from almost anything to a ``.gl`` file.
+    r"""Convert edges from almost anything to a ``.gl`` file, which appears whole or not at all.
 
-    ``source`` is a text file (plain, gzip, zstd, bzip2 or xz), several of them, a glob, an open
-    binary file, ``.npy``, ``.npz``, Parquet, Arrow, Matrix Market, GAP ``.sg``, arrays, a data frame,
-    a scipy matrix, a PyG, NetworkX or DGL graph, or an iterator of ``(src, dst[, weight][, time])``
-    batches. Columns are named or numbered with ``src``, ``dst``, ``weight`` and ``time``; delimiter
-    and header of a text are guessed unless given.
+    The edge id of an edge is its row in the input.
 
-    Integer ids are taken as they are. With ``ids="map"``, and by default if the ids are text, they are
-    labels instead: they are numbered in sorted order and kept in a dictionary, ``ids_path``, by
-    default the target with the ending ``.gi``, which :class:`IdDictionary` opens. The source is then
-    read twice.
+    Args:
+        source: A text file (plain, gzip, zstd, bzip2 or xz), several of them, a glob, an open binary file, ``.npy``,
+            ``.npz``, Parquet, Arrow, Matrix Market, GAP ``.sg``, arrays, a data frame, a scipy matrix, a PyG, NetworkX
+            or DGL graph, or an iterator of ``(src, dst[, weight][, time])`` batches.
+        path: The file to write.
+        directed: ``False`` stores each edge both ways under one edge id, a self-loop twice.
+        index: Which lists to store: of out-neighbours, of in-neighbours, or both.
+        src: The column of sources, by name or position. Default: found by its name, else the first.
+        dst: The column of destinations. Default: found by its name, else the second.
+        weight: The column of weights; ``False`` ignores those that the source has. Default: the source's own, but no
+            column of a text.
+        time: The column of timestamps. Default: the source's own, but no column of a text.
+        header: Whether a text begins with a header. Default: guessed, or refused if in doubt.
+        delimiter: What separates the columns of a text; ``" "`` stands for any run of blanks. Default: guessed.
+        comment: The characters that begin a line to ignore. Default: ``"#%"``.
+        num_nodes: The number of nodes, or ``(sources, destinations)`` of a bipartite graph. Default: the largest id
+            plus 1.
+        dedup: Keep only the first of equal edges.
+        self_loops: ``"drop"`` leaves out edges from a node to itself.
+        edge_ids: ``False`` saves the space of edge ids in a graph with one index.
+        ids: ``"dense"`` uses integers as they are. ``"map"`` numbers labels in sorted order and keeps them in a
+            dictionary; the source is then read twice. ``"auto"`` maps text only.
+        ids_path: The dictionary to write, which [`IdDictionary`][graphzero.IdDictionary] opens. Default: ``path`` with
+            the ending ``.gi``.
+        on_bad_line: ``"error"`` names file, line and text of the first malformed line, ``"skip"`` lists them in the
+            report.
+        memory: Bytes to hold, a number or a size such as ``"2GB"``. Default: half of what is available, at most 8 GB.
+        tmp_dir: The folder for what does not fit. Default: ``GRAPHZERO_TMPDIR``, else the folder of ``path``.
+        threads: The number of threads. Default: [`num_threads`][graphzero.num_threads].
+        progress: Show bars on standard error.
 
-    Memory stays within ``memory`` (``"2GB"``; by default half of what is available, at most 8 GB)
-    whatever the size of the input; what does not fit waits in ``tmp_dir``, by default the folder of
-    ``path``. The edge id of an edge is its row in the input. ``dedup`` keeps the first of equal
-    edges. A malformed line is an error that names file, line and text, unless ``on_bad_line="skip"``.
-    ``edge_ids=False`` saves their space in a graph with one index. The file appears whole or not at all.
+    Returns:
+        A report.
 
-    >>> with open("edges.csv", "w") as file:
-    ...     _ = file.write("src,dst\n0,1\n0,2\n3,0\n")
-    >>> report = convert_edges("edges.csv", "graph.gl")
-    >>> report.num_edges, report.num_src_nodes
-    (3, 4)
+    Raises:
+        ValueError: A line is malformed, ids look sparse, or options do not suit the source.
+        OSError: A file cannot be read or written.
+
+    Examples:
+        >>> with open("edges.csv", "w") as file:
+        ...     _ = file.write("src,dst\n0,1\n0,2\n3,0\n")
+        >>> report = convert_edges("edges.csv", "graph.gl")
+        >>> report.num_edges, report.num_src_nodes
+        (3, 4)
     """
     begin = clock.perf_counter()
     target = os.fsdecode(path)
@@ -264,9 +314,14 @@ def convert_csv_to_gl(
     input_csv: str | os.PathLike[str] | None = None,
     output_bin: str | os.PathLike[str] | None = None,
 ) -> None:
-    """Convert a text of ``source, destination[, weight]`` lines, as GraphZero 0.2 spells it.
+    """Convert a text of ``source, destination[, weight]`` lines, under GraphZero 0.2's name.
 
-    An undirected graph stores each row both ways, a self-loop twice. A third column is the weight.
+    Args:
+        csv_path: The text.
+        out_path: The file to write.
+        directed: ``False`` stores each row both ways, a self-loop twice.
+        input_csv: Another name for ``csv_path``.
+        output_bin: Another name for ``out_path``.
     """
     source, target = csv_path or input_csv, out_path or output_bin
     if source is None or target is None:

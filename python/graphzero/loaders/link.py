@@ -26,30 +26,46 @@ from graphzero.pipeline import Batch
 class LinkNeighborLoader(Loader):
     """Iterates over batches of edges with the sampled neighbourhoods of their ends.
 
-    Takes the arguments of ``torch_geometric.loader.LinkNeighborLoader`` and returns the same batches, from files
-    of any size.
+    Takes the arguments of ``torch_geometric.loader.LinkNeighborLoader`` and returns the same batches, from files of any
+    size.
 
-    :param edge_label_index: Sources and destinations; of several types ``(edge_type, (src, dst))``, where the edge
-        type may be any between two node types: one that the data does not have is not sampled. Without these all
-        edges, 16 bytes of memory each. Of a data set also the name of a split of its edges, or
-        ``(edge_type, split)``.
-    :param edge_label: A label for each edge. With binary negatives, which are labelled 0, labels that begin at 0 are
-        raised by 1; without labels edges are 1.
-    :param edge_label_time: A time for each edge, later than which nothing is sampled. Comes with ``time_attr``.
-    :param neg_sampling: ``"binary"``, ``"triplet"``, PyG's ``NegativeSampling``, or what that is made of: mode,
-        amount, weights of sources and of destinations. ``neg_sampling_ratio=r`` is ``("binary", r)``.
-    :param exclude_positives: Never return an edge of the graph as a negative. PyG does.
-    :param exclude_seed_edges: Do not sample the edges that are to be predicted; with ``exclude_reverse`` nor
-        their reverses. PyG does, and leaks labels.
+    Args:
+        data: As in [`NeighborLoader`][graphzero.loaders.NeighborLoader].
+        num_neighbors: Neighbours per hop, -1 for all: a list, a dict by edge type, or PyG's ``NumNeighbors``.
+        edge_label_index: Sources and destinations; with several types ``(edge_type, (src, dst))``, where an edge type
+            that the data does not have is not sampled; of a data set also the name of a split of its edges, or
+            ``(edge_type, split)``. Default: all edges, at 16 bytes of memory each.
+        edge_label: A label for each edge. With binary negatives, which are labelled 0, labels that begin at 0 are
+            raised by 1, and edges without labels are 1.
+        edge_label_time: A time for each edge; nothing newer is sampled. Needs ``time_attr``.
+        replace: Draw with replacement.
+        subgraph_type: Which edges to return, as in [`sample_neighbors`][graphzero.sample_neighbors].
+        disjoint: Give every seed a tree of its own.
+        temporal_strategy: ``"last"`` takes the newest neighbours instead of random ones.
+        neg_sampling: ``"binary"``, ``"triplet"``, PyG's ``NegativeSampling``, or its parts: mode, amount, weights of
+            sources and of destinations.
+        neg_sampling_ratio: ``r`` stands for ``neg_sampling=("binary", r)``.
+        time_attr: As in [`NeighborLoader`][graphzero.loaders.NeighborLoader].
+        weight_attr: As in [`NeighborLoader`][graphzero.loaders.NeighborLoader].
+        transform: Called with each batch; returns what the loader returns.
+        transform_sampler_output: Called with PyG's ``SamplerOutput`` before features are read.
+        exclude_positives: Never return an edge of the graph as a negative. PyG may.
+        exclude_seed_edges: Do not sample the edges to be predicted. PyG samples them, which leaks labels.
+        exclude_reverse: With ``exclude_seed_edges``, do not sample their reverses either.
+        options: Those of [`LoaderOptions`][graphzero.loaders.LoaderOptions].
 
-    All other parameters are those of :class:`NeighborLoader` and :class:`graphzero.loaders.LoaderOptions`.
+    Raises:
+        IndexError: An end is not a node of the graph.
+        TypeError: There is no such option.
+        ValueError: The data has no such split, type, times or weights.
 
-    >>> from graphzero import Graph
-    >>> loader = LinkNeighborLoader(Graph(tiny_gl), [-1], edge_label_index=[[0, 3], [2, 0]], batch_size=2)
-    >>> batch = next(iter(loader))
-    >>> batch.n_id, batch.edge_label_index
-    (tensor([0, 2, 3, 1]), tensor([[0, 2],
-            [1, 0]]))
+    Examples:
+        >>> from graphzero import Graph
+        >>> loader = LinkNeighborLoader(Graph(tiny_gl), [-1], edge_label_index=[[0, 3], [2, 0]], batch_size=2)
+        >>> batch = next(iter(loader))
+        >>> batch.n_id, batch.edge_label_index
+        (tensor([0, 2, 3, 1]), tensor([[0, 2],
+                [1, 0]]))
     """
 
     _pyg_name = "LinkNeighborLoader"
@@ -125,7 +141,7 @@ class LinkNeighborLoader(Loader):
 
     @property
     def link_sampler(self) -> Any:
-        """A :class:`graphzero.loaders.NeighborSampler` of the same arguments, for those who sample by themselves."""
+        """A [`NeighborSampler`][graphzero.loaders.NeighborSampler] with the same arguments."""
         return self._sampler(exclude_positives=self._request.negatives.exclude_edges)
 
     def _describe_seeds(self, batch: Batch, parts: Parts) -> None:

@@ -43,12 +43,10 @@ _traced = itertools.count()
 class Loader(TakenForPyG, IterableDataset[Any]):
     """Iterates over an epoch of batches; each iteration is the next epoch.
 
-    An iteration that begins while another is under way, in this thread or in another, has a pipeline of its own, with
-    as much memory.
-    :meth:`state_dict`, :meth:`set_epoch` and :meth:`stats` are about the one that began last.
-
-    Also a data set for ``torch.utils.data.DataLoader(loader, batch_size=None, num_workers=...)``, which gives
-    the same batches in the same order, made by processes.
+    An iteration that begins while another is under way has a pipeline and memory of its own. ``state_dict()``,
+    ``set_epoch()`` and ``stats()`` are about the one that began last. Also a data set for
+    ``torch.utils.data.DataLoader(loader, batch_size=None, num_workers=...)``, which gives the same batches in the same
+    order, made by processes.
     """
 
     num_neighbors: Any
@@ -272,28 +270,40 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         return self._own_sampler
 
     def collate_fn(self, index: Any) -> Any:
-        """Return the batch of some seeds, as ``loader(index)`` does."""
+        """Return the batch of some seeds, as ``loader(index)`` does.
+
+        Args:
+            index: Positions among the seeds.
+        """
         return self(index)
 
     def filter_fn(self, out: Any) -> Any:
-        """Return what :meth:`collate_fn` made: a batch has its rows already."""
+        """Return what ``collate_fn()`` made: a batch has its rows already.
+
+        Args:
+            out: The batch.
+        """
         return out
 
     @property
     def epoch(self) -> int:
-        """The number of the epoch that is under way, or that the next iteration will be."""
+        """The number of the epoch under way, or of the next iteration."""
         return self._open().pipeline.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next iteration that of ``epoch``, from its beginning."""
+        """Make the next iteration start at the beginning of an epoch.
+
+        Args:
+            epoch: Its number, from 0.
+        """
         self._open().set_epoch(epoch)
         self._worker_epochs.set(epoch)
         self._begin_at = None
 
     def state_dict(self) -> dict[str, int]:
-        """Return where the iteration is: a loader with the same arguments that loads it goes on right there.
+        """Return the position of the iteration, from which a loader with the same arguments can go on.
 
-        A closed loader tells where it was: trainers write their last checkpoint when they have let go of it.
+        Also of a closed loader, because trainers write their last checkpoint after closing it.
         """
         return self._place() if self._closed_at is None else self._closed_at
 
@@ -301,7 +311,11 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         return {**self._open().place, "seed": self._seed}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Make the next iteration go on where ``state`` was taken."""
+        """Make the next iteration go on from a position.
+
+        Args:
+            state: What ``state_dict()`` returned.
+        """
         own = dict(state)
         if "seed" in own:
             own["seed"] = self._ranks.seed_of_draws(as_seed(state["seed"], "state['seed']"))
@@ -312,20 +326,22 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         self._begin_at = own
 
     def stats(self) -> dict[str, Any]:
-        """Return :meth:`graphzero.Pipeline.stats`: where time, bytes and memory went."""
+        """Return [`Pipeline.stats`][graphzero.Pipeline.stats]: where time, bytes and memory went."""
         return self._open().stats()
 
     def status(self) -> str:
-        """Return the most important of :meth:`stats` in one line."""
+        """Return the most important of ``stats()`` in one line."""
         return self._open().pipeline.status()
 
     def add_stages(self, path: str | os.PathLike[str]) -> None:
-        """Add what the core's threads did to the trace that ``prof.export_chrome_trace(path)`` wrote.
+        """Add what the core's threads did to a trace that ``prof.export_chrome_trace(path)`` wrote.
 
-        They sample, read and assemble batches where ``torch.profiler`` does not look, and keep a log while batches
-        are taken inside a profile. In the trace they are threads of this process, ``graphzero worker 0`` and so on
-        and ``graphzero reader``. The file is replaced; what is in it already is not added again. Processes of a
-        ``DataLoader`` are not seen.
+        They sample, read and assemble batches unseen by ``torch.profiler``, and log it while batches are taken inside a
+        profile. In the trace they are threads of this process: ``graphzero worker 0`` and so on, and ``graphzero
+        reader``. Processes of a ``DataLoader`` are not included.
+
+        Args:
+            path: The trace, which is replaced. What it has already is not added again.
         """
         stages = self._open().pipeline._stages() if self._closed_stages is None else self._closed_stages
         if self._trace_number is None:
@@ -333,7 +349,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         add_to_trace(path, stages, self._trace_number)
 
     def close(self) -> None:
-        """End the iterations that are under way and give all memory back. May be repeated."""
+        """End the iterations under way and free all memory. May be called again."""
         if self._feed is not None:
             self._closed_at = self.state_dict()
             if self._closed_stages is None:

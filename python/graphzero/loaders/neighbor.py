@@ -20,35 +20,43 @@ from graphzero.pipeline import Batch
 class NeighborLoader(Loader):
     """Iterates over batches of nodes with their sampled neighbourhoods.
 
-    Takes the arguments of ``torch_geometric.loader.NeighborLoader`` and returns the same batches, from files of
-    any size.
+    Takes the arguments of ``torch_geometric.loader.NeighborLoader`` and returns the same batches, from files of any
+    size.
 
-    :param data: A data set (:func:`graphzero.open`), a :class:`graphzero.Graph`, or ``(graph, features)``; of
-        several types, dicts of graphs and stores by type. Also PyG's own: a ``Data`` or ``HeteroData``, or
-        ``(feature_store, graph_store)``, whose edges are written to temporary files, and whose rows stay where they
-        are.
-    :param num_neighbors: Numbers per hop, ``-1`` for all: a list, a dict by edge type, or PyG's ``NumNeighbors``.
-    :param input_nodes: A mask, node ids, the name of a split, or ``None`` for all nodes; of several types a node
-        type, ``(node_type, ids)``, or a split that one node type has.
-    :param input_time: A time for each seed, later than which nothing is sampled. Unless told, the seeds' own.
-    :param time_attr: Makes the sample temporal. Names the attribute that holds the times of nodes, which need not be
-        among the features; where neighbours have none, the times stored with the edges count, if these are known to
-        be, or may be, of that name. What has no times at all is not limited. See ``time_window`` of the options, too.
-    :param weight_attr: Draw by the weights stored with the edges, whose name this is; any name where it is not known.
-        Edge types without weights draw uniformly.
-    :param transform: Called with each batch; what it returns is what you get.
-    :param transform_sampler_output: Called with PyG's ``SamplerOutput`` before features are read.
-    :param options: See :class:`graphzero.loaders.LoaderOptions`; arguments of a ``DataLoader`` that mean nothing
-        here are taken with a note.
+    Args:
+        data: A [data set][graphzero.open], a [`Graph`][graphzero.Graph], or ``(graph, features)``; with several types,
+            dicts of graphs and stores by type. Also PyG's ``Data``, ``HeteroData`` or ``(feature_store, graph_store)``,
+            whose edges are written to temporary files and whose rows stay where they are.
+        num_neighbors: Neighbours per hop, -1 for all: a list, a dict by edge type, or PyG's ``NumNeighbors``.
+        input_nodes: A mask, node ids, the name of a split, or ``None`` for all nodes; with several types a node type,
+            ``(node_type, ids)``, or a split that only one node type has.
+        input_time: A time for each seed; nothing newer is sampled. Default: the seed's own.
+        replace: Draw with replacement.
+        subgraph_type: Which edges to return, as in [`sample_neighbors`][graphzero.sample_neighbors].
+        disjoint: Give every seed a tree of its own.
+        temporal_strategy: ``"last"`` takes the newest neighbours instead of random ones.
+        time_attr: The attribute that holds the times of nodes, which need not be among the features; makes the sample
+            temporal. Where neighbours have none, the times stored with the edges count, unless these are known to be of
+            another name. What has no times at all is not limited.
+        weight_attr: The name of the weights stored with the edges, to draw by these; any name if theirs is not known.
+            Edge types without weights draw uniformly.
+        transform: Called with each batch; returns what the loader returns.
+        transform_sampler_output: Called with PyG's ``SamplerOutput`` before features are read.
+        options: Those of [`LoaderOptions`][graphzero.loaders.LoaderOptions]. Arguments of a ``DataLoader`` that have no
+            effect here are accepted with a note.
 
-    All other parameters are those of :func:`graphzero.sample_neighbors`.
+    Raises:
+        IndexError: A seed is not a node of the graph.
+        TypeError: There is no such option.
+        ValueError: The data has no such split, type, times or weights.
 
-    >>> from graphzero import FeatureStore, Graph
-    >>> loader = NeighborLoader((Graph(tiny_gl), FeatureStore(tiny_gd)), [-1], input_nodes=[0, 2], batch_size=2)
-    >>> batch = next(iter(loader))
-    >>> batch.n_id, batch.x.shape, batch.edge_index, batch.batch_size
-    (tensor([0, 2, 3, 1]), torch.Size([4, 3]), tensor([[2, 0, 3],
-            [0, 1, 1]]), 2)
+    Examples:
+        >>> from graphzero import FeatureStore, Graph
+        >>> loader = NeighborLoader((Graph(tiny_gl), FeatureStore(tiny_gd)), [-1], input_nodes=[0, 2], batch_size=2)
+        >>> batch = next(iter(loader))
+        >>> batch.n_id, batch.x.shape, batch.edge_index, batch.batch_size
+        (tensor([0, 2, 3, 1]), torch.Size([4, 3]), tensor([[2, 0, 3],
+                [0, 1, 1]]), 2)
     """
 
     _pyg_name = "NeighborLoader"
@@ -114,7 +122,7 @@ class NeighborLoader(Loader):
 
     @property
     def node_sampler(self) -> Any:
-        """A :class:`graphzero.loaders.NeighborSampler` of the same arguments, for those who sample by themselves."""
+        """A [`NeighborSampler`][graphzero.loaders.NeighborSampler] with the same arguments."""
         return self._sampler()
 
     def _describe_seeds(self, batch: Batch, parts: Parts) -> None:

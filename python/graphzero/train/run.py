@@ -74,7 +74,7 @@ class Sums:
 class Run:
     """Trains a model on a task.
 
-    Iterate over :meth:`steps`; in between, :meth:`state_dict` is all that a run with the same task and settings
+    Iterate over ``steps()``; in between, ``state_dict()`` is all that a run with the same task and settings
     needs to go on right there, and ends with the same weights as if it had never stopped. Random numbers are those
     of torch's own generator, which the run seeds: one run at a time.
 

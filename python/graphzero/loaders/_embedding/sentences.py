@@ -11,7 +11,7 @@ from graphzero.ids import IdDictionary
 
 
 class Sentences:
-    """Lists of words, one per walk; made by :meth:`RandomWalks.sentences`. May be iterated any number of times."""
+    """Lists of words, one per walk; made by ``RandomWalks.sentences()``. May be iterated any number of times."""
 
     def __init__(
         self,

@@ -55,9 +55,12 @@ class SkipGram(torch.nn.Module):
         self.embedding.reset_parameters()
 
     def loader(self, **kwargs: Any) -> DataLoader[tuple[Tensor, Tensor]]:
-        """Return a ``DataLoader`` over batches of start nodes that gives ``(pos_rw, neg_rw)`` for :meth:`loss`.
+        """Return a ``DataLoader`` over batches of start nodes that gives ``(pos_rw, neg_rw)`` for ``loss()``.
 
-        Takes the options of ``DataLoader`` but ``collate_fn``. Batches are the same for any number of workers.
+        Batches are the same for any number of workers.
+
+        Args:
+            kwargs: The options of ``DataLoader``, except ``collate_fn``.
         """
         if "collate_fn" in kwargs:
             raise TypeError("collate_fn: expected none, because the loader returns finished samples, found one")
@@ -70,7 +73,12 @@ class SkipGram(torch.nn.Module):
         return DataLoader(_Samples(self._windows), batch_size=None, sampler=batches, collate_fn=_as_it_is, **kwargs)
 
     def loss(self, pos_rw: Tensor, neg_rw: Tensor) -> Tensor:
-        """Return the loss of windows of walks and of random windows, one per row."""
+        """Return the loss of a batch.
+
+        Args:
+            pos_rw: Windows of walks, one per row.
+            neg_rw: Random windows, one per row.
+        """
         positive = torch.log(self._likeness(pos_rw) + _EPSILON).mean()
         negative = torch.log(1 - self._likeness(neg_rw) + _EPSILON).mean()
         return -positive - negative
@@ -90,7 +98,17 @@ class SkipGram(torch.nn.Module):
         *args: Any,
         **kwargs: Any,
     ) -> float:
-        """Return the accuracy of scikit-learn's logistic regression on embeddings; it takes the other options."""
+        """Return the accuracy of scikit-learn's logistic regression on embeddings.
+
+        Args:
+            train_z: Embeddings to train on.
+            train_y: Their labels.
+            test_z: Embeddings to test on.
+            test_y: Their labels.
+            solver: An option of ``LogisticRegression``.
+            args: Further ones.
+            kwargs: Further ones by name.
+        """
         try:
             linear_model = import_module("sklearn.linear_model")
         except ImportError as error:

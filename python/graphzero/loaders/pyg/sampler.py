@@ -41,26 +41,36 @@ _DIRECTIONS: dict[str, Direction] = {"forward": "in", "backward": "out"}
 class NeighborSampler(BaseSampler):  # type: ignore[misc]
     """Samples neighbourhoods for PyG's loaders straight from mapped graphs.
 
-    ``data`` is a data set, a graph, graphs by edge type, the :class:`FeatureStore` and :class:`GraphStore` that the
-    loader gets, or what else :class:`NeighborLoader` takes. The arguments are those of PyG's ``NeighborSampler``; hand
-    the sampler to ``NodeLoader``, ``LinkLoader``, or as ``neighbor_sampler=`` to ``NeighborLoader`` and
-    ``LinkNeighborLoader``. Edge ids are those of the edges as they were written. ``is_sorted`` and ``share_memory``
-    change nothing: files are sorted, and all processes share them.
+    Takes the arguments of PyG's ``NeighborSampler``. Give it to ``NodeLoader`` or ``LinkLoader``, or as
+    ``neighbor_sampler=`` to ``NeighborLoader`` and ``LinkNeighborLoader``. Edge ids are those of the edges as they were
+    written.
 
-    :param num_neighbors: Numbers per hop, ``-1`` for all; a list, a dict by edge type, or PyG's
-        ``NumNeighbors``.
-    :param time_attr: As in :class:`NeighborLoader`; so is ``weight_attr``.
-    :param time_window: Leave out what is older than the seed's time by more than this.
-    :param exclude_positives: Negatives of link loaders are never edges of the graph.
-    :param seed: Without one, keys are drawn from torch's generator, so ``torch.manual_seed`` repeats a
-        run. With one, the sample of a batch depends on the seed and that batch alone, in any worker and
-        epoch.
+    Args:
+        data: A data set, a graph, graphs by edge type, the [`FeatureStore`][graphzero.loaders.FeatureStore] and
+            [`GraphStore`][graphzero.loaders.GraphStore] of the loader, or what else
+            [`NeighborLoader`][graphzero.loaders.NeighborLoader] takes.
+        num_neighbors: Neighbours per hop, -1 for all: a list, a dict by edge type, or PyG's ``NumNeighbors``.
+        subgraph_type: Which edges to return, as in [`sample_neighbors`][graphzero.sample_neighbors].
+        replace: Draw with replacement.
+        disjoint: Give every seed a tree of its own.
+        temporal_strategy: ``"last"`` takes the newest neighbours instead of random ones.
+        time_attr: As in [`NeighborLoader`][graphzero.loaders.NeighborLoader].
+        weight_attr: As in [`NeighborLoader`][graphzero.loaders.NeighborLoader].
+        is_sorted: Ignored: files are sorted.
+        share_memory: Ignored: all processes share the files.
+        directed: PyG's option before ``subgraph_type``: ``False`` is ``"induced"``.
+        sample_direction: ``"forward"`` follows edges backwards, as PyG calls it; ``"backward"`` the other way.
+        time_window: Leave out what is older than the seed's time by more than this.
+        exclude_positives: Never draw an edge of the graph as a negative of link loaders.
+        seed: The sample of a batch depends on the seed and that batch alone, in any worker and epoch. Without one,
+            torch's generator decides, so ``torch.manual_seed`` repeats a run.
 
-    >>> import graphzero as gz
-    >>> sampler = NeighborSampler(gz.Graph(tiny_gl), [-1, -1])             # 0→1  0→2  1→2  3→0
-    >>> out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([2])))
-    >>> out.node, out.edge, out.num_sampled_nodes
-    (tensor([2, 0, 1, 3]), tensor([1, 2, 3, 0]), [1, 2, 1])
+    Examples:
+        >>> import graphzero as gz
+        >>> sampler = NeighborSampler(gz.Graph(tiny_gl), [-1, -1])             # 0→1  0→2  1→2  3→0
+        >>> out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([2])))
+        >>> out.node, out.edge, out.num_sampled_nodes
+        (tensor([2, 0, 1, 3]), tensor([1, 2, 3, 0]), [1, 2, 1])
     """
 
     def __init__(
@@ -109,7 +119,7 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
 
     @property
     def num_neighbors(self) -> Any:
-        """How many neighbours are sampled, as PyG's ``NumNeighbors``; takes a list or a dict, too."""
+        """Neighbours per hop as PyG's ``NumNeighbors``. May be set to a list or a dict, too."""
         return self._num_neighbors
 
     @num_neighbors.setter
@@ -130,7 +140,7 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
 
     @property
     def disjoint(self) -> bool:
-        """Whether each seed has a tree of its own, as in temporal samples it must."""
+        """Whether each seed has a tree of its own, as it must in temporal samples."""
         return self._disjoint or self.is_temporal
 
     @disjoint.setter
@@ -145,14 +155,22 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
 
     @property
     def node_time(self) -> Tensor | dict[str, Tensor] | None:
-        """The times of nodes, by type if there are several; ``None`` where not nodes but edges have them."""
+        """The times of nodes, by type if there are several; ``None`` if edges have them instead."""
         if self._times is None or not self._times.sources:
             return None
         times = {kind: as_tensor(self._times.vectors[kind]) for kind in self._times.sources}
         return times if self.is_hetero else next(iter(times.values()))
 
     def sample_from_nodes(self, index: Any, **kwargs: Any) -> Any:
-        """Sample around the nodes of a ``NodeSamplerInput``."""
+        """Sample around nodes.
+
+        Args:
+            index: A ``NodeSamplerInput``.
+            kwargs: Ignored; part of PyG's interface.
+
+        Returns:
+            PyG's ``SamplerOutput`` or ``HeteroSamplerOutput``.
+        """
         inputs = NodeSamplerInput.cast(index)
         kind = self._node_type(inputs.input_type)
         out = self._sample_by_type({kind: inputs.node}, None if inputs.time is None else {kind: inputs.time})
@@ -160,7 +178,15 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         return out
 
     def sample_from_edges(self, index: Any, neg_sampling: Any = None) -> Any:
-        """Sample around the links of an ``EdgeSamplerInput``, and around negatives beside them."""
+        """Sample around links, and around negatives beside them.
+
+        Args:
+            index: An ``EdgeSamplerInput``.
+            neg_sampling: PyG's ``NegativeSampling``, or what it is made of. Default: no negatives.
+
+        Returns:
+            PyG's ``SamplerOutput`` or ``HeteroSamplerOutput``.
+        """
         inputs, wanted = EdgeSamplerInput.cast(index), NegativeSampling.cast(neg_sampling)
         src_type, dst_type = self._ends(inputs.input_type)
         disjoint = self.disjoint
