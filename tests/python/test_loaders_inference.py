@@ -18,7 +18,7 @@ pyg()
 
 from torch_geometric import nn  # noqa: E402  (after the warnings of its import)
 
-from graphzero.loaders import all_nodes  # noqa: E402
+from graphzero.loaders._inference import all_nodes  # noqa: E402
 
 NUM_NODES, WIDTH = 300, 6
 WRITES, CITES, BY = ("author", "writes", "paper"), ("paper", "cites", "paper"), ("paper", "by", "author")
