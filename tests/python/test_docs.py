@@ -69,6 +69,13 @@ def test_relative_links_lead_to_files(page):
     assert missing == []
 
 
+def test_files_that_contributing_names_are_there():
+    prose = FENCE.sub("", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    named = set(re.findall(r"`([\w.]+/[\w./]*)`", prose))
+    homes = ["", "python/graphzero", "python/graphzero/convert", "python/graphzero/loaders"]
+    assert [path for path in sorted(named) if not any((ROOT / home / path).exists() for home in homes)] == []
+
+
 def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     pages = [str(page.relative_to(ROOT / "docs")) for page in ROOT.glob("docs/**/*.md")]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
+from case_choice import meeting
 from graphzero._inputs.attributes import Attribute, Attributes
 from graphzero.pipeline import RowsHere, Taker
 from pipeline_cases import assert_same, write_world
@@ -39,10 +40,14 @@ def kept_rows(running, store):
     return store.get_tensor(order="stored")[rows]
 
 
-@pytest.mark.parametrize("reader", ["mmap", "direct", "pread"])
-@pytest.mark.parametrize("name", ["x", "hot"])
-@pytest.mark.parametrize("count", [1, 700, 2000])
-@pytest.mark.parametrize("cache", [None, 0, "20kB"])
+@meeting(
+    {
+        "reader": ["mmap", "direct", "pread"],
+        "count": [1, 700, 2000],
+        "cache": [None, 0, "20kB"],
+        "name": ["x", "hot"],
+    },
+)
 def test_rows_here_and_rows_of_the_taker_make_up_the_batch(world, reader, name, count, cache):
     store = world.store(name)
     running = pipeline(world, {"x": store, "y": world.store("y")}, {"x": count * 100}, reader=reader, cache=cache)
