@@ -3,13 +3,12 @@
 import difflib
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from data_sets import pyg
+from graphzero.cli.command import run
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -54,10 +53,7 @@ def run_console(text):
     for line in text.splitlines():
         if line.startswith("$ graphzero "):
             words = shlex.split(line.removeprefix("$ graphzero "), comments=True)
-            shown = subprocess.run(
-                [sys.executable, "-m", "graphzero.cli", *words], capture_output=True, text=True, check=False
-            )
-            assert shown.returncode == 0, f"{line}\n{shown.stderr}"
+            assert run(words) == 0, line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
