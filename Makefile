@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find core bindings python -type f -not -path '*/__pycache__/*') CMakeLists.txt pyproject.toml
+CPP_FILES = $(shell find core bindings bench tests -name '*.h' -o -name '*.cpp')
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # The tools of .venv come first: cmake and ninja need not be on the machine.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test check format asan tsan fuzz fuzz-parsers load bench docs install wheel clean
+.PHONY: demo test quick check format asan tsan fuzz fuzz-parsers load bench docs install wheel release-check clean
 
 demo: $(VENV)/.package $(VENV)/.demo
 	$(BIN)/graphzero demo
@@ -21,16 +22,20 @@ COUNT ?= 200000
 fuzz: $(VENV)/.package $(VENV)/.test
 	$(BIN)/python tests/fuzzing --count $(COUNT)
 
-check: $(VENV)/.package $(VENV)/.test $(VENV)/.check build/dev/gz_tests
+# What needs no test to be wrong: style, types, layers, and a site whose links all lead somewhere.
+check: $(VENV)/.package $(VENV)/.test $(VENV)/.check $(VENV)/.docs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror $(shell find core bindings tests -name '*.h' -o -name '*.cpp')
+	$(BIN)/clang-format --dry-run --Werror $(CPP_FILES)
+	$(BIN)/python -m pytest -q tests/python/test_layers.py tests/python/test_types.py
 	$(BIN)/mypy --strict -p graphzero
-	$(BIN)/python -m pytest -q tests/python/test_layers.py
+	$(BIN)/mypy --strict tests/types
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(MAKE) docs
 
 format: $(VENV)/.check
 	$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
-	$(BIN)/clang-format -i $(shell find core bindings tests -name '*.h' -o -name '*.cpp')
+	$(BIN)/clang-format -i $(CPP_FILES)
 
 load: SECONDS := 600
 load: $(VENV)/.package $(VENV)/.test
@@ -47,6 +52,9 @@ install: $(VENV)/.package
 
 wheel: $(VENV)/.build
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+release-check: $(VENV)/.build $(VENV)/.release
+	$(BIN)/python .ci/release_check.py
 
 # The suite under a sanitizer: our library is instrumented, the interpreter is not, so the runtime is
 # preloaded and the leaks of others are not reported. tsan needs a fixed address space layout.
@@ -78,7 +86,7 @@ $(VENV)/.made:
 	mkdir -p build && touch $@
 
 # Each group of pyproject.toml's [dependency-groups] is installed once.
-$(VENV)/.build $(VENV)/.test $(VENV)/.check $(VENV)/.docs $(VENV)/.bench $(VENV)/.demo: $(VENV)/.%: $(VENV)/.made pyproject.toml constraints.txt
+$(VENV)/.build $(VENV)/.test $(VENV)/.check $(VENV)/.docs $(VENV)/.bench $(VENV)/.demo $(VENV)/.release: $(VENV)/.%: $(VENV)/.made pyproject.toml constraints.txt
 	$(PIP_INSTALL) $$($(BIN)/python .ci/group.py $*)
 	touch $@
 

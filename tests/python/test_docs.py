@@ -3,13 +3,12 @@
 import difflib
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from data_sets import pyg
+from graphzero.cli.command import run
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -54,10 +53,7 @@ def run_console(text):
     for line in text.splitlines():
         if line.startswith("$ graphzero "):
             words = shlex.split(line.removeprefix("$ graphzero "), comments=True)
-            shown = subprocess.run(
-                [sys.executable, "-m", "graphzero.cli", *words], capture_output=True, text=True, check=False
-            )
-            assert shown.returncode == 0, f"{line}\n{shown.stderr}"
+            assert run(words) == 0, line
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
@@ -67,6 +63,13 @@ def test_relative_links_lead_to_files(page):
     relative = [target for target in targets if target and not re.match(r"[a-z]+:", target)]
     missing = [target for target in relative if not (page.parent / target).exists()]
     assert missing == []
+
+
+def test_files_that_contributing_names_are_there():
+    prose = FENCE.sub("", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    named = set(re.findall(r"`([\w.]+/[\w./]*)`", prose))
+    homes = ["", "python/graphzero", "python/graphzero/convert", "python/graphzero/loaders"]
+    assert [path for path in sorted(named) if not any((ROOT / home / path).exists() for home in homes)] == []
 
 
 def test_every_page_is_in_the_navigation():

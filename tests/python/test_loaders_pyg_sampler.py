@@ -11,6 +11,7 @@ import torch
 
 import graphzero as gz
 import oracle
+from case_choice import meeting
 from data_sets import pyg
 from laws import assert_law, assert_uniform
 from pyg_cases import CITES, REV, WRITES, A, B, fields, hetero, homogeneous, plain
@@ -238,12 +239,16 @@ NEGATIVES = [
 WHOLE = [negatives for negatives in NEGATIVES if negatives is None or negatives["amount"] != 0.5]
 
 
-@pytest.mark.parametrize(
-    ("negatives", "disjoint"), [*((n, False) for n in NEGATIVES), *((n, True) for n in WHOLE)], ids=str
+@meeting(
+    {
+        "case": [*((n, False) for n in NEGATIVES), *((n, True) for n in WHOLE)],
+        "kind": [None, CITES, WRITES, (B, "unheard of", A)],
+        "weighted": [False, True],
+    },
+    ids=str,
 )
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("kind", [None, CITES, WRITES, (B, "unheard of", A)], ids=str)
-def test_links_are_sampled_as_by_pyg(negatives, disjoint, weighted, kind):
+def test_links_are_sampled_as_by_pyg(case, kind, weighted):
+    negatives, disjoint = case
     data = homogeneous() if kind is None else hetero()
     sampler = NeighborSampler(data.dataset(), [3, 2], disjoint=disjoint)
     sides = (40, 40) if kind is None else (data.num_nodes[kind[0]], data.num_nodes[kind[2]])

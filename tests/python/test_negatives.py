@@ -9,6 +9,7 @@ import pytest
 import files
 import graphzero as gz
 import oracle
+from case_choice import meeting
 from laws import p_value
 
 SAMPLES = Path(__file__).parent.parent / "data" / "graphzero02"
@@ -23,6 +24,7 @@ LAWS = [
     {"by": "degree", "power": 1.0},
     {"by": "degree", "power": 0.3},
 ]
+KINDS = ["directed", "undirected", "in", "timed"]
 
 
 def law_name(law):
@@ -34,7 +36,7 @@ def write(name="g.gl", src=SRC, dst=DST, *, num_nodes=NUM_NODES, **options):
     return gz.Graph(name)
 
 
-@pytest.fixture(params=["directed", "undirected", "in", "timed"])
+@pytest.fixture(params=KINDS)
 def kind(request):
     """A graph in each kind of file that knows in-degrees, with what the oracle must know of it."""
     options = {
@@ -53,8 +55,7 @@ def test_destinations_follow_the_law(kind, law):
     assert p_value(drawn, oracle.negative_law([], NUM_NODES, SRC, DST, **facts, **law)) > 1e-4
 
 
-@pytest.mark.parametrize("law", LAWS, ids=law_name)
-@pytest.mark.parametrize("source", [0, 2, 7, 11])
+@meeting({"kind": KINDS, "law": LAWS, "source": [0, 2, 7, 11]}, indirect=["kind"])
 def test_destinations_follow_the_law_when_edges_are_excluded(kind, law, source):
     graph, facts = kind
     drawn = gz.sample_negatives(graph, [source] * 100, 200, seed=2, exclude_edges=True, **law)
@@ -62,8 +63,9 @@ def test_destinations_follow_the_law_when_edges_are_excluded(kind, law, source):
     assert p_value(drawn, expected) > 1e-4
 
 
-@pytest.mark.parametrize("law", LAWS, ids=law_name)
-@pytest.mark.parametrize("sources", [[], [0], [3, 7, 7, 10], [1, 2, 3, 5, 6, 8, 9, 10, 11]])
+@meeting(
+    {"kind": KINDS, "law": LAWS, "sources": [[], [0], [3, 7, 7, 10], [1, 2, 3, 5, 6, 8, 9, 10, 11]]}, indirect=["kind"]
+)
 @pytest.mark.parametrize("exclude_edges", [True, False])
 def test_shared_destinations_follow_the_law(kind, law, sources, exclude_edges):
     graph, facts = kind

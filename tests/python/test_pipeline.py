@@ -8,6 +8,7 @@ import pytest
 
 import files
 import graphzero as gz
+from case_choice import meeting
 from graphzero.features import floats_of_bfloat16
 from laws import assert_uniform
 from pipeline_cases import NUM_NODES, assert_same, sampled, write_world
@@ -45,14 +46,20 @@ def expected(world):
     return result
 
 
-@pytest.mark.parametrize("threads", [1, 2, 4])
-@pytest.mark.parametrize("ahead", [1, None])
-@pytest.mark.parametrize(("memory", "cache"), [("20MB", 0), ("25MB", "60kB"), ("1GB", None)])
-@pytest.mark.parametrize("name", ["x", "hot"])
-@pytest.mark.parametrize("reader", READERS)
+@meeting(
+    {
+        "reader": READERS,
+        "budget": [("20MB", 0), ("25MB", "60kB"), ("1GB", None)],
+        "threads": [1, 2, 4],
+        "name": ["x", "hot"],
+        "ahead": [1, None],
+    },
+    together=3,
+)
 def test_batches_are_the_same_for_every_reader_memory_and_number_of_threads(
-    world, expected, reader, name, memory, cache, ahead, threads
+    world, expected, reader, budget, threads, name, ahead
 ):
+    memory, cache = budget
     pipeline = gz.Pipeline(
         world.graph,
         None,

@@ -7,6 +7,7 @@ import pytest
 
 import graphzero as gz
 import oracle
+from case_choice import meeting
 from pipeline_cases import assert_same, settled, tasks, write_world
 
 torch = pytest.importorskip("torch")
@@ -151,10 +152,9 @@ def test_options_that_contradict_each_other(world, options, message):
         pipeline(world, **options)
 
 
-@pytest.mark.parametrize("drop_uneven", [False, True])
-@pytest.mark.parametrize("shuffle", [False, True])
-@pytest.mark.parametrize("count", [1, 2, 20, 21, 24])
-@pytest.mark.parametrize("world_size", [1, 2, 3, 5])
+@meeting(
+    {"world_size": [1, 2, 3, 5], "count": [1, 2, 20, 21, 24], "drop_uneven": [False, True], "shuffle": [False, True]}
+)
 def test_ranks_share_the_seeds(world, world_size, count, shuffle, drop_uneven):
     order = joined(places(pipeline(world, count, shuffle=shuffle)))
     options = {"world_size": world_size, "drop_uneven_inputs": drop_uneven, "shuffle": shuffle}
