@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 
-<<<<<<< HEAD:tests/python/test_pipeline_device.py
-=======
-import graphzero as gz
 from case_choice import meeting
->>>>>>> habits:tests/python/test_pipeline_taker.py
 from graphzero._inputs.attributes import Attribute, Attributes
 from graphzero.pipeline import HostRows
 from pipeline_cases import assert_same, pipeline_for_device, write_world
@@ -42,13 +38,6 @@ def kept_rows(running, store):
     return store.get_tensor(order="stored")[rows]
 
 
-<<<<<<< HEAD:tests/python/test_pipeline_device.py
-@pytest.mark.parametrize("reader", ["mmap", "direct", "pread"])
-@pytest.mark.parametrize("name", ["x", "hot"])
-@pytest.mark.parametrize("count", [1, 700, 2000])
-@pytest.mark.parametrize("cache", [None, 0, "20kB"])
-def test_host_rows_and_rows_of_the_device_make_up_the_batch(world, reader, name, count, cache):
-=======
 @meeting(
     {
         "reader": ["mmap", "direct", "pread"],
@@ -57,8 +46,7 @@ def test_host_rows_and_rows_of_the_device_make_up_the_batch(world, reader, name,
         "name": ["x", "hot"],
     },
 )
-def test_rows_here_and_rows_of_the_taker_make_up_the_batch(world, reader, name, count, cache):
->>>>>>> habits:tests/python/test_pipeline_taker.py
+def test_host_rows_and_rows_of_the_device_make_up_the_batch(world, reader, name, count, cache):
     store = world.store(name)
     running = pipeline(world, {"x": store, "y": world.store("y")}, {"x": count * 100}, reader=reader, cache=cache)
     batches = iter(running)
