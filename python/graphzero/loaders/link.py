@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,10 +17,13 @@ from graphzero.loaders._data.edge_values import weighted_types
 from graphzero.loaders._data.node_times import as_node_times
 from graphzero.loaders._data.subgraph_types import subgraph_type_of
 from graphzero.loaders.loader import Loader
-from graphzero.loaders.options import read_options
+from graphzero.loaders.options import LoaderKeywords, read_options
 from graphzero.loaders.pyg.links import labels_beside, times_beside
 from graphzero.loaders.pyg.loader_data import as_loader_data
 from graphzero.pipeline import Batch
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class LinkNeighborLoader(Loader):
@@ -91,7 +94,7 @@ class LinkNeighborLoader(Loader):
         exclude_positives: bool = False,
         exclude_seed_edges: bool = False,
         exclude_reverse: bool = False,
-        **options: Any,
+        **options: Unpack[LoaderKeywords],
     ) -> None:
         read = read_options(type(self).__name__, options)
         graph_data = as_loader_data(

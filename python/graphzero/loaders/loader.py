@@ -31,7 +31,7 @@ from graphzero.loaders._process.ranks import default_memory, ranks_of_loader, sh
 from graphzero.loaders._process.worker_epochs import WorkerEpochs
 from graphzero.loaders.options import LoaderOptions
 from graphzero.loaders.pyg.identity import TakenForPyG
-from graphzero.pipeline import Batch, Stages
+from graphzero.pipeline import Batch, Pipeline, Stages
 from graphzero.threads import num_threads
 
 _log = logging.getLogger("graphzero")
@@ -376,6 +376,9 @@ class Loader(TakenForPyG, IterableDataset[Any]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        if "_arguments" in state:  # pickled before 0.3
+            with Pipeline(**state["_arguments"]) as pipeline:
+                self._request = pipeline.request
         self._older = weakref.WeakSet()
         self._beginning = threading.RLock()
 

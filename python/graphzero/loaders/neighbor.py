@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphzero._inputs.seeds import NodeSeeds, check_nodes, input_ids, read_nodes, seed_times
 from graphzero.loaders._batch.parts import Parts
@@ -12,9 +12,12 @@ from graphzero.loaders._data.edge_values import weighted_types
 from graphzero.loaders._data.node_times import as_node_times
 from graphzero.loaders._data.subgraph_types import subgraph_type_of
 from graphzero.loaders.loader import Loader
-from graphzero.loaders.options import read_options
+from graphzero.loaders.options import LoaderKeywords, read_options
 from graphzero.loaders.pyg.loader_data import as_loader_data
 from graphzero.pipeline import Batch
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class NeighborLoader(Loader):
@@ -75,7 +78,7 @@ class NeighborLoader(Loader):
         weight_attr: str | None = None,
         transform: Callable[[Any], Any] | None = None,
         transform_sampler_output: Callable[[Any], Any] | None = None,
-        **options: Any,
+        **options: Unpack[LoaderKeywords],
     ) -> None:
         read = read_options(type(self).__name__, options)
         graph_data = as_loader_data(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from graphzero._inputs.attributes import Attributes
 from graphzero._inputs.batch_order import BatchOrder
@@ -179,8 +179,63 @@ class LoaderOptions:
         )
 
 
-def read_options(loader: str, given: dict[str, Any]) -> LoaderOptions:
+class LoaderKeywords(TypedDict, total=False):
+    """The same options for type checkers, as the keywords of a loader, and what PyG's loaders take beside them.
+
+    A test compares them with ``LoaderOptions``.
+    """
+
+    batch_size: int
+    shuffle: bool
+    drop_last: bool
+    sampler: Iterable[int] | None
+    batch_sampler: Iterable[Sequence[int]] | None
+    generator: Any
+    pin_memory: bool
+    seed: int | None
+    features: Any
+    edge_features: Any
+    labels: Literal["all", "seeds"]
+    dtype: Any
+    memory: int | str | None
+    cache: int | str | None
+    ahead: int | None
+    reader: Any
+    threads: int | None
+    progress: bool
+    method: Literal["neighbor", "labor"]
+    layer_dependency: bool
+    time_window: int | None
+    sample_direction: Literal["forward", "backward"]
+    device: Any
+    gpu_cache: int | str | None
+    rank: int | None
+    world_size: int | None
+    distributed: bool | None
+    drop_uneven_inputs: bool
+    form: Literal["pyg", "torch"] | None
+    custom_cls: Any
+    input_id: Any
+    directed: bool
+    num_workers: int
+    persistent_workers: bool
+    prefetch_factor: int | None
+    worker_init_fn: Any
+    multiprocessing_context: Any
+    timeout: float
+    in_order: bool
+    neighbor_sampler: None
+    filter_per_worker: bool | None
+    is_sorted: bool
+    share_memory: bool
+    dataset: Any
+    collate_fn: Any
+    pin_memory_device: str
+
+
+def read_options(loader: str, keywords: LoaderKeywords) -> LoaderOptions:
     """Read keywords; those of a ``DataLoader`` that mean nothing here are taken with a note."""
+    given: dict[str, Any] = {**keywords}
     noted = [name for name in _OF_PROCESSES if given.pop(name, None)]
     if given.pop("neighbor_sampler", None) is not None:
         raise ValueError(
