@@ -12,7 +12,7 @@ from graphzero.bench.contest import Contest
 from graphzero.bench.contestants import SLACK, Cap
 from graphzero.bench.figures import OURS, Arrays, Figure
 from graphzero.bench.gather import wrong_rows
-from graphzero.bench.rivals.loaders import FANOUTS
+from graphzero.bench.rivals.samplers import FANOUTS
 from graphzero.memory import byte_text
 
 TITLE = "Batches without a model"
