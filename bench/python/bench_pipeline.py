@@ -27,7 +27,7 @@ from roofline import misses_by_degree, misses_by_next_use, read_cost
 import graphzero as gz
 from cgroups import limited_to
 from graphzero._tools.page_cache import drop_from_page_cache, read_from_device
-from graphzero.bench.rivals.loaders import FANOUTS
+from graphzero.bench.rivals.samplers import FANOUTS
 
 FULL_SCALE, QUICK_SCALE = 22, 18
 COLUMNS = 128

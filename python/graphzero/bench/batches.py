@@ -13,7 +13,7 @@ from graphzero.bench.contest import Contest
 from graphzero.bench.contestants import SLACK, Cap
 from graphzero.bench.figures import OURS, Arrays, Figure
 from graphzero.bench.gather import wrong_rows
-from graphzero.bench.rivals.loaders import FANOUTS
+from graphzero.bench.rivals.samplers import FANOUTS
 
 TITLE = "Batches without a model"
 QUESTION = "How many batches a second are ready for a model, and what if the features do not fit in memory?"

@@ -120,9 +120,9 @@ def _failure(reason: str, code: int) -> str:
 
 
 def program(name: str, given: Mapping[str, Any], python: str = sys.executable, *, ours: bool) -> list[str]:
-    """Return the command of a contestant's program: ``graphzero.bench.ours.NAME`` or ``rivals.NAME``."""
-    package = "graphzero.bench.ours" if ours else "rivals"
-    return [python, "-m", f"{package}.{name}", json.dumps(dict(given))]
+    """Return the command of a contestant's program: that of ``graphzero.bench.ours``, or ``rivals.NAME``."""
+    module = "graphzero.bench.ours" if ours else f"rivals.{name}"
+    return [python, "-m", module, json.dumps({**given, "program": name})]
 
 
 def surroundings(threads: int, *, ours: bool) -> dict[str, str]:

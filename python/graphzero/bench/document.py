@@ -12,7 +12,7 @@ from graphzero._tools.machine import machine, versions
 from graphzero.bench.contest import Contest
 from graphzero.bench.plan import PARTS
 from graphzero.bench.pythons import rival_named
-from graphzero.bench.rivals.loaders import FANOUTS
+from graphzero.bench.rivals.samplers import FANOUTS
 
 VERSION = 1
 _MISSING = {

@@ -13,8 +13,8 @@ from graphzero.bench.batches import check_of, our_options, task_of, under
 from graphzero.bench.batches import prepare as prepare  # both read the same files
 from graphzero.bench.contest import Contest
 from graphzero.bench.figures import OURS, Arrays, Figure
-from graphzero.bench.rivals.loaders import FANOUTS
 from graphzero.bench.rivals.sage import HIDDEN, LEARNING_RATE, WARM_UP
+from graphzero.bench.rivals.samplers import FANOUTS
 
 TITLE = "Training GraphSAGE"
 QUESTION = "How many batches a second does a model learn from?"
