@@ -1,6 +1,7 @@
 // Edge records grouped by ranges of their key, in memory while a budget lasts, on disk after that.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -94,9 +95,15 @@ class EdgeBuckets {
   };
   Sorted take(std::uint64_t num_keys) {
     Sorted sorted;
-    for (const RecordBlock& block : blocks_) sorted.shift = std::max(sorted.shift, block.shift);
-    // A known number of nodes may ask for larger ranges than the keys that came.
-    while (num_keys > 0 && (num_keys - 1) >> sorted.shift >= kBuckets) ++sorted.shift;
+    std::uint64_t num_records = 0;
+    for (const RecordBlock& block : blocks_) {
+      sorted.shift = std::max(sorted.shift, block.shift);
+      num_records += block.count;
+    }
+    // A known number of nodes may ask for larger ranges than the keys that came, and buckets of few
+    // records cost more to write in turn than to sort.
+    const std::uint64_t most = std::clamp<std::uint64_t>(num_records >> 14, 1, kBuckets);
+    while (num_keys > 0 && (num_keys - 1) >> sorted.shift >= most) ++sorted.shift;
     sorted.buckets.resize(
         num_keys == 0 ? 0 : static_cast<std::size_t>((num_keys - 1) >> sorted.shift) + 1);
     for (RecordBlock& block : blocks_) {

@@ -144,9 +144,9 @@ class EdgeConverter::Engine {
     const auto wrong = std::find_if(ids.begin(), ids.end(), [&](std::uint64_t id) {
       return id >= static_cast<std::uint64_t>(told);
     });
-    throw std::out_of_range(concat("edge ",
-                                   first_row + static_cast<std::uint64_t>(wrong - ids.begin()),
-                                   ": ", what, " ", *wrong, " is not below num_nodes = ", told));
+    throw std::out_of_range(
+        concat("edge ", first_row + static_cast<std::uint64_t>(wrong - ids.begin()),
+               ": expected a ", what, " id below num_nodes = ", told, ", found ", *wrong));
   }
 
   void note_order(const Columns& columns, std::uint64_t first_row) {
@@ -428,9 +428,10 @@ void EdgeConverter::add_edges(std::span<const NodeId> src, std::span<const NodeI
                               std::span<const float> weight, std::span<const std::int64_t> time) {
   Engine& engine = *engine_;
   const auto expect_length = [&](const char* what, std::size_t found, bool wanted) {
-    if (found != (wanted ? src.size() : 0)) {
-      throw std::invalid_argument(
-          concat(what, ": expected ", wanted ? src.size() : 0, " items, found ", found));
+    const std::size_t expected = wanted ? src.size() : 0;
+    if (found != expected) {
+      throw std::invalid_argument(concat(what, ": expected ", expected, " items",
+                                         wanted ? ", as many as src has" : "", ", found ", found));
     }
   };
   expect_length("dst", dst.size(), true);

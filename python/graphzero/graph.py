@@ -12,12 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from graphzero import _core
 from graphzero._base.arrays import float32_vector, int64_vector, plain, time_vector
 from graphzero._base.integers import as_seed, integer
-from graphzero._base.memory_sizes import byte_text
-from graphzero._files.folder import check_free_space
+from graphzero._base.memory_sizes import byte_text, conversion_budget
+from graphzero._files.folder import check_free_space, spill_folder
 from graphzero._files.mounted import Mounted, one_path, path_bytes, verify_if_asked
 from graphzero.memory import MemoryReport, memory_report
 
 Direction = Literal["out", "in"]
+
+# Bytes an edge that hold all records of both indexes, with weight and time, and blocks that are not full.
+_WRITER_MEMORY = 256
 
 _DIRECTIONS = {"out": _core.Direction.OUT, "in": _core.Direction.IN}
 
@@ -430,8 +433,8 @@ def write_graph(
 ) -> None:
     """Write the edges ``src[i] → dst[i]`` to a ``.gl`` file, which appears whole or not at all.
 
-    The edge id of an edge is its position ``i``. Sorts in memory, 8 to 16 bytes per stored edge and 16 per node; use
-    [`convert_edges`][graphzero.convert_edges] for larger graphs.
+    The edge id of an edge is its position ``i``. Takes at most half of the memory that is available, and 8 GB; what does
+    not fit waits in a temporary file beside ``path``, or in the folder that ``GRAPHZERO_TMPDIR`` names.
 
     Args:
         path: The file to write.
@@ -454,31 +457,36 @@ def write_graph(
         >>> Graph("pair.gl").weights
         array([0.5, 2. ], dtype=float32)
     """
-    options = _core.WriteGraphOptions()
-    if isinstance(num_nodes, (tuple, list)):
-        if len(num_nodes) != 2:
-            raise ValueError(f"num_nodes: expected a number or a pair, found {num_nodes!r}")
-        options.bipartite = True
-        options.num_src_nodes = _node_count(num_nodes[0])
-        options.num_dst_nodes = _node_count(num_nodes[1])
-    elif num_nodes is not None:
-        options.num_src_nodes = options.num_dst_nodes = _node_count(num_nodes)
+    sources = int64_vector(src, "src")
+    weights = None if weight is None else float32_vector(weight, "weight")
+    times = None if time is None else time_vector(time, "time")
+    options = writer_options(num_nodes, index, directed)
+    options.weights, options.times = weight is not None, time is not None
+    options.memory = min(conversion_budget(), max(64 << 20, _WRITER_MEMORY * len(sources)))
+    target = os.fsdecode(path)
+    options.temporary_folder = path_bytes(spill_folder(target))
+    converter = _core.EdgeConverter(options)
+    converter.add_edges(sources, int64_vector(dst, "dst"), weights, times)
+    found = converter.done().largest_id + 1 if len(sources) else 0
+    nodes = [found if num_nodes is None else count for count in (options.num_src_nodes, options.num_dst_nodes)]
+    check_free_space(target, graph_bytes((nodes[0], nodes[1]), len(sources), index if directed else "out"))
+    converter.finish(path_bytes(path))
+
+
+def writer_options(num_nodes: int | tuple[int, int] | None, index: str, directed: bool) -> _core.EdgeConverterOptions:
+    """Read what all writers of graphs are told alike."""
     if index not in ("both", "out", "in"):
         raise ValueError(f"index: expected 'both', 'out' or 'in', found {index!r}")
+    options = _core.EdgeConverterOptions()
     options.directed = directed
-    options.out_index = index != "in"
-    options.in_index = index != "out"
-    sources = int64_vector(src, "src")
-    nodes = (options.num_src_nodes or 0, options.num_dst_nodes or 0)
-    check_free_space(os.fsdecode(path), graph_bytes(nodes, len(sources), index if directed else "out"))
-    _core.write_graph(
-        path_bytes(path),
-        sources,
-        int64_vector(dst, "dst"),
-        None if weight is None else float32_vector(weight, "weight"),
-        None if time is None else time_vector(time, "time"),
-        options,
-    )
+    options.out_index, options.in_index = index != "in", index != "out"
+    if num_nodes is not None:
+        options.bipartite = isinstance(num_nodes, (tuple, list))
+        pair = tuple(num_nodes) if isinstance(num_nodes, (tuple, list)) else (num_nodes, num_nodes)
+        if len(pair) != 2:
+            raise ValueError(f"num_nodes: expected a number or a pair, found {num_nodes!r}")
+        options.num_src_nodes, options.num_dst_nodes = map(_node_count, pair)
+    return options
 
 
 def graph_bytes(num_nodes: tuple[int, int], num_edges: int, index: str) -> int:

@@ -252,6 +252,11 @@ def check_free_space(path: str, needed: int) -> None:
         )
 
 
+def spill_folder(target: str) -> str:
+    """Return where that which does not fit in memory waits while ``target`` is written."""
+    return os.environ.get("GRAPHZERO_TMPDIR") or os.path.dirname(os.path.abspath(target))
+
+
 def link_or_copy(source: str, target: str) -> None:
     """Give ``target`` the contents of ``source``: without a copy where both are on one file system."""
     if os.path.lexists(target):  # of an attempt that was refused; it may be a link to what a user has

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from graphzero import _core
-from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_count, byte_text, conversion_budget, peak_memory
 from graphzero._base.visible import visible
-from graphzero._files.folder import check_free_space, hidden_folder, replace_together
+from graphzero._files.folder import check_free_space, hidden_folder, replace_together, spill_folder
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import watching
 from graphzero.convert.edge_feeds import Column, Feed, Labels, TextOptions, edge_feed
 from graphzero.convert.text import open_text, refuse_doubtful_header, text_paths
-from graphzero.graph import graph_bytes
+from graphzero.graph import graph_bytes, writer_options
 from graphzero.threads import using_threads
 
 _MEMORY_PER_THREAD = 32 << 20
@@ -180,7 +179,7 @@ def convert_edges(
     """
     begin = clock.perf_counter()
     target = os.fsdecode(path)
-    folder = os.fsdecode(tmp_dir or os.environ.get("GRAPHZERO_TMPDIR") or os.path.dirname(os.path.abspath(target)))
+    folder = os.fsdecode(tmp_dir or spill_folder(target))
     if tmp_dir is not None and not os.path.isdir(folder):
         raise ValueError(f"tmp_dir: expected a folder, found none at {folder}")
     budget = conversion_budget() if memory is None else byte_count(memory)
@@ -193,17 +192,14 @@ def convert_edges(
     if feed.has_labels and not mapped:
         raise TypeError(f"{feed.name}: expected integer ids, found labels; give ids='map' to number them")
 
-    options = _core.EdgeConverterOptions()
+    told = feed.num_nodes if num_nodes is None else num_nodes
+    options = writer_options(told, index, directed and not feed.undirected)
     options.memory = budget
     options.temporary_folder = path_bytes(folder)
-    options.directed = directed and not feed.undirected
-    _set_index(options, index)
     options.weights, options.times, options.edge_ids = feed.has_weight, feed.has_time, edge_ids
     options.drop_duplicates = dedup
     options.drop_self_loops = _choice(self_loops, "self_loops", "drop", "keep")
     options.skip_bad_lines = skip_bad_lines
-    told = feed.num_nodes if num_nodes is None else num_nodes
-    _set_num_nodes(options, told)
     drops = dedup or options.drop_self_loops
     known = 0 if drops or feed.unit != "edges" else feed.total or 0
     nodes = (options.num_src_nodes or 0, options.num_dst_nodes or 0)
@@ -336,27 +332,6 @@ def _choice(value: str, name: str, yes: str, no: str) -> bool:
     if value not in (yes, no):
         raise ValueError(f"{name}: expected {no!r} or {yes!r}, found {value!r}")
     return value == yes
-
-
-def _set_index(options: _core.EdgeConverterOptions, index: str) -> None:
-    if index not in ("both", "out", "in"):
-        raise ValueError(f"index: expected 'both', 'out' or 'in', found {index!r}")
-    options.out_index = index != "in"
-    options.in_index = index != "out"
-
-
-def _set_num_nodes(options: _core.EdgeConverterOptions, told: int | tuple[int, int] | None) -> None:
-    if told is None:
-        return
-    pair = tuple(told) if isinstance(told, (tuple, list)) else (told, told)
-    if len(pair) != 2:
-        raise ValueError(f"num_nodes: expected a number or a pair, found {told!r}")
-    counts = [integer(count, "num_nodes") for count in pair]
-    for count in counts:
-        if not 0 <= count <= 2**59:
-            raise ValueError(f"num_nodes: expected 0 to 2^59, found {count}")
-    options.bipartite = isinstance(told, (tuple, list))
-    options.num_src_nodes, options.num_dst_nodes = counts
 
 
 def _refuse_sparse_ids(converter: _core.EdgeConverter, name: str) -> None:
