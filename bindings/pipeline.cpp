@@ -56,7 +56,7 @@ nb::object id_array(IdArray& ids) {
 }
 
 // A pipeline and the arrays it reads: graphs and features are kept by nanobind. One thread at a
-// time changes it or takes batches; others may look() meanwhile.
+// time changes it or takes batches; others may read() meanwhile.
 class KeptPipeline {
  public:
   KeptPipeline(std::optional<NodesIn> nodes, std::optional<LinksIn> links,
@@ -105,7 +105,7 @@ class KeptPipeline {
     std::recursive_mutex& mutex = state_mutex();
     without_gil([&] {
       const std::lock_guard lock(mutex);
-      turn_ = kNobodysTurn;
+      turn_ = kNoTurn;
       body(*pipeline_);
     });
   }
@@ -113,7 +113,7 @@ class KeptPipeline {
   // Runs body(pipeline), which changes nothing, also beside next(); it waits for an epoch that is
   // being begun.
   template <class Body>
-  auto look(Body&& body) {
+  auto read(Body&& body) {
     std::recursive_mutex& mutex = state_mutex();
     return without_gil([&] {
       const std::lock_guard lock(mutex);
@@ -123,7 +123,7 @@ class KeptPipeline {
 
   // Returns whose turn it is now.
   std::uint64_t start(std::uint64_t epoch, std::uint64_t first, std::uint64_t stride) {
-    std::uint64_t turn = kNobodysTurn;
+    std::uint64_t turn = kNoTurn;
     change([&](Pipeline& pipeline) {
       pipeline.start(epoch, first, stride);
       turn_ = turn = ++num_turns_;
@@ -183,9 +183,9 @@ class KeptPipeline {
   }
 
  private:
-  static constexpr std::uint64_t kNobodysTurn = 0;
+  static constexpr std::uint64_t kNoTurn = 0;
 
-  // Recursive, since a signal handler may look at what it interrupted. Needs the GIL.
+  // Recursive, since a signal handler may read what it interrupted. Needs the GIL.
   std::recursive_mutex& state_mutex() {
     if (const long here = process_id(); process_ != here) {
       // A thread that did not come along into this child may hold it for ever.
@@ -198,7 +198,7 @@ class KeptPipeline {
 
   OneAtATime calls_{"Pipeline"};
   std::uint64_t num_turns_ = 0;
-  std::atomic<std::uint64_t> turn_{kNobodysTurn};
+  std::atomic<std::uint64_t> turn_{kNoTurn};
   std::unique_ptr<std::recursive_mutex> state_mutex_ = std::make_unique<std::recursive_mutex>();
   long process_ = process_id();  // that state_mutex_ belongs to
   std::optional<NodesIn> nodes_;
@@ -213,8 +213,8 @@ nb::dict memory_of(const PipelineStats& stats) {
   nb::dict memory;
   memory["budget"] = stats.memory;
   memory["cache"] = stats.cache_bytes;
-  memory["ahead"] = stats.window_bytes;
-  memory["reads"] = stats.sweep_bytes;
+  memory["ahead"] = stats.held.window_bytes;
+  memory["reads"] = stats.held.sweep_bytes;
   memory["batches"] = stats.output_bytes;
   memory["working"] = stats.budget.working;
   return memory;
@@ -244,7 +244,7 @@ nb::dict as_dict(const PipelineStats& stats) {
   result["seconds_waited"] = counts.waited;
   result["seconds_preparing"] = stats.preparing;
   result["threads"] = stats.threads;
-  result["batches_ahead"] = stats.batches_ahead;
+  result["batches_ahead"] = stats.held.batches_ahead;
   result["most_ahead"] = stats.most_ahead;
   result["pinned_bytes"] = stats.pinned_bytes;
   result["memory"] = memory_of(stats);
@@ -366,7 +366,7 @@ void bind_pipeline(nb::module_& m) {
                    "options: PipelineOptions) -> None"))
       .def_prop_ro("num_batches",
                    [](KeptPipeline& p) {
-                     return p.look([](Pipeline& pipeline) { return pipeline.num_batches(); });
+                     return p.read([](Pipeline& pipeline) { return pipeline.num_batches(); });
                    })
       .def("start", &KeptPipeline::start, "epoch"_a, "first"_a, "stride"_a)
       .def(
@@ -384,7 +384,7 @@ void bind_pipeline(nb::module_& m) {
       .def(
           "on_device",
           [](KeptPipeline& p, std::size_t attribute) {
-            return owned_array(p.look([&](Pipeline& pipeline) {
+            return owned_array(p.read([&](Pipeline& pipeline) {
               std::vector<std::int64_t> rows;
               pipeline.on_device(attribute).for_each(
                   [&](std::uint64_t row) { rows.push_back(static_cast<std::int64_t>(row)); });
@@ -394,7 +394,7 @@ void bind_pipeline(nb::module_& m) {
           "attribute"_a)
       .def("is_ready",
            [](KeptPipeline& p) {
-             return p.look([](Pipeline& pipeline) { return pipeline.is_ready(); });
+             return p.read([](Pipeline& pipeline) { return pipeline.is_ready(); });
            })
       .def(
           "set_seed",
@@ -409,19 +409,19 @@ void bind_pipeline(nb::module_& m) {
       .def(
           "stats",
           [](KeptPipeline& p) {
-            return as_dict(p.look([](Pipeline& pipeline) { return pipeline.stats(); }));
+            return as_dict(p.read([](Pipeline& pipeline) { return pipeline.stats(); }));
           },
           nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def(
           "log_stages",
           [](KeptPipeline& p, bool on) {
-            p.look([&](Pipeline& pipeline) { pipeline.log_stages(on); });
+            p.read([&](Pipeline& pipeline) { pipeline.log_stages(on); });
           },
           "on"_a)
       .def(
           "stages",
           [](KeptPipeline& p) {
-            return as_arrays(p.look([](Pipeline& pipeline) { return pipeline.stages(); }));
+            return as_arrays(p.read([](Pipeline& pipeline) { return pipeline.stages(); }));
           },
           nb::sig("def stages(self) -> tuple[typing.Any, ...]"));
 }

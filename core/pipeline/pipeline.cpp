@@ -23,7 +23,7 @@ void check_rows(const Attribute& attribute, const SamplerOptions& options) {
   const std::string hint =
       attribute.of_edges || rows < wanted
           ? ""
-          : concat("; if so many nodes are meant, write the graph with num_nodes=", rows);
+          : concat("; if the graph is to have that many nodes, write it with num_nodes=", rows);
   throw std::invalid_argument(concat(attribute.features->path(), ": expected a row for each of ",
                                      wanted, attribute.of_edges ? " edges" : " nodes", ", found ",
                                      rows, " rows", hint));
@@ -134,13 +134,12 @@ PipelineStats Pipeline::stats() const {
   const bool is_ours = process_ == process_id();
   if (run_ && is_ours) {
     stats.counts += run_->counts();
-    stats.window_bytes = run_->window_bytes();
-    stats.sweep_bytes = run_->sweep_bytes();
-    stats.batches_ahead = run_->batches_ahead();
+    stats.held = run_->held();
   }
   if (memory_ && is_ours) {
-    stats.output_bytes = memory_->bytes();
-    stats.pinned_bytes = memory_->pinned_bytes();
+    const BatchMemory::Use use = memory_->use();
+    stats.output_bytes = use.bytes;
+    stats.pinned_bytes = use.pinned_bytes;
   }
   for (const RowSource& source : sources_) {
     const RowCache* const cache = source.cache();

@@ -35,12 +35,10 @@ struct PipelineStats {
   Budget budget;
   std::uint64_t memory = 0;
   std::size_t threads = 0;
-  std::size_t batches_ahead = 0;
-  std::size_t most_ahead = 0;
+  std::size_t most_ahead = 0;  // batches
   // Bytes held now.
   std::uint64_t cache_bytes = 0;
-  std::uint64_t window_bytes = 0;
-  std::uint64_t sweep_bytes = 0;
+  Run::Held held;
   std::uint64_t output_bytes = 0;
   std::uint64_t pinned_bytes = 0;  // of these
   double preparing = 0;            // seconds before the first batch: choosing and filling caches

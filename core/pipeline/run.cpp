@@ -14,7 +14,7 @@ namespace {
 
 constexpr auto kPollEvery = std::chrono::milliseconds(50);
 
-// A thread takes so much of a batch at a time: long enough that asking for the next costs nothing,
+// How much of a batch a thread takes at a time: long enough that asking for the next costs nothing,
 // short enough that several threads end together.
 constexpr std::size_t kPieceBytes = 512 << 10;
 constexpr std::size_t kSample = ~std::size_t{0};  // the piece that is no attribute
@@ -188,8 +188,8 @@ bool Run::can_sample() {
   return true;
 }
 
-// Batches are begun in order, when their rows are there and there is memory to put them in. If the
-// caller holds all of that and waits for another batch, it gets more.
+// Batches are begun in order, when their rows have been read and there is memory to put them in. If
+// the caller holds all of that and waits for another batch, it gets more.
 Run::Entry* Run::entry_to_assemble() {
   std::size_t held = 0;
   for (const auto& entry : window_) {
@@ -204,7 +204,7 @@ Run::Entry* Run::entry_to_assemble() {
       entry->error = std::current_exception();
       return entry.get();
     }
-    const bool room = options_.memory->num_out() < options_.budget.num_outputs;
+    const bool room = options_.memory->use().num_out < options_.budget.num_outputs;
     return room || (next_waits_ && held == 0) ? entry.get() : nullptr;
   }
   return nullptr;
@@ -445,16 +445,9 @@ RunCounts Run::counts() const {
   return counts;
 }
 
-std::uint64_t Run::window_bytes() const {
+Run::Held Run::held() const {
   const std::lock_guard lock(wakeup_->mutex);
-  return window_bytes_;
-}
-
-std::uint64_t Run::sweep_bytes() const { return sweep_ ? sweep_->memory_bytes() : 0; }
-
-std::size_t Run::batches_ahead() const {
-  const std::lock_guard lock(wakeup_->mutex);
-  return window_.size();
+  return {window_.size(), window_bytes_, sweep_ ? sweep_->memory_bytes() : 0};
 }
 
 }  // namespace gz

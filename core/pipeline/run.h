@@ -83,9 +83,12 @@ class Run {
   bool is_ready() const;
 
   RunCounts counts() const;
-  std::uint64_t window_bytes() const;  // samples that wait
-  std::uint64_t sweep_bytes() const;   // slots and reads
-  std::size_t batches_ahead() const;
+  struct Held {
+    std::size_t batches_ahead = 0;
+    std::uint64_t window_bytes = 0;  // samples that wait
+    std::uint64_t sweep_bytes = 0;   // slots and reads
+  };
+  Held held() const;
 
  private:
   struct Packed {

@@ -154,6 +154,12 @@ void settle(std::vector<Draw>& pending, std::uint64_t tries, const Propose& prop
   }
 }
 
+// Calls fill(refusal): `make`() if edges are excluded.
+template <class Make, class Fill>
+void with_refusal(const NegativeOptions& options, const Make& make, const Fill& fill) {
+  options.exclude_edges ? fill(make()) : fill(NoRefusal());
+}
+
 // Calls settle_group(pending) for groups of draws 0 … count-1, on all threads. start(i) makes draw
 // i; each chunk has its own settle_group = make_settle().
 template <class Start, class MakeSettle>
@@ -289,10 +295,7 @@ std::vector<NodeId> sample_negatives(const NegativeEnds& ends, std::span<const N
                          ": expected one to be left; leave the source out, or allow edges"));
             });
       };
-      if (options.exclude_edges)
-        fill(EdgeRefusal<Id>(*ends.graph));
-      else
-        fill(NoRefusal());
+      with_refusal(options, [&] { return EdgeRefusal<Id>(*ends.graph); }, fill);
     });
   });
   return result;
@@ -310,25 +313,20 @@ std::vector<NodeId> sample_shared_negatives(const Topology& graph, std::span<con
     std::sort(distinct.begin(), distinct.end());
     distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   }
-  guarded(*graph.mapping(), [&] {
-    with_id_type(graph.layout().id_width, [&]<class Id>() {
-      with_law<Id>(graph, options, Direction::kIn, [&](const auto& law) {
-        const auto fill = [&](const auto& refusal) {
-          fill_rows(
-              result, amount, options.seed, law, refusal, [](std::size_t) { return NodeId{0}; },
-              [&](std::size_t) { return destinations_of<Id>(graph, distinct); },
-              [&](std::size_t) {
-                throw std::invalid_argument(
-                    concat("sources: together they have an edge in ", graph.path(), " to every ",
-                           law.kDestination,
-                           ": expected one to be left; give fewer sources, or allow edges"));
-              });
-        };
-        if (options.exclude_edges)
-          fill(SharedRefusal<Id>(graph, distinct));
-        else
-          fill(NoRefusal());
-      });
+  with_graph(graph, [&]<class Id>() {
+    with_law<Id>(graph, options, Direction::kIn, [&](const auto& law) {
+      const auto fill = [&](const auto& refusal) {
+        fill_rows(
+            result, amount, options.seed, law, refusal, [](std::size_t) { return NodeId{0}; },
+            [&](std::size_t) { return destinations_of<Id>(graph, distinct); },
+            [&](std::size_t) {
+              throw std::invalid_argument(
+                  concat("sources: together they have an edge in ", graph.path(), " to every ",
+                         law.kDestination,
+                         ": expected one to be left; give fewer sources, or allow edges"));
+            });
+      };
+      with_refusal(options, [&] { return SharedRefusal<Id>(graph, distinct); }, fill);
     });
   });
   return result;
@@ -384,10 +382,7 @@ NodePairs sample_negative_pairs(const NegativeEnds& ends, std::uint64_t count,
                 };
               });
         };
-        if (options.exclude_edges)
-          fill(EdgeRefusal<Id>(*ends.graph));
-        else
-          fill(NoRefusal());
+        with_refusal(options, [&] { return EdgeRefusal<Id>(*ends.graph); }, fill);
       });
     });
   });

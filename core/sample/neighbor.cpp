@@ -33,7 +33,7 @@ class Sampler {
       excluded_.emplace_back(*relation.graph, options_.direction, relation.excluded,
                              options_.exclude_reverse);
     }
-    plant_seeds();
+    add_seeds();
   }
 
   Neighborhood sample() {
@@ -75,13 +75,13 @@ class Sampler {
     return options_.temporal && (relation.timed || !seeds_[far(relation)].node_times.empty());
   }
 
-  void plant_seeds() {
+  void add_seeds() {
     std::uint64_t num_seeds = 0;
     for (const TypeSeeds& type : seeds_) num_seeds += type.nodes.size();
     std::int64_t tree = 0;
     for (const TypeSeeds& type : seeds_) {
       ids_.emplace_back(type.num_nodes, num_seeds, options_.disjoint);
-      ids_.back().plant(type.nodes, tree);
+      ids_.back().add_seeds(type.nodes, tree);
       tree += static_cast<std::int64_t>(type.nodes.size());
       seed_times_.insert(seed_times_.end(), type.times.begin(), type.times.end());
     }

@@ -238,7 +238,7 @@ def test_more_rows_than_nodes_or_edges_are_refused(tiny):
     gz.write_features("many.gd", np.ones((40, 2), np.float32))
     many = gz.FeatureStore("many.gd")
     told = "many.gd: expected a row for each of 4 {}, found 40 rows{}$"
-    hint = "; if so many nodes are meant, write the graph with num_nodes=40"
+    hint = "; if the graph is to have that many nodes, write it with num_nodes=40"
     refused(ValueError, "^" + told.format("nodes", hint), tiny, features=many)
     refused(ValueError, "^" + told.format("edges", ""), tiny, edge_features=many)
     with pytest.raises(ValueError, match=told.format("nodes", hint)):
