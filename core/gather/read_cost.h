@@ -9,7 +9,7 @@
 
 namespace gz {
 
-// Seconds of the device's time while its queue is full. Those of a common SSD unless told.
+// Seconds of the device's time while its queue is full. Defaults are those of a common SSD.
 struct ReadCost {
   double per_read = 3e-6;
   double per_byte = 1.1e-6 / 4096;

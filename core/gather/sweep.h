@@ -24,7 +24,7 @@
 namespace gz {
 
 // Batches reserve rows long before they need them. The head moves over all files in order, and
-// where it comes by it reads what has been reserved there, by whomever: rows of many batches that
+// where it passes it reads what any batch has reserved there: rows of many batches that
 // lie close together are one read, and a row that several need is read once and kept until the last
 // of them is done. It is the elevator of disk scheduling, with rows for floors.
 class Sweep {

@@ -44,8 +44,9 @@ struct SamplerOptions {
   std::uint64_t batch_size = 1;
   bool shuffle = false;
   bool drop_last = false;
-  // One of `world_size` samplers that share the seeds of an epoch: each takes every so manieth, and
-  // all take as many. The last ones are left out, or the first ones are taken again.
+  // One of `world_size` samplers that share the seeds of an epoch: each takes every world_size-th
+  // one, and all take the same number. The last ones are left out, or the first ones are taken
+  // again.
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
   bool drop_uneven = false;

@@ -106,7 +106,7 @@ def ask(
 
 
 class _Deadline:
-    """Ends a child when its time is over."""
+    """Ends a child when its time is up."""
 
     def __init__(self, child: subprocess.Popen[str], seconds: float) -> None:
         self._child = child
@@ -115,7 +115,7 @@ class _Deadline:
         self.set(seconds)
 
     def set(self, seconds: float) -> None:
-        """Give the child so many seconds from now on."""
+        """Give the child this many seconds from now."""
         self.cancel()
         self.seconds = seconds
         self._timer = threading.Timer(seconds, self._stop)

@@ -65,7 +65,7 @@ class Data:
         self.seconds_to_make = time.perf_counter() - begin
 
     def facts(self) -> dict[str, Any]:
-        """Return what the document tells of the data."""
+        """Return what the document says about the data."""
         return {
             "path": self.folder,
             "kind": self.kind,

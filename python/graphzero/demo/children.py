@@ -1,4 +1,4 @@
-"""The other side of ``child.py``: starts the process, hears what it tells, and leaves none behind."""
+"""The other side of ``child.py``: starts the process, reads what it writes, and leaves none behind."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Child:
         self._news.put(None)
 
     def events(self) -> Iterator[dict[str, Any] | None]:
-        """Yield what the process tells until it ends; ``None`` every now and then while it is silent."""
+        """Yield what the process writes until it ends; ``None`` now and then while it is silent."""
         while True:
             try:
                 news = self._news.get(timeout=_PATIENCE)

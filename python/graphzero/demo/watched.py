@@ -1,4 +1,4 @@
-"""A training that tells, now and then, where it is and what it holds."""
+"""A training that reports, now and then, where it is and what it holds."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def keyed(seed: int, *words: int) -> int:
 
 
 def torch_seed(generator: torch.Generator | None = None) -> int:
-    """Draw a seed from a generator: torch's own, which ``torch.manual_seed`` sets, unless told."""
+    """Draw a seed from a generator. Default: torch's own, which ``torch.manual_seed`` sets."""
     return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
 
 
