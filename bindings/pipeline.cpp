@@ -17,6 +17,7 @@
 #include "bindings/bind.h"
 #include "bindings/one_thread.h"
 #include "core/base/error.h"
+#include "core/pipeline/plan.h"
 
 namespace gz {
 
@@ -38,7 +39,7 @@ using TypeIn = std::tuple<NodeId, OptionalArray>;
 // Graph, source type, destination type, fanouts, whether weighted, whether timed, reverse.
 using RelationIn = std::tuple<const Topology*, std::size_t, std::size_t, std::vector<EdgeId>, bool,
                               bool, std::optional<std::size_t>>;
-// Features, whether of edges, node type or relation, dtype, bytes elsewhere.
+// Features, whether of edges, node type or relation, dtype, bytes on the device.
 using AttributeIn =
     std::tuple<const Features*, bool, std::size_t, std::optional<Dtype>, std::uint64_t>;
 
@@ -87,8 +88,8 @@ class KeptPipeline {
       sampler.relations.push_back(
           {graph, src_type, dst_type, fanouts, weighted, timed, reverse, {}});
     }
-    for (const auto& [features, of_edges, of, wanted, elsewhere] : attributes)
-      options.attributes.push_back({features, of_edges, of, wanted, elsewhere});
+    for (const auto& [features, of_edges, of, wanted, bytes_on_device] : attributes)
+      options.attributes.push_back({features, of_edges, of, wanted, bytes_on_device});
     attributes_ = options.attributes;
     disjoint_ = sampler.sampling.disjoint;
     pipeline_ = without_gil([&] { return std::make_unique<Pipeline>(std::move(options)); });
@@ -168,11 +169,11 @@ class KeptPipeline {
       BatchRows& found = batch->rows[a];
       const AnyArray values(found.data, shape.size(), shape.data(), owner(std::move(found.memory)),
                             nullptr, dlpack_dtype(attribute.wanted.value_or(layout.dtype)));
-      if (!found.whereabouts) {
+      if (!found.device_index) {
         rows.append(values);
       } else {
-        rows.append(nb::make_tuple(values, owned_array(std::move(found.whereabouts->slots)),
-                                   owned_array(std::move(found.whereabouts->places))));
+        rows.append(nb::make_tuple(values, owned_array(std::move(found.device_index->slots)),
+                                   owned_array(std::move(found.device_index->places))));
       }
     }
     SampledBatch& sampled = batch->sampled;
@@ -224,7 +225,7 @@ nb::dict as_dict(const PipelineStats& stats) {
   const RunCounts& counts = stats.counts;
   result["batches"] = counts.batches;
   result["rows"] = counts.rows;
-  result["elsewhere_rows"] = counts.elsewhere_rows;
+  result["on_device_rows"] = counts.on_device_rows;
   result["mapped_rows"] = counts.mapped_rows;
   result["cached_rows"] = counts.cached_rows;
   result["unslotted_rows"] = counts.unslotted_rows;
@@ -294,6 +295,16 @@ void bind_pipeline(nb::module_& m) {
         }));
       },
       "count"_a, "seed"_a, "epoch"_a, "places"_a);
+
+  m.def(
+      "divide_room",
+      [](std::uint64_t room, const std::vector<std::uint64_t>& sizes) {
+        std::vector<std::uint64_t> shares(sizes.size());
+        divide_room(room, sizes,
+                    [&](std::size_t i, std::uint64_t share) { return shares[i] = share; });
+        return shares;
+      },
+      "room"_a, "sizes"_a);
 
   nb::enum_<Negatives>(m, "Negatives")
       .value("NONE", Negatives::kNone)
@@ -371,11 +382,11 @@ void bind_pipeline(nb::module_& m) {
           },
           "order"_a.none(), "batch_sizes"_a.none())
       .def(
-          "elsewhere",
+          "on_device",
           [](KeptPipeline& p, std::size_t attribute) {
             return owned_array(p.look([&](Pipeline& pipeline) {
               std::vector<std::int64_t> rows;
-              pipeline.elsewhere(attribute).for_each(
+              pipeline.on_device(attribute).for_each(
                   [&](std::uint64_t row) { rows.push_back(static_cast<std::int64_t>(row)); });
               return rows;
             }));

@@ -12,6 +12,13 @@ namespace gz {
 using NodeId = std::int64_t;
 using EdgeId = std::int64_t;
 
+// The most nodes or edges of a file; ids are below it. Leaves room for (count + 1) * 8 in 64 bits.
+inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 59;
+
+constexpr bool is_possible_id(std::int64_t id) {
+  return static_cast<std::uint64_t>(id) < kMaxCount;
+}
+
 // Sections start on multiples of this. It is part of the file formats, not the machine's page size.
 inline constexpr std::size_t kPage = 4096;
 

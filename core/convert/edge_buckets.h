@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/object_pool.h"
 #include "core/base/temporary_file.h"
 #include "core/convert/edge_record.h"
 
@@ -64,7 +65,7 @@ class EdgeBuckets {
   // at most `largest_key`.
   template <class Record, class Emit>
   void fill(std::uint64_t largest_key, Emit&& emit) {
-    auto filling = borrow<Record>();
+    auto filling = pool<Record>().borrow([] { return std::make_unique<Filling<Record>>(); });
     while (largest_key >> filling->shift >= kBuckets) {
       hand_over(*filling);
       ++filling->shift;
@@ -75,15 +76,13 @@ class EdgeBuckets {
       if (next == filling->end[bucket]) start_block(*filling, bucket);
       *next++ = record;
     });
-    give_back(std::move(filling));
+    pool<Record>().give_back(std::move(filling));
   }
 
   // No more records will come.
   void close() {
-    for (auto& filling : narrow_) hand_over(*filling);
-    for (auto& filling : wide_) hand_over(*filling);
-    narrow_.clear();
-    wide_.clear();
+    for (const auto& filling : narrow_.take_all()) hand_over(*filling);
+    for (const auto& filling : wide_.take_all()) hand_over(*filling);
   }
 
   bool has_wide() const { return has_wide_; }
@@ -149,22 +148,6 @@ class EdgeBuckets {
   }
 
   template <class Record>
-  std::unique_ptr<Filling<Record>> borrow() {
-    const std::lock_guard lock(mutex_);
-    auto& idle = pool<Record>();
-    if (idle.empty()) return std::make_unique<Filling<Record>>();
-    auto filling = std::move(idle.back());
-    idle.pop_back();
-    return filling;
-  }
-
-  template <class Record>
-  void give_back(std::unique_ptr<Filling<Record>> filling) {
-    const std::lock_guard lock(mutex_);
-    pool<Record>().push_back(std::move(filling));
-  }
-
-  template <class Record>
   void start_block(Filling<Record>& filling, std::size_t bucket) {
     auto& block = filling.blocks[bucket];
     if (block) finish_block(filling, bucket);
@@ -226,8 +209,8 @@ class EdgeBuckets {
 
   RecordMemory& memory_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Filling<Narrow>>> narrow_;
-  std::vector<std::unique_ptr<Filling<Wide>>> wide_;
+  ObjectPool<Filling<Narrow>> narrow_;
+  ObjectPool<Filling<Wide>> wide_;
   std::vector<RecordBlock> blocks_;
   bool has_wide_ = false;
 };

@@ -52,10 +52,10 @@ class EdgeRefusal {
 // Whether any of `sources`, sorted and without repeats, has an edge to `dst`. Needs the in index.
 template <class Id>
 bool any_points_to(const EdgeLookup<Id>& lookup, std::span<const NodeId> sources, NodeId dst) {
-  const IndexReader<Id>& in = *lookup.in();
+  const IndexReader<Id>& in = *lookup.backward();
   const EdgeRange list = in.edges_of(dst);
   // The shorter side is gone through, the longer one searched.
-  if (lookup.searchable() && sources.size() < static_cast<std::size_t>(list.size())) {
+  if (lookup.in_order() && sources.size() < static_cast<std::size_t>(list.size())) {
     return std::any_of(sources.begin(), sources.end(),
                        [&](NodeId source) { return EdgeLookup<Id>::holds(in, list, source); });
   }
@@ -108,7 +108,7 @@ class SharedRefusal {
   // `sources` must be sorted and without repeats, and outlive this.
   SharedRefusal(const Topology& graph, std::span<const NodeId> sources)
       : lookup_(graph), sources_(sources) {
-    if (lookup_.in() == nullptr) collected_ = destinations_of<Id>(graph, sources);
+    if (lookup_.backward() == nullptr) collected_ = destinations_of<Id>(graph, sources);
   }
 
   void test(std::span<const Draw> draws, std::uint8_t* refused) const {
@@ -117,7 +117,7 @@ class SharedRefusal {
 
  private:
   bool refuses(NodeId dst) const {
-    if (lookup_.in() != nullptr) return any_points_to(lookup_, sources_, dst);
+    if (lookup_.backward() != nullptr) return any_points_to(lookup_, sources_, dst);
     return std::binary_search(collected_.begin(), collected_.end(), dst);
   }
 

@@ -74,7 +74,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class RowsHere:
+class HostRows:
     """Rows of a batch, without those that the device has.
 
     ``values`` go to ``places``, which rise. ``slots`` has an entry for every row of the batch: where the device
@@ -407,7 +407,7 @@ class Pipeline:
             if self._relations.is_hetero:
                 group = group.setdefault(attribute.of, {})
             if isinstance(values, tuple):
-                group[attribute.name] = RowsHere(values[0], values[1], plain(values[2]))
+                group[attribute.name] = HostRows(values[0], values[1], plain(values[2]))
             else:
                 group[attribute.name] = plain(values)
         is_link = isinstance(self._request.seeds, LinkSeeds)
@@ -422,10 +422,10 @@ class Pipeline:
             number=number,
         )
 
-    def rows_elsewhere(self) -> dict[Attribute, IntArray]:
+    def rows_on_device(self) -> dict[Attribute, IntArray]:
         """Return the stored rows that the device is to have, in the order of its slots. Begin an iteration first."""
         core = self._open()
-        rows = {attribute: plain(core.elsewhere(number)) for number, attribute in enumerate(self._attributes)}
+        rows = {attribute: plain(core.on_device(number)) for number, attribute in enumerate(self._attributes)}
         return {attribute: found for attribute, found in rows.items() if len(found)}
 
     def stats(self) -> dict[str, Any]:
@@ -433,7 +433,7 @@ class Pipeline:
 
         Returns:
             ``rows`` in finished batches. Of these, and of batches being made: ``mapped_rows`` came through the page
-            cache, ``cached_rows`` from the cache, ``elsewhere_rows`` are on a device already, ``shared_rows`` were read
+            cache, ``cached_rows`` from the cache, ``on_device_rows`` are on a device already, ``shared_rows`` were read
             for another batch ahead, ``read_rows`` were read, in ``device_reads`` of ``device_bytes``, and
             ``unslotted_rows`` too, for lack of room ahead. ``hit_rate`` is the share that needed no read of its own,
             ``read_amplification`` the bytes read per byte of a row read, ``queue_depth`` the mean number of reads in
@@ -447,7 +447,7 @@ class Pipeline:
         wanted, waits, queued = (stats.pop(name) for name in ("read_row_bytes", "queue_waits", "queued_reads"))
         read = stats["read_rows"] + stats["unslotted_rows"]
         here = stats["mapped_rows"] + stats["cached_rows"] + stats["shared_rows"] + read
-        rows = stats["elsewhere_rows"] + here
+        rows = stats["on_device_rows"] + here
         stats["hit_rate"] = 1 - read / rows if rows else None
         stats["read_amplification"] = stats["device_bytes"] / wanted if wanted else None
         stats["queue_depth"] = queued / waits if waits else None

@@ -6,7 +6,7 @@ import torch
 from graphzero._inputs.attributes import Attribute, Attributes
 from graphzero.loaders._batch.tensors import as_tensor
 from graphzero.loaders._device.gpu_rows import DeviceRows, divide_room, row_bytes
-from graphzero.pipeline import RowsHere
+from graphzero.pipeline import HostRows
 from pipeline_cases import assert_same, pipeline_for_device, write_world
 
 
@@ -40,7 +40,7 @@ def test_joined_rows_are_those_of_the_batch(world, monkeypatch, name, dtype, at_
     for batch in running:
         kept = kept or DeviceRows(running, torch.device("cpu"), dtypes)
         here = batch.node_features["x"]
-        assert isinstance(here, RowsHere)
+        assert isinstance(here, HostRows)
         parts = (torch.from_numpy(part) for part in (here.slots, here.places))
         joined = kept.join("node", "x", as_tensor(here.values), *parts)
         assert_same(joined.numpy(), world.x[batch.sample.node].astype(dtype or "float32"))

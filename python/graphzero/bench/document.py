@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from graphzero._tools.machine import machine, versions
 from graphzero.bench.contest import Contest
-from graphzero.bench.machine import machine, versions
 from graphzero.bench.plan import PARTS
 from graphzero.bench.pythons import rival_named
 from graphzero.bench.rivals.loaders import FANOUTS

@@ -12,13 +12,13 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from graphzero._base.arrays import int64_vector
 from graphzero._base.integers import integer, integer_from
+from graphzero._core import Key, Purpose
 from graphzero._inputs.seeds import check_nodes
 from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.graph import Direction, Graph
 from graphzero.ids import IdDictionary
 from graphzero.loaders._embedding.sentences import Sentences
 from graphzero.loaders._process.epoch_order import EpochOrder
-from graphzero.loaders._process.keys import WALK_BATCHES, keyed
 from graphzero.loaders._process.ranks import divided_ranks, shared_seed
 from graphzero.loaders._process.worker_epochs import WorkerEpochs
 from graphzero.walks import GraphsByType, random_walk
@@ -153,8 +153,8 @@ class RandomWalks(IterableDataset[torch.Tensor]):
         starts = order.at((places + self._rank * self._share) % self._num_walks) % self._num_starts
         if self._starts is not None:
             starts = self._starts[starts]
-        seed = keyed(self._seed, WALK_BATCHES, epoch, self._rank * len(self) + number)
-        return torch.from_numpy(random_walk(self._graph, starts, seed=seed, **self._options))
+        key = Key(self._seed, Purpose.WALK_BATCHES).with_word(epoch).with_word(self._rank * len(self) + number)
+        return torch.from_numpy(random_walk(self._graph, starts, seed=key.state, **self._options))
 
     def sentences(self, ids: IdDictionary | Mapping[str, IdDictionary] | None = None) -> Sentences:
         """Return the walks as lists of words, which may be iterated any number of times, as gensim does.

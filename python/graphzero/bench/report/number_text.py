@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
+from datetime import datetime
+from typing import Any
 
 from graphzero._base.memory_sizes import byte_text
 
@@ -64,6 +67,24 @@ def seconds_text(seconds: float) -> str:
     if abs(seconds) >= 0.0995:
         return f"{seconds:.2f} s"
     return f"{seconds * 1000:.2g} ms" if seconds else "0 s"
+
+
+def date_text(moment: Any) -> str | None:
+    """Write a moment in ISO format as people would, and anything else as it is.
+
+    Examples:
+        >>> date_text("2026-11-15T20:00:00+00:00")
+        '15 November 2026, 20:00 UTC'
+    """
+    try:
+        return f"{datetime.fromisoformat(str(moment)):%-d %B %Y, %H:%M %Z}".strip()
+    except ValueError:
+        return None if moment is None else str(moment)
+
+
+def unbroken(text: str) -> str:
+    """Keep a number and its unit on one line."""
+    return re.sub(r"(?<=\d) (?=[kMGT%])", "\N{NO-BREAK SPACE}", text)
 
 
 def ratio_text(ratio: float) -> str:

@@ -14,7 +14,7 @@ import torch
 from graphzero.loaders._batch.parts import Parts, Values
 from graphzero.loaders._batch.tensors import as_tensor
 from graphzero.loaders._device.gpu_rows import DeviceRows
-from graphzero.pipeline import RowsHere
+from graphzero.pipeline import HostRows
 
 _log = logging.getLogger("graphzero")
 
@@ -101,7 +101,7 @@ class CudaTransfer:
 
     def _send_values(self, of: Any, values: Values, held: list[Any]) -> None:
         for name, value in values.items():
-            if isinstance(value, RowsHere):
+            if isinstance(value, HostRows):
                 assert self.rows is not None
                 here = self._copy(as_tensor(value.values), held)
                 slots, places = (self._copy(torch.from_numpy(part), held) for part in (value.slots, value.places))

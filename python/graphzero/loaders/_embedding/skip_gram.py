@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from graphzero._base.integers import integer_from
-from graphzero.loaders._process.keys import SeedSequence, keyed
+from graphzero._core import Key
+from graphzero.loaders._process.keys import SeedSequence
 
 # Keeps logarithms finite; PyG's value, so that losses are equal.
 _EPSILON = 1e-15
@@ -160,7 +161,7 @@ class _SeededBatches:
     def __iter__(self) -> Iterator[tuple[int, Iterable[int]]]:
         seed = self._seeds.draw()
         for number, starts in enumerate(self._batches):
-            yield keyed(seed, number), [starts] if isinstance(starts, int) else starts
+            yield Key(seed).with_word(number).state, [starts] if isinstance(starts, int) else starts
 
 
 class _Samples(Dataset[tuple[Tensor, Tensor]]):

@@ -15,7 +15,7 @@ from graphzero.loaders._batch.parts import Parts, Values, sampled_parts
 from graphzero.loaders._batch.tensors import as_tensor
 from graphzero.loaders._data.graph_data import GraphData
 from graphzero.loaders.options import LoaderOptions
-from graphzero.pipeline import Batch, RowsHere
+from graphzero.pipeline import Batch, HostRows
 
 
 class Assembly:
@@ -77,7 +77,7 @@ class Assembly:
                 features = dict.fromkeys(by_type, features)
             for of, named in features.items():
                 for name, values in named.items():
-                    shown.append((of, name, values if isinstance(values, RowsHere) else as_tensor(values)))
+                    shown.append((of, name, values if isinstance(values, HostRows) else as_tensor(values)))
         for rows in self._late:
             shown += rows.of_batch(parts)
         shown += self._other(parts)

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from torch.utils.data import get_worker_info
 
 from graphzero._base.arrays import as_numpy, int64_vector
+from graphzero._core import Key, Purpose
 from graphzero._inputs.batch_order import BatchOrder
 from graphzero._inputs.pipeline_request import PipelineRequest
-from graphzero.loaders._process.keys import INDEX_CALLS, keyed, torch_seed
+from graphzero.loaders._process.keys import torch_seed
 from graphzero.pipeline import Batch, Pipeline
 
 
@@ -26,7 +27,8 @@ class IndexCalls:
         self._process = os.getpid()
         self._one_at_a_time = threading.RLock()
         # Copies in workers count alike, and torch seeds each of them.
-        seed = keyed(request.sample.seed, INDEX_CALLS, rank) if get_worker_info() is None else torch_seed()
+        key = Key(request.sample.seed, Purpose.INDEX_CALLS).with_word(rank)
+        seed = key.state if get_worker_info() is None else torch_seed()
         # Batches are asked for one at a time, so that nothing is made ahead and no rows are kept.
         alone = replace(
             request,

@@ -11,7 +11,8 @@ import torch
 
 from graphzero._base.integers import as_seed, integer, integer_from
 from graphzero._base.memory_sizes import pipeline_budget
-from graphzero.loaders._process.keys import OWN_SEEDS, keyed, torch_seed
+from graphzero._core import Key, Purpose
+from graphzero.loaders._process.keys import torch_seed
 from graphzero.loaders._process.notes import note_once
 from graphzero.loaders.options import LoaderOptions
 
@@ -29,7 +30,7 @@ class Ranks:
 
     def seed_of_draws(self, seed: int) -> int:
         """Return the seed of draws: ranks that number their batches alike would draw alike with the same seed."""
-        return seed if self.own == 0 else keyed(seed, OWN_SEEDS, self.own)
+        return seed if self.own == 0 else Key(seed, Purpose.RANK_SEEDS).with_word(self.own).state
 
 
 def as_ranks(rank: Any, world_size: Any) -> tuple[int, int]:

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
-import subprocess
 import sys
-import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 import graphzero as gz
+from graphzero._tools.cgroup import ControlGroup
+from graphzero._tools.child import Child
 from graphzero.bench.memory_watch import MemoryWatch
 from graphzero.bench.rivals.protocol import READY
-from graphzero.control_groups import ControlGroup
 
 NOT_INSTALLED = "not installed"
 KILLED = "killed at its limit"
 # Beside what a contestant may hold: page tables, what malloc keeps of arrays that are gone, pages of small files. 70 MB
 # were seen; with as much the kernel was busy dropping pages of the graph, and the figure was one of that.
 SLACK = 128 << 20
+# Seconds between two looks at what it holds; a peak that is shorter is missed.
+_PERIOD = 0.02
 
 
 @dataclass(frozen=True)
@@ -68,28 +68,33 @@ def ask(
     for its limit, after ``patience`` seconds from then on.
     """
     answer = Answer(None)
+    group, over, last = None, False, ""
     with ExitStack() as stack:
-        group = None
         if cap is not None:
             try:
                 group = stack.enter_context(ControlGroup(gz.memory_report().ram_total))
             except PermissionError as error:
                 answer.note, answer.proven = f"limited by its budget alone: {error}", False
-        errors = stack.enter_context(tempfile.TemporaryFile("w+"))
-        child = stack.enter_context(_started(command if group is None else group.command(command), errors, environment))
-        deadline = _Deadline(child, timeout)
-        stack.callback(deadline.cancel)
-        watch = stack.enter_context(MemoryWatch(child.pid, group, page_cache))
-
-        def limit() -> None:
-            _limit(cap, group, watch, answer)
-            deadline.set(timeout if patience is None else patience)
-
-        last = _read_answer(child, limit)
+        child = stack.enter_context(Child(command, group, environment))
+        watch = MemoryWatch(child.pid, group, page_cache)
+        begin, allowed = time.monotonic(), timeout
+        for line in child.lines(_PERIOD):
+            watch.look()
+            if line == READY:
+                if cap is not None and group is not None:
+                    answer.limit = group.usage().anonymous + cap.mapped + cap.size + SLACK
+                    group.set_limit(answer.limit)
+                watch.restart()
+                begin, allowed = time.monotonic(), timeout if patience is None else patience
+                child.go_on()
+            elif line:
+                last = line
+            if not over and time.monotonic() > begin + allowed:
+                over = True
+                child.end()
         code = child.wait()
         kills = 0 if group is None else group.usage().kills
-        errors.seek(0)
-        reason = errors.read().strip()
+        reason = child.last_words()
     answer.peak_anonymous, answer.peak_rss = watch.peak_anonymous, watch.peak_rss
     answer.peak_group, answer.memory = watch.peak_group, watch.points
     if answer.limit is not None and watch.peak_group is not None:
@@ -98,96 +103,20 @@ def ask(
         answer.found = json.loads(last)
     elif kills:
         answer.note = KILLED
-    elif deadline.over:
-        answer.note = f"stopped after {deadline.seconds:.0f} s without a result"
+    elif over:
+        answer.note = f"stopped after {allowed:.0f} s without a result"
     else:
         answer.note = _failure(reason, code)
     return answer
 
 
-class _Deadline:
-    """Ends a child when its time is up."""
-
-    def __init__(self, child: subprocess.Popen[str], seconds: float) -> None:
-        self._child = child
-        self._timer: threading.Timer | None = None
-        self.over = False
-        self.set(seconds)
-
-    def set(self, seconds: float) -> None:
-        """Give the child this many seconds from now."""
-        self.cancel()
-        self.seconds = seconds
-        self._timer = threading.Timer(seconds, self._stop)
-        self._timer.start()
-
-    def cancel(self) -> None:
-        """Let it live."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _stop(self) -> None:
-        self.over = True
-        _end(self._child)
-
-
-def _read_answer(child: subprocess.Popen[str], ready: Callable[[], None]) -> str:
-    """Return the last line; on the way, set the limit when the child waits for it."""
-    assert child.stdin is not None
-    assert child.stdout is not None
-    last = ""
-    for line in child.stdout:
-        if line.strip() == READY:
-            ready()
-            with suppress(BrokenPipeError):  # the limit may have killed it
-                child.stdin.write("\n")
-                child.stdin.flush()
-        elif line.strip():
-            last = line.strip()
-    return last
-
-
-def _limit(cap: Cap | None, group: ControlGroup | None, watch: MemoryWatch, answer: Answer) -> None:
-    if cap is not None and group is not None:
-        answer.limit = group.usage().anonymous + cap.mapped + cap.size + SLACK
-        group.set_limit(answer.limit)
-    watch.restart()
-
-
-@contextmanager
-def _started(
-    command: Sequence[str], errors: Any, environment: Mapping[str, str] | None
-) -> Iterator[subprocess.Popen[str]]:
-    """Start a child in a session of its own, so that it and all it starts can be ended together."""
-    child = subprocess.Popen(
-        list(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True,
-        env=None if environment is None else dict(environment), start_new_session=True,
-    )  # fmt: skip
-    try:
-        yield child
-    finally:
-        _end(child)
-        child.wait()
-        for stream in (child.stdin, child.stdout):
-            with suppress(BrokenPipeError):
-                if stream is not None:
-                    stream.close()
-
-
-def _end(child: subprocess.Popen[str]) -> None:
-    with suppress(ProcessLookupError):  # its workers may outlive it
-        os.killpg(child.pid, signal.SIGKILL)
-
-
 def _failure(reason: str, code: int) -> str:
     """Say in a line why a child failed."""
-    lines = [line for line in reason.splitlines() if line.strip()]
-    last = lines[-1].strip() if lines else f"exit code {code}"
-    if last.startswith(("ModuleNotFoundError", "ImportError")):
+    if reason.startswith(("ModuleNotFoundError", "ImportError")):
         return NOT_INSTALLED
     if code == -signal.SIGKILL:
         return "killed by the system"
-    return f"failed: {re.sub(r'^ValueError: ', '', last)[:160]}"
+    return f"failed: {reason.removeprefix('ValueError: ')[:160] or f'exit code {code}'}"
 
 
 def program(name: str, given: Mapping[str, Any], python: str = sys.executable, *, ours: bool) -> list[str]:
