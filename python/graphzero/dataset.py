@@ -341,7 +341,7 @@ class Dataset(PygNames):
         self.close()
 
     def __copy__(self) -> Self:
-        """Return a data set on the same files whose attributes are assigned and deleted by themselves."""
+        """Return a data set on the same files, whose attributes are assigned and deleted independently."""
         copied = object.__new__(type(self))
         copied.__dict__.update(self.__dict__)
         copied.__dict__["_made"] = dict(self._made)
@@ -352,7 +352,7 @@ class Dataset(PygNames):
         return _reopen, (os.path.abspath(self.path), self._fingerprint, self._changes() if self._changed else None)
 
     def _changes(self) -> tuple[Any, ...]:
-        """Return what assignments made of the files, as far as the files do not tell."""
+        """Return what was changed by assignment, as far as the files do not say it."""
         nodes = {
             name: (list(node.attributes), node.in_memory, _given(node.other), node.label)
             for name, node in self.nodes.items()
@@ -413,7 +413,7 @@ class Dataset(PygNames):
 
 
 def _given(other: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return values that were assigned; those of the files need not travel."""
+    """Return values that were assigned; those of the files need not be pickled."""
     return None if isinstance(other, StoredValues) else other
 
 

@@ -483,7 +483,7 @@ def rounded_to_bfloat16(block: NDArray[Any]) -> NDArray[np.uint16]:
 
 
 def _without_false_ties(block: NDArray[Any], floats: NDArray[np.float32]) -> NDArray[np.uint32]:
-    """Return the bits of ``floats``, moved back towards ``block`` where rounding made a tie of what was none."""
+    """Return the bits of ``floats``, moved back towards ``block`` where rounding to float32 has made a tie."""
     bits: NDArray[np.uint32] = floats.view(np.uint32)
     tie = (bits & np.uint32(0xFFFF)) == np.uint32(0x8000)
     if not tie.any():

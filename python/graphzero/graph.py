@@ -433,8 +433,8 @@ def write_graph(
 ) -> None:
     """Write the edges ``src[i] → dst[i]`` to a ``.gl`` file, which appears whole or not at all.
 
-    The edge id of an edge is its position ``i``. Takes at most half of the memory that is available, and 8 GB; what does
-    not fit waits in a temporary file beside ``path``, or in the folder that ``GRAPHZERO_TMPDIR`` names.
+    The edge id of an edge is its position ``i``. Takes at most half of the memory that is available, and 8 GB; what
+    does not fit waits in a temporary file beside ``path``, or in the folder that ``GRAPHZERO_TMPDIR`` names.
 
     Args:
         path: The file to write.

@@ -1,4 +1,4 @@
-"""Honest memory: what the process owns, what is page cache, what the device was asked for."""
+"""Where memory goes: what the process owns, what is page cache, what was read from devices."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def row_places(
 
 
 def check_order(order: Any, graph: Graph | None) -> None:
-    """Refuse, before any work, what cannot name an order. ``None`` twice names none."""
+    """Refuse, before any work, arguments that do not name an order. ``None`` for both is none."""
     if isinstance(order, str) and order != "hot":
         raise ValueError(f"order: expected 'hot' or all ids, hottest first, found {order!r}")
     by_graph = isinstance(order, str)

@@ -269,7 +269,7 @@ def named(request: SampleRequest, types: list[Any], edges: list[Any]) -> Neighbo
 
 
 def stacked(row: IntArray, col: IntArray) -> IntArray:
-    """Return ``row`` above ``col``; a pipeline's batch has them so already."""
+    """Return ``row`` and ``col`` as one array; a pipeline's batch has them so already."""
     both = row.base
     if not (isinstance(both, np.ndarray) and both is col.base and both.shape == (2, len(row))):
         return np.stack([row, col])

@@ -79,7 +79,7 @@ def verify(path: str | os.PathLike[str], *, progress: bool = False) -> list[Chec
 
 
 def is_features(path: str | os.PathLike[str]) -> bool:
-    """Whether the file's magic is that of a feature file; any other is left to Graph to judge."""
+    """Whether the file's magic is that of a feature file; any other is left to ``Graph`` to judge."""
     return _magic(path) in (b"GRAPHZGD", b"GZDATA26")
 
 
@@ -153,7 +153,7 @@ def _verify_record(folder: str, record: FileRecord, read: _core.VerifyProgress) 
 
 
 def _joint_checks(folder: str, manifest: Manifest) -> list[Check]:
-    """Check what takes several files to see; each of them is intact by now."""
+    """Check what needs several files, each of which is intact by now."""
     name = "counts agree with the files"
     try:
         ds = open_dataset(folder)

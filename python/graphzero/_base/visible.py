@@ -1,4 +1,4 @@
-"""Text of strangers, fit to be printed."""
+"""Text from untrusted sources, fit to be printed."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """Do so with a text of several lines."""
+    """Do the same with a text of several lines."""
     return "\n".join(map(visible, text.split("\n")))

@@ -55,7 +55,7 @@ _NONE = frozenset({"x", "y", "edge_attr", "edge_weight", "pos", "batch", "time",
 
 
 class PygNames:
-    """The names that ``graphzero.dataset.Dataset`` shares with PyG's classes; it has what is declared here."""
+    """The names that ``Dataset`` shares with PyG's classes. It has the attributes declared here."""
 
     path: str
     nodes: Mapping[str, NodeType]
@@ -122,7 +122,7 @@ class PygNames:
         return labelled[0].num_classes
 
     def _set_split(self, name: str, of: str, mask: Any) -> None:
-        """Let a split be what a mask says; nothing, or a mask of several columns, stands for no split."""
+        """Set a split from a mask; ``None``, or a mask of several columns, removes it."""
         key = (self._split_name(name, of) or usual_split_name(name), of)
         splits = {known: ids for known, ids in self._splits.items() if known != key}
         if mask is not None and mask.ndim == 1 and str(mask.dtype) == "torch.bool":
@@ -198,7 +198,7 @@ class PygNames:
         raise KeyError(f"{self.path}: no type {key!r}; there are {self.node_types} and {self.edge_types}")
 
     def _owner_of(self, name: str) -> TypeName | None:
-        """Return the type of a homogeneous data set that has something under a name."""
+        """Return the type of a homogeneous data set that has a name."""
         if name in node_names(self, self._node):
             return self._node
         return next((triple for triple in self.edges if name in edge_names(self, triple)), None)
@@ -209,7 +209,7 @@ class PygNames:
         return self._named(name)
 
     def _named(self, name: str) -> Any:
-        """Return what there is under a name, even if it is that of a method."""
+        """Return the value of a name, even if a method is called the same."""
         if name in self.other:
             return on_device(self.other[name], self.device)
         if not self.is_hetero and (owner := self._owner_of(name)) is not None:
@@ -227,7 +227,7 @@ class PygNames:
 
     @property
     def _has_weights(self) -> bool:
-        """Whether a graph has weights; where no attribute shows them, to say ``None`` would hide them."""
+        """Whether a graph has weights; ``None`` would hide those that no attribute shows."""
         return any(edge.graph.has_weights for edge in self.edges.values())
 
     def is_undirected(self) -> bool:
@@ -273,7 +273,7 @@ class PygNames:
             self._assign(name, value)
 
     def _assign(self, name: str, value: Any) -> None:
-        """Let a homogeneous data set have a value: of nodes or edges if there is a row for each of them."""
+        """Assign a value to a homogeneous data set: to its nodes or edges if it has a row for each of them."""
         rows = len(value) if getattr(value, "shape", ()) else None
         of_edges = next(iter(self.edges), None)
         num_edges = None if of_edges is None else self.edges[of_edges].graph.num_input_edges

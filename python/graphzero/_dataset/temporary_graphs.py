@@ -1,4 +1,4 @@
-"""Graph files of edges that are given as tensors: written for a model, and gone with it."""
+"""Graph files of edges given as tensors. They are removed with the model they were written for."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class FileRecord:
     fingerprint: int
 
     def mismatch(self, store: Mounted[Any]) -> str:
-        """Say how ``store`` is another file than the one that was written, if it is."""
+        """Return how ``store`` differs from the file that was written, if it does."""
         # That of a GraphZero 0.2 file holds its time of change, which any copy of the folder alters.
         if store.is_graphzero02 or store.fingerprint == self.fingerprint:
             return ""
@@ -96,7 +96,7 @@ class Manifest:
     other: OtherRecords = field(default_factory=dict)
 
     def files(self) -> Iterator[FileRecord]:
-        """Walk over every file of the folder."""
+        """Iterate over all files of the folder."""
         for node in self.nodes.values():
             yield from node.attributes.values()
             if node.ids is not None:
@@ -260,7 +260,7 @@ def check_json(value: Any, name: str) -> None:
 
 
 def _is_deep(value: Any) -> bool:
-    """Whether there are more levels than can be walked over and written again."""
+    """Whether there are more levels than can be traversed and written again."""
     level = [value]
     for _ in range(_DEEPEST):
         parts = [part for part in level if isinstance(part, (dict, list, tuple))]
@@ -271,7 +271,7 @@ def _is_deep(value: Any) -> bool:
 
 
 def _is_text(document: Any) -> bool:
-    """Whether all names and words can be written again: JSON can spell halves of characters, which nothing prints."""
+    """Whether all names and words can be written again: JSON can spell lone surrogates, which cannot be printed."""
     try:
         json.dumps(document, ensure_ascii=False).encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""What every mounted file has: a path, an end, a place in memory reports, and a small pickle."""
+"""What all mounted files have: a path, ``close()``, an entry in memory reports, and a small pickle."""
 
 from __future__ import annotations
 

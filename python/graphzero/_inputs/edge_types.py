@@ -20,7 +20,7 @@ class Relations:
 
     @property
     def edge_type(self) -> EdgeTriple:
-        """The edge type of a homogeneous set; what edges would be called where there are none."""
+        """The edge type of a homogeneous graph; the name that edges would have if there are none."""
         node_type = next(iter(self.num_nodes))
         return next(iter(self.graphs), (node_type, EDGE[1], node_type))
 

@@ -32,7 +32,7 @@ class Contest:
     notes: list[str] = field(default_factory=list)
 
     def given(self, **more: Any) -> dict[str, Any]:
-        """Return what every contestant is told."""
+        """Return the arguments that every contestant gets."""
         common = {"folder": self.data.scratch, "result": self.data.scratch_file("result.npz")}
         return common | {"seconds": self.plan.seconds} | more
 
@@ -87,7 +87,7 @@ class Contest:
             self.notes.append(text)
 
     def rows(self, figures: Sequence[Figure]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Measure all. Returns the rows of the table, and the points of the plots by axis."""
+        """Return the rows of the table and the points of the plots by axis, after measuring all."""
         rows: list[dict[str, Any]] = []
         points: dict[str, list[tuple[int, float]]] = {}
         for figure in figures:

@@ -65,7 +65,7 @@ class Data:
         self.seconds_to_make = time.perf_counter() - begin
 
     def facts(self) -> dict[str, Any]:
-        """Return what the document tells of the data."""
+        """Return what the document says about the data."""
         names = ("kind", "num_nodes", "num_edges", "num_features", "feature_dtype", "feature_bytes", "graph_bytes",
                  "num_classes", "seconds_to_make")  # fmt: skip
         return {"path": self.folder} | {name: getattr(self, name) for name in names}

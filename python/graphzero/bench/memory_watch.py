@@ -13,9 +13,10 @@ _MOST_POINTS = 200  # what a plot can show
 
 
 class MemoryWatch:
-    """Looks at a process, or at all processes of a control group.
+    """Watches the memory of a process, or of all processes of a control group, until its block ends.
 
-    ``page_cache`` tells how much of the data is in the page cache; of a group the kernel tells.
+    ``page_cache`` returns how much of the data is in the page cache; for a group the kernel says so. ``restart()``
+    discards what was seen so far.
     """
 
     def __init__(
@@ -26,7 +27,7 @@ class MemoryWatch:
         self.restart()
 
     def restart(self) -> None:
-        """Forget all, and count seconds from now."""
+        """Discard everything, and count seconds from now."""
         self._begin = time.perf_counter()
         self._points: list[tuple[float, int, int | None]] = []
         self.peak_anonymous: int | None = None
@@ -35,9 +36,9 @@ class MemoryWatch:
 
     @property
     def points(self) -> list[list[float | int | None]]:
-        """``[seconds, anonymous bytes, page cache bytes]`` over time, not more than a plot can show.
+        """``[seconds, anonymous bytes, page cache bytes]`` over time, no more than a plot can show.
 
-        Page cache is ``None`` where nobody looked at it.
+        Page cache is ``None`` where it was not measured.
         """
         step = -(-len(self._points) // _MOST_POINTS)
         return [[round(seconds, 3), anonymous, cached] for seconds, anonymous, cached in self._points[:: step or 1]]

@@ -37,24 +37,22 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Less data and time: under 3 minutes on two cores.")] = False,
     only: Annotated[
         str | None,
-        typer.Option(
-            metavar="PARTS", help="Some of sampling,walks,gather,conversion,batches,training; all unless told."
-        ),
+        typer.Option(metavar="PARTS", help="Some of sampling,walks,gather,conversion,batches,training. Default: all."),
     ] = None,
     memory_caps: Annotated[
-        str | None, typer.Option(metavar="PERCENTS", help="Caps, in percent of the features' size; 20,10 unless told.")
+        str | None, typer.Option(metavar="PERCENTS", help="Caps, in percent of the features' size. Default: 20,10.")
     ] = None,
     rivals: Annotated[
         str | None, typer.Option(metavar="PYTHON", help=f"A Python that has rivals; {_RIVALS}, else this one.")
     ] = None,
     graphzero02: Annotated[
-        str | None, typer.Option(metavar="PYTHON", help=f"A Python that has GraphZero 0.2; {_GRAPHZERO02} unless told.")
+        str | None, typer.Option(metavar="PYTHON", help=f"A Python that has GraphZero 0.2. Default: {_GRAPHZERO02}.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write bench.json and bench.html into this folder.")
     ] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as HTML to this file.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads for everybody; all cores unless told.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads of every contestant. Default: all cores.")] = None,
     json: JsonOption = False,
 ) -> int:
     """Measure this machine: sampling, walks, gather, conversion, batches and training, beside rivals."""
@@ -97,7 +95,7 @@ def run(
     plan: Plan, *, folder: str | None, parts: list[str], rivals: str | None, graphzero02: str | None,
     threads: int | None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Make or open the data, measure, and return the document. Removes what it made, unless it was told where."""
+    """Make or open the data, measure, and return the document. Removes data that it made in a temporary folder."""
     import graphzero as gz
     from graphzero._tools.machine import control_groups
     from graphzero.bench.contest import Contest

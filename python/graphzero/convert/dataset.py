@@ -179,7 +179,7 @@ def convert_dataset(
 
 
 def _others(plan: Plan) -> Iterator[tuple[TypeName | None, dict[str, Any]]]:
-    """Walk over what has no rows, with the type it belongs to."""
+    """Iterate over values without rows, with the type they belong to."""
     yield None, plan.other
     yield from ((kind, node.other) for kind, node in plan.nodes.items())
     yield from ((triple, edge.other) for triple, edge in plan.edges.items())
@@ -220,7 +220,7 @@ def _layout_of(source: Any, format: str) -> str:
 
 
 def _choices(layout: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Take what is for the layout out of ``options``; refuse what it would not heed."""
+    """Take the options of the layout out of ``options``; refuse those that it would ignore."""
     names = (set().union(*_CHOICES.values()) - (_OF_EDGES - _CHOICES[layout])) & options.keys()
     given = {name: value for name in sorted(names) if (value := options.pop(name)) is not None}
     for name in given:
@@ -278,7 +278,7 @@ class _Stage:
 
 @contextmanager
 def _staging(folder: str, waiting: str | None) -> Iterator[_Stage]:
-    """Give a folder for unfinished business; it goes when all is well, and stays for a resumed run if not."""
+    """Yield a folder for unfinished files, removed at the end, or kept after a failure if a run can be resumed."""
     place = os.path.join(folder, "staging")
     stage = _Stage(waiting or place, os.path.join(place, "made"), resumes=waiting is not None)
     lock = lock_path(waiting or place)
@@ -311,7 +311,7 @@ def _waiting_folder(source: str, target: str, options: list[Any]) -> str:
 
 
 def _make_own_folder(path: str) -> None:
-    """Make a folder; one that is there already is trusted only if nobody else can have put files into it."""
+    """Make a folder. One that exists is trusted only if nobody else can have put files into it."""
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:

@@ -455,7 +455,7 @@ def _is_text(values: Any) -> bool:
 
 
 def _refuse_other_folder(path: str) -> None:
-    """Refuse to replace a folder that is no data set: what is in it would be gone. A link is not what it leads to."""
+    """Refuse to replace a folder that is not a data set. A link is not what it leads to."""
     if os.path.islink(path) or not os.path.isdir(path) or not os.listdir(path):
         return
     if not os.path.lexists(os.path.join(path, MANIFEST)):

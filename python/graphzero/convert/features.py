@@ -386,7 +386,7 @@ class _Job:
             self.bad.append(BadLine(line, "", reason))
 
     def _bad_lines(self) -> Iterator[BadLine]:
-        """Yield the first bad lines, with the texts of those that were found when they had gone by."""
+        """Yield the first bad lines, with the texts of those that were found only later."""
         texts = self.source.excerpts(bad.line for bad in self.bad if not bad.text)
         for bad in sorted(self.bad, key=lambda bad: bad.line):
             yield replace(bad, text=texts.get(bad.line, bad.text))

@@ -1,4 +1,4 @@
-"""Where the files of the demo go: a folder on a disk with room for them, removed at the end unless it was asked for."""
+"""Where the files of the demo go: a folder on a disk with room for them, removed at the end if it is temporary."""
 
 from __future__ import annotations
 

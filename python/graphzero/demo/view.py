@@ -33,7 +33,7 @@ def drawn(history: Sequence[int], ceiling: int, width: int = _WIDTH) -> str:
 
 
 class Watching:
-    """A training or loading that is under way: its memory over time, and the last it told."""
+    """A training or loading under way: its memory over time, and its last message."""
 
     def __init__(self, console: Console, ceiling: int, ceiling_name: str, doing: str, epochs: int) -> None:
         self._console = console

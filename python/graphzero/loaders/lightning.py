@@ -26,7 +26,7 @@ _OF_A_SPLIT = (
     "sampler",
     "batch_sampler",
 )
-# Of each stage: its name in PyG's keywords, and the splits of a data set that it takes unless told.
+# Of each stage: its name in PyG's keywords, and the splits of a data set that it takes by default.
 _STAGES = {
     "train": ("train", ("train",)),
     "val": ("val", ("valid", "val")),
@@ -36,7 +36,7 @@ _STAGES = {
 
 
 class _Untold:
-    """Stands for a split that nobody named; a class, because that stays itself in another process."""
+    """Stands for a split that was not given; a class, because that stays identical in another process."""
 
 
 def _base() -> Any:
@@ -55,7 +55,7 @@ def _base() -> Any:
 
 
 class _ByEpochs(Loader):
-    """A loader for those who count the epochs themselves."""
+    """A loader for trainers, which count epochs themselves."""
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Go on where ``state`` was taken; at the end of an epoch, with the next one and not with an empty rest."""

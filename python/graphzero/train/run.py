@@ -1,4 +1,4 @@
-"""A training: epochs over batches from disk, told step by step to whoever watches."""
+"""A training: epochs over batches from disk, reported step by step."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Run:
         return {"train": memory - to_evaluate, **dict.fromkeys(measured, to_evaluate)}
 
     def _try(self, split: str) -> int:
-        """Take a batch: what a loader has too little memory for is told now, not behind the first epoch."""
+        """Take a batch, so that a loader with too little memory fails now, not after the first epoch."""
         loader = self._loader(split, cache=0, ahead=1)
         try:
             next(iter(loader))
@@ -147,7 +147,7 @@ class Run:
 
     @property
     def loaders(self) -> list[Loader]:
-        """Those that hold memory now: the one that trains and, while a split is measured, the one for that."""
+        """The loaders that hold memory now: the one that trains and, while a split is measured, the one for that."""
         return [self.loader] if self._measuring is None else [self.loader, self._measuring]
 
     def steps(self) -> Iterator[Step | EpochResult]:
@@ -260,5 +260,5 @@ class Run:
             self.loader.load_state_dict(state["loader"])
 
     def close(self) -> None:
-        """Give the memory of the loader back."""
+        """Free the memory of the loader."""
         self.loader.close()

@@ -72,8 +72,9 @@ def seconds_text(seconds: float) -> str:
 def date_text(moment: Any) -> str | None:
     """Write a moment in ISO format as people would, and anything else as it is.
 
-    >>> date_text("2026-11-15T20:00:00+00:00")
-    '15 November 2026, 20:00 UTC'
+    Examples:
+        >>> date_text("2026-11-15T20:00:00+00:00")
+        '15 November 2026, 20:00 UTC'
     """
     try:
         return f"{datetime.fromisoformat(str(moment)):%-d %B %Y, %H:%M %Z}".strip()

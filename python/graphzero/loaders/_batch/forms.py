@@ -71,7 +71,7 @@ class TorchBatch:
 
 
 def has_pyg() -> bool:
-    """Tell whether PyG is installed, without loading it."""
+    """Return whether PyG is installed, without loading it."""
     return importlib.util.find_spec("torch_geometric") is not None
 
 

@@ -32,7 +32,7 @@ class GraphData(Splits):
 
     @property
     def device(self) -> Any:
-        """Where batches go unless told."""
+        """Where batches go by default."""
         return None
 
     @property
@@ -44,11 +44,11 @@ class GraphData(Splits):
         return _of_graph, (self.graph, self.attributes)
 
     def refreshed(self) -> GraphData:
-        """Return what a user made of the data since; this object itself if nothing changed."""
+        """Return the data as a user has changed it since; this object if nothing changed."""
         return self
 
     def empty_batch(self) -> Any:
-        """Return an object for PyG's batches like that a user gave; ``None`` for PyG's own."""
+        """Return an object for PyG's batches of the class that a user gave; ``None`` for PyG's own."""
         return None
 
     def label_of(self, node_type: str) -> str | None:
@@ -126,7 +126,7 @@ class DatasetData(DatasetSplits, GraphData):
 
 
 def _state(dataset: Dataset) -> tuple[Any, ...]:
-    """Return what is another object once a user has changed the data set."""
+    """Return a value that differs once a user has changed the data set."""
     return dataset.nodes, dataset.edges, dataset.other, dataset.device
 
 
@@ -163,7 +163,7 @@ def _of_dataset(dataset: Dataset, features: Any, edge_features: Any) -> GraphDat
 
 
 def _check_rows(kind: NodeType | EdgeType) -> None:
-    """Refuse attributes of edges that were there before other edges were assigned."""
+    """Refuse attributes of edges that belong to other edges than those assigned since."""
     count = kind.num_nodes if isinstance(kind, NodeType) else kind.graph.num_input_edges
     for name, rows in (*kind.in_memory.items(), *kind.attributes.items()):
         if len(rows) != count:

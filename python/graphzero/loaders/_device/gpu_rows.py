@@ -42,7 +42,7 @@ class DeviceRows:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the device that they take."""
+        """The bytes they take on the device."""
         return sum(rows.nbytes for rows in self._rows.values())
 
     @property

@@ -23,7 +23,7 @@ _MOST_IN_FLIGHT = 2
 
 
 def as_device(device: Any) -> torch.device:
-    """Read a user's ``device``, and refuse one that is not there."""
+    """Read a user's ``device``, and refuse one that does not exist."""
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError) as error:
@@ -46,7 +46,7 @@ def as_device(device: Any) -> torch.device:
 
 
 def cuda_pinning(device: torch.device) -> tuple[int, int, int, int] | None:
-    """Return what the pipeline needs to have its memory pinned by the driver, or ``None`` if it cannot be had."""
+    """Return what the pipeline needs for the driver to pin its memory; ``None`` if it is not available."""
     torch.empty(1, device=device)  # makes the context
     try:
         driver = ctypes.CDLL("libcuda.so.1")

@@ -48,7 +48,7 @@ class Sentences:
         return ([word for word in row if word is not None] for row in zip(*columns, strict=True))
 
     def _column(self, name: str, nodes: Any) -> list[str | None]:
-        """Name the nodes of one type; -1, which lies behind a dead end, is no word."""
+        """Name the nodes of one type; -1, which follows a dead end, is no word."""
         ids = self._ids.get(name) if isinstance(self._ids, Mapping) else None
         there = nodes >= 0
         labels = iter((nodes[there] if ids is None else ids.labels(nodes[there])).tolist())

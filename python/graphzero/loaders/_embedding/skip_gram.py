@@ -84,7 +84,7 @@ class SkipGram(torch.nn.Module):
         return -positive - negative
 
     def _likeness(self, windows: Tensor) -> Tensor:
-        """Tell how alike the first of a window and each of the others are, from 0 to 1."""
+        """Return how alike the first node of a window and each of the others are, from 0 to 1."""
         first, others = self.embedding(windows[:, :1]), self.embedding(windows[:, 1:])
         return torch.sigmoid((first * others).sum(dim=-1))
 
@@ -119,7 +119,7 @@ class SkipGram(torch.nn.Module):
 
 
 def one_graph(graph: Any, of_pyg: Any, name: str) -> Any:
-    """Return the graph, which was given under our name of it or under PyG's."""
+    """Return the graph, given under our name for it or under PyG's."""
     if graph is not None and of_pyg is not None:
         raise TypeError(f"graph, {name}: expected one of them, found both; {name} is PyG's name of graph")
     return graph if of_pyg is None else of_pyg
@@ -149,7 +149,7 @@ def as_ids(batch: Any) -> Tensor:
 
 
 class _SeededBatches:
-    """Batches of start nodes, each with a seed that only this process draws, whoever samples it."""
+    """Batches of start nodes, each with a seed that this process draws, whichever worker samples it."""
 
     def __init__(self, batches: Any, seeds: SeedSequence) -> None:
         self._batches = batches

@@ -62,7 +62,7 @@ class Assembly:
     def parts(
         self, batch: Batch, describe_seeds: Callable[[Batch, Parts], None], transform: Callable[[Any], Any] | None
     ) -> Parts:
-        """Name what a batch has, have its sample transformed, and fetch the rows that it lacks."""
+        """Name the parts of a batch, apply the user's transform to the sample, and fetch missing rows."""
         relations = self._data.relations
         parts = sampled_parts(batch.sample, relations.node_types[0], relations.edge_type)
         describe_seeds(batch, parts)
@@ -115,9 +115,9 @@ def _group(parts: Parts, of: TypeName | None) -> Values:
 
 
 def _said(parts: Parts) -> dict[TypeName | None, set[str]]:
-    """Return the names, by type, that are the loader's: an attribute of such a name is not shown, as in PyG.
+    """Return the names, by type, that the loader itself sets: an attribute of such a name is not shown, as in PyG.
 
-    Among them are those under which it has nothing to say this time. Of ``n_id`` and ``e_id`` an attribute comes first.
+    Among them are names that it does not set this time. ``n_id`` and ``e_id`` are exceptions: an attribute comes first.
     """
     said: dict[TypeName | None, set[str]] = {None: set()}
     groups: list[tuple[TypeName, Values]] = [*parts.nodes.items(), *parts.edges.items()]
@@ -146,7 +146,7 @@ def _seed_labels(data: GraphData) -> list[Key]:
 
 
 def _check_names(data: GraphData) -> None:
-    """A homogeneous batch has one room for attributes of nodes and of edges."""
+    """Refuse attributes of nodes and of edges under one name: a homogeneous batch has one namespace."""
     if data.is_hetero:
         return
     names = [one.name for one in data.attributes] + [name for _, name in data.beside.columns]

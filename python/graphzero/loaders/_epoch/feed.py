@@ -1,4 +1,4 @@
-"""The way of batches from a pipeline to the one who takes them, over a device if there is one."""
+"""The way of batches from a pipeline to the caller, over a device if there is one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from graphzero.pipeline import Batch, Pipeline
 
 
 class Feed:
-    """A pipeline of its own, and what brings its batches to a device. One iteration at a time is under way."""
+    """A pipeline, and what brings its batches to a device. One iteration at a time is under way."""
 
     def __init__(
         self,
@@ -52,28 +52,28 @@ class Feed:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether an iteration has begun and is neither over nor forgotten."""
+        """Whether an iteration has begun and has neither ended nor been dropped."""
         return self._under_way is not None
 
     @property
     def place(self) -> dict[str, int]:
-        """Where the iteration is, as those who take the batches see it."""
+        """The position of the iteration as its caller sees it."""
         state = self.pipeline.state_dict()
         return {**state, "batch": state["batch"] - self._ahead}
 
     @property
     def next_place(self) -> dict[str, int]:
-        """Where the next iteration begins."""
+        """The position where the next iteration begins."""
         place = self.place
         return {**place, "epoch": place["epoch"] + 1, "batch": 0} if self._is_broken_off else place
 
     def move(self, state: Mapping[str, int]) -> None:
-        """Make the next iteration go on at a place. The one under way is over."""
+        """Make the next iteration go on from a position. The one under way ends."""
         self.pipeline.load_state_dict(state)
         self._under_way, self._is_broken_off, self._ahead = None, False, 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next iteration that of an epoch. The one under way is over."""
+        """Make the next iteration that of an epoch. The one under way ends."""
         self.pipeline.set_epoch(epoch)
         self._under_way, self._is_broken_off, self._ahead = None, False, 0
 
@@ -84,7 +84,7 @@ class Feed:
         parts_of: Callable[[Batch], Parts],
         form: Callable[[Parts], Any],
     ) -> Iterator[Any]:
-        """Iterate over the batches of an epoch that belong to a worker. That is under way from this call on."""
+        """Return an iterator over a worker's batches of an epoch, which is under way from this call on."""
         own = self._under_way = object()
         self._is_broken_off, self._ahead = True, 0
         return self._batches(own, worker, num_workers, parts_of, form)
@@ -117,7 +117,7 @@ class Feed:
                 self._under_way = None
 
     def _begin(self, batches: Iterator[Batch], parts_of: Callable[[Batch], Parts]) -> Parcel | None:
-        """Take the next batch and send it on its way. ``None`` behind the last one."""
+        """Take the next batch and start copying it; ``None`` after the last one."""
         if not self.pipeline.closed:  # else the iteration says so
             self.pipeline._log_stages(torch.autograd._profiler_enabled())  # type: ignore[attr-defined]
         with stage("graphzero.wait", self._device):
@@ -153,7 +153,7 @@ class Feed:
         return stats
 
     def close(self) -> None:
-        """End the iteration that is under way and give all memory back. May be repeated."""
+        """End the iteration under way and free all memory. May be called again."""
         self.pipeline.close()
         if self._transfer is not None:
             self._transfer.close()

@@ -1,4 +1,4 @@
-"""One batch for places among the seeds that a caller names: ``loader([0, 1])``."""
+"""One batch for given positions among the seeds: ``loader([0, 1])``."""
 
 from __future__ import annotations
 
@@ -51,19 +51,19 @@ class IndexCalls:
         return self._process == os.getpid()
 
     def batch(self, places: NDArray[np.int64]) -> Batch:
-        """Make the batch of some places."""
+        """Make the batch of some positions."""
         with self._one_at_a_time:
             self._asked[:] = [places]
             (batch,) = self._pipeline
             return batch
 
     def close(self) -> None:
-        """Give all memory back."""
+        """Free all memory."""
         self._pipeline.close()
 
 
 def places_of(index: Any, num_seeds: int) -> NDArray[np.int64]:
-    """Read places among the seeds: integers that may count from the end, a mask, or a slice."""
+    """Read positions among the seeds: integers that may count from the end, a mask, or a slice."""
     if isinstance(index, slice):
         return np.arange(*index.indices(num_seeds), dtype=np.int64)
     array = as_numpy(index, "index")

@@ -11,7 +11,7 @@ from graphzero._core import Key, Purpose
 
 
 def torch_seed(generator: torch.Generator | None = None) -> int:
-    """Draw a seed from a generator: torch's own, which ``torch.manual_seed`` sets, by default."""
+    """Draw a seed from a generator. Default: torch's own, which ``torch.manual_seed`` sets."""
     return int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
 
 
