@@ -53,10 +53,6 @@ def _as_many_threads_of_torch_here_as_in_a_process_of_ours():
     torch.set_num_threads(before)
 
 
-def environment(**more):
-    return {**os.environ, "OMP_NUM_THREADS": "1", **more}
-
-
 def weights(folder):
     return checkpoints.load(os.path.join(folder, "last.pt")).state["model"]
 
@@ -201,9 +197,7 @@ def test_checkpoints_are_written_every_so_often(blocks, train, monkeypatch):
 
 def interrupted(*arguments, after, times=1):
     """Start the verb, press Ctrl-C when ``after`` says so, and return its exit code and what it said."""
-    started = subprocess.Popen(
-        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
-    )
+    started = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         after(started)
         for _ in range(times):
@@ -309,7 +303,7 @@ def test_kill_while_a_checkpoint_is_written_leaves_one_that_goes_on(blocks, trai
         "run(sys.argv[1:])\n"
     )
     words = ["train", blocks, "--epochs", "2", "--checkpoints", "kept", "--resume"]
-    killed = subprocess.run([sys.executable, "-W", "ignore", "-c", script, *words], env=environment(), check=False)
+    killed = subprocess.run([sys.executable, "-W", "ignore", "-c", script, *words], check=False)
     assert killed.returncode == -signal.SIGKILL
     (half,) = (name for name in os.listdir("kept") if name.startswith(".best.pt."))
     assert os.path.getsize(f"kept/{half}") == 1000
@@ -321,7 +315,7 @@ def test_kill_while_a_checkpoint_is_written_leaves_one_that_goes_on(blocks, trai
 
 def test_terminal_gets_a_live_view_and_the_summary(blocks):
     options = [*SMALL, "--epochs", "3", "--batch-size", "4"]
-    shown = terminals.shown("train", blocks, *options, columns=110, OMP_NUM_THREADS="1", PYTHONWARNINGS="ignore")
+    shown = terminals.shown("train", blocks, *options, columns=110, PYTHONWARNINGS="ignore")
     assert f"{blocks}: sage, fanouts 4,4, 8 wide, 4 classes, on cpu" in shown
     for word in (
         *("loading torch", "/3 ", "whole run", "120/120", "loss ", "train accuracy", "test accuracy"),
@@ -381,7 +375,6 @@ def test_without_torch_or_pyg_the_command_to_install_them_is_told(blocks):
             [sys.executable, "-W", "ignore", "-c", script],
             capture_output=True,
             text=True,
-            env=environment(),
             check=False,
         )
         assert (shown.returncode, shown.stdout, shown.stderr) == (

@@ -34,8 +34,7 @@ def printed(tmp_path_factory):
         if name not in outputs:
             arguments = EXPECTED.get(name, ([],))[0]
             folder = tmp_path_factory.mktemp("example")
-            # More threads than cores wait for each other in turns.
-            environment = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": str(folder)}
+            environment = {**os.environ, "TMPDIR": str(folder)}
             command = [sys.executable, str(FOLDER / name), *arguments]
             done = subprocess.run(
                 command, capture_output=True, text=True, env=environment, cwd=folder, timeout=300, check=False
