@@ -100,4 +100,4 @@ def settled(count, wanted):
 def pipeline_for_device(room, *arguments, **options):
     """A pipeline whose batches go to a device that has ``room``, in bytes by attribute, for rows of its own."""
     with gz.Pipeline(*arguments, **options) as asked:
-        return gz.Pipeline.of_request(replace(asked.request, device=DeviceOptions(room=room)))
+        return gz.Pipeline._of_request(replace(asked._request, device=DeviceOptions(room=room)))

@@ -270,7 +270,7 @@ class Pipeline:
         self._begin(request)
 
     @classmethod
-    def of_request(cls, request: PipelineRequest) -> Self:
+    def _of_request(cls, request: PipelineRequest) -> Self:
         """Return a pipeline of arguments that have been read.
 
         Args:
@@ -281,7 +281,7 @@ class Pipeline:
         return pipeline
 
     def _begin(self, request: PipelineRequest) -> None:
-        self.request = request
+        self._request = request
         self._relations, self._attributes = request.sample.relations, request.attributes
         self._seed = request.sample.seed
         self._core: _core.Pipeline | None = _core_pipeline(request)
@@ -307,7 +307,7 @@ class Pipeline:
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch."""
-        return self.request.order.num_batches(self._open())
+        return self._request.order.num_batches(self._open())
 
     def state_dict(self) -> dict[str, int]:
         """Return the position of the iteration, from which a pipeline with the same arguments can go on."""
@@ -357,7 +357,7 @@ class Pipeline:
         """
         core = self._open()
         epoch, position = (self._epoch + 1, 0) if self._begun else (self._epoch, self._position)
-        self.request.order.begin_epoch(core)
+        self._request.order.begin_epoch(core)
         turn = core.start(epoch, position + worker, num_workers)  # only the latest iteration may go on
         self._epoch, self._position, self._begun, self._ended = epoch, position, True, None
         self._started = (time.perf_counter(), position, core.stats()["seconds_waited"])
@@ -371,7 +371,7 @@ class Pipeline:
                 batch = self._next(turn)
                 if batch is None:
                     break
-                if self.request.progress and time.perf_counter() - shown > 0.5:
+                if self._request.progress and time.perf_counter() - shown > 0.5:
                     shown = time.perf_counter()
                     _show(self.status())
                 yield batch
@@ -410,9 +410,9 @@ class Pipeline:
                 group[attribute.name] = HostRows(values[0], values[1], plain(values[2]))
             else:
                 group[attribute.name] = plain(values)
-        is_link = isinstance(self.request.seeds, LinkSeeds)
+        is_link = isinstance(self._request.seeds, LinkSeeds)
         return Batch(
-            sample=named(self.request.sample, types, edges),
+            sample=named(self._request.sample, types, edges),
             node_features=node_features,
             edge_features=edge_features,
             input_id=plain(input_id),

@@ -116,7 +116,7 @@ class LinkNeighborLoader(Loader):
         times = as_node_times(graph_data, time_attr, read.time_window)
         self._time = None if edge_label_time is None else seed_times(edge_label_time, len(src), "edge_label_time")
         self._input_id = input_ids(read.input_id, len(src))
-        sample = read.sample_request(
+        sample = read._sample_request(
             relations,
             num_neighbors,
             replace=replace,
@@ -137,7 +137,7 @@ class LinkNeighborLoader(Loader):
         self.neg_sampling = neg_sampling
         self.num_neighbors = num_neighbors
         self._sampler_options = {"time_attr": time_attr, "weight_attr": weight_attr}
-        request = read.pipeline_request(sample, seeds, negatives)
+        request = read._pipeline_request(sample, seeds, negatives)
         super().__init__(
             data, graph_data, read, edge_label_index, len(src), request, transform, transform_sampler_output
         )

@@ -378,7 +378,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         self.__dict__.update(state)
         if "_arguments" in state:  # pickled before 0.3
             with Pipeline(**state["_arguments"]) as pipeline:
-                self._request = pipeline.request
+                self._request = pipeline._request
         self._older = weakref.WeakSet()
         self._beginning = threading.RLock()
 

@@ -103,7 +103,7 @@ class NeighborLoader(Loader):
         if times is not None and seed_time is None:
             seed_time = times.of_seeds(self._type, ids, "input_time")
         self._input_id = ids if is_mask and read.input_id is None else input_ids(read.input_id, count)
-        sample = read.sample_request(
+        sample = read._sample_request(
             relations,
             num_neighbors,
             replace=replace,
@@ -120,7 +120,7 @@ class NeighborLoader(Loader):
         self.input_time = input_time
         self.num_neighbors = num_neighbors
         self._sampler_options = {"time_attr": time_attr, "weight_attr": weight_attr}
-        request = read.pipeline_request(sample, seeds)
+        request = read._pipeline_request(sample, seeds)
         super().__init__(data, graph_data, read, input_nodes, count, request, transform, transform_sampler_output)
 
     @property

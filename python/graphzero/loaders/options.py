@@ -128,7 +128,7 @@ class LoaderOptions:
                 "batch_sampler: expected neither batch_size nor shuffle, sampler or drop_last with it, which it decides"
             )
 
-    def sample_request(self, relations: Relations, num_neighbors: Any, **sampling: Any) -> SampleRequest:
+    def _sample_request(self, relations: Relations, num_neighbors: Any, **sampling: Any) -> SampleRequest:
         """Return the sample that these options ask for.
 
         Args:
@@ -146,7 +146,7 @@ class LoaderOptions:
             **sampling,
         )
 
-    def pipeline_request(
+    def _pipeline_request(
         self, sample: SampleRequest, seeds: NodeSeeds | LinkSeeds, negatives: LinkNegatives | None = None
     ) -> PipelineRequest:
         """Return what a pipeline is to make; ranks, seed and rows are added to it.

@@ -39,7 +39,7 @@ class Feed:
         self._ahead = 0  # batches that are on their way to the device
         self._under_way: object | None = None  # stands for the iteration
         self._is_broken_off = False  # an epoch began, and did not end
-        self.pipeline = Pipeline.of_request(replace(request, device=self._device_options()))
+        self.pipeline = Pipeline._of_request(replace(request, device=self._device_options()))
 
     def _device_options(self) -> DeviceOptions:
         if self._device is None or self._device.type != "cuda":

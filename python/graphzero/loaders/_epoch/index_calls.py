@@ -42,7 +42,7 @@ class IndexCalls:
             threads=1,
             progress=False,
         )
-        self._pipeline = Pipeline.of_request(alone)
+        self._pipeline = Pipeline._of_request(alone)
         self._pipeline.set_epoch(number)
 
     @property
