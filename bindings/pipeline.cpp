@@ -2,7 +2,6 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
@@ -10,12 +9,12 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
-#include <tuple>
 #include <vector>
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
 #include "bindings/one_thread.h"
+#include "bindings/sampling_structs.h"
 #include "core/base/error.h"
 #include "core/pipeline/plan.h"
 
@@ -25,28 +24,32 @@ using namespace nb::literals;
 
 namespace {
 
-using Int64Array = InputArray<std::int64_t>;
-using OptionalArray = std::optional<Int64Array>;
+struct LinkSeedsIn {
+  std::size_t src_type;
+  std::size_t dst_type;
+  std::optional<std::size_t> relation;
+  Int64Array src;
+  Int64Array dst;
+  OptionalArray times;
+  LinkNegativeOptions negatives;
+  bool exclude;
+};
 
-// Type, nodes (none: all), times.
-using NodesIn = std::tuple<std::size_t, OptionalArray, OptionalArray>;
-// Source type, destination type, relation, sources, destinations, times, negatives, how many, their
-// law, whether to exclude.
-using LinksIn = std::tuple<std::size_t, std::size_t, std::optional<std::size_t>, Int64Array,
-                           Int64Array, OptionalArray, Negatives, double, NegativeOptions, bool>;
-// Number of nodes, times of all of them.
-using TypeIn = std::tuple<NodeId, OptionalArray>;
-// Graph, source type, destination type, fanouts, whether weighted, whether timed, reverse.
-using RelationIn = std::tuple<const Topology*, std::size_t, std::size_t, std::vector<EdgeId>, bool,
-                              bool, std::optional<std::size_t>>;
-// Features, whether of edges, node type or relation, dtype, bytes on the device.
-using AttributeIn =
-    std::tuple<const Features*, bool, std::size_t, std::optional<Dtype>, std::uint64_t>;
+struct HostRowsOut {
+  nb::object values;
+  nb::object slots;
+  nb::object places;
+};
 
-std::span<const std::int64_t> span_or_empty(const OptionalArray& array) {
-  if (!array) return {};
-  return as_span(*array);
-}
+struct BatchOut {
+  std::uint64_t number;
+  std::vector<NodesOut> types;
+  std::vector<EdgesOut> relations;
+  nb::object input_id;
+  nb::object src;
+  nb::object dst;
+  nb::list rows;  // of each attribute: an array, or HostRows
+};
 
 using EndsArray = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<2>>;
 
@@ -59,38 +62,31 @@ nb::object id_array(IdArray& ids) {
 // time changes it or takes batches; others may read() meanwhile.
 class KeptPipeline {
  public:
-  KeptPipeline(std::optional<NodesIn> nodes, std::optional<LinksIn> links,
-               std::vector<TypeIn> types, const std::vector<RelationIn>& relations,
-               const std::vector<AttributeIn>& attributes, PipelineOptions options)
-      : nodes_(std::move(nodes)), links_(std::move(links)), types_(std::move(types)) {
+  KeptPipeline(std::optional<NodeSeedsIn> nodes, std::optional<LinkSeedsIn> links,
+               std::vector<NodeTypeIn> types, const std::vector<RelationIn>& relations,
+               std::vector<Attribute> attributes, PipelineOptions options)
+      : nodes_(std::move(nodes)),
+        links_(std::move(links)),
+        types_(std::move(types)),
+        attributes_(std::move(attributes)) {
     SamplerOptions& sampler = options.sampler;
     if (nodes_) {
-      const auto& [type, ids, times] = *nodes_;
       sampler.seeds =
-          NodeSeeds{type, ids ? std::optional(as_span(*ids)) : std::nullopt, span_or_empty(times)};
+          NodeSeeds{nodes_->type, nodes_->ids ? std::optional(as_span(*nodes_->ids)) : std::nullopt,
+                    span_or_empty(nodes_->times)};
     } else {
-      const auto& [src_type, dst_type, relation, src, dst, times, negatives, amount, negative,
-                   exclude] = *links_;
-      sampler.seeds = LinkSeeds{src_type,
-                                dst_type,
-                                relation,
-                                as_span(src),
-                                as_span(dst),
-                                span_or_empty(times),
-                                {negatives, amount, negative},
-                                exclude};
+      sampler.seeds =
+          LinkSeeds{links_->src_type,     links_->dst_type,     links_->relation,
+                    as_span(links_->src), as_span(links_->dst), span_or_empty(links_->times),
+                    links_->negatives,    links_->exclude};
     }
-    for (const auto& [num_nodes, times] : types_) {
-      sampler.num_nodes.push_back(num_nodes);
-      sampler.node_times.push_back(span_or_empty(times));
+    for (const NodeTypeIn& type : types_) {
+      sampler.num_nodes.push_back(type.num_nodes);
+      sampler.node_times.push_back(span_or_empty(type.times));
     }
-    for (const auto& [graph, src_type, dst_type, fanouts, weighted, timed, reverse] : relations) {
-      sampler.relations.push_back(
-          {graph, src_type, dst_type, fanouts, weighted, timed, reverse, {}});
-    }
-    for (const auto& [features, of_edges, of, wanted, bytes_on_device] : attributes)
-      options.attributes.push_back({features, of_edges, of, wanted, bytes_on_device});
-    attributes_ = options.attributes;
+    for (const RelationIn& relation : relations)
+      sampler.relations.push_back(relation.without_excluded());
+    options.attributes = attributes_;
     disjoint_ = sampler.sampling.disjoint;
     pipeline_ = without_gil([&] { return std::make_unique<Pipeline>(std::move(options)); });
   }
@@ -136,19 +132,28 @@ class KeptPipeline {
     if (turn == turn_) change([](Pipeline& pipeline) { pipeline.stop(); });
   }
 
-  // As to_python(Neighborhood), with sources above destinations.
-  nb::object ids_of(Batch& batch) const {
-    nb::list types, relations;
+  std::vector<NodesOut> nodes_of(Batch& batch) const {
+    std::vector<NodesOut> result;
     for (BatchNodes& type : batch.types) {
       const nb::object trees = disjoint_ ? id_array(type.trees) : nb::object(nb::none());
-      types.append(nb::make_tuple(id_array(type.nodes), trees, nb::cast(type.per_hop)));
+      result.push_back({id_array(type.nodes), trees, {type.per_hop.begin(), type.per_hop.end()}});
     }
+    return result;
+  }
+
+  static std::vector<EdgesOut> edges_of(Batch& batch) {
+    std::vector<EdgesOut> result;
     for (BatchEdges& relation : batch.relations) {
       const std::size_t count = relation.edges.count;
-      const EndsArray ends(relation.ends.data, {2, count}, owner(std::move(relation.ends.memory)));
-      relations.append(nb::make_tuple(ends, id_array(relation.edges), nb::cast(relation.per_hop)));
+      const nb::object ends = nb::cast(
+          EndsArray(relation.ends.data, {2, count}, owner(std::move(relation.ends.memory))));
+      result.push_back({ends[nb::int_(0)],
+                        ends[nb::int_(1)],
+                        ends,
+                        id_array(relation.edges),
+                        {relation.per_hop.begin(), relation.per_hop.end()}});
     }
-    return nb::make_tuple(types, relations);
+    return result;
   }
 
   // None behind the last batch, False if it is no longer this one's turn.
@@ -172,14 +177,16 @@ class KeptPipeline {
       if (!found.device_index) {
         rows.append(values);
       } else {
-        rows.append(nb::make_tuple(values, owned_array(std::move(found.device_index->slots)),
-                                   owned_array(std::move(found.device_index->places))));
+        rows.append(HostRowsOut{nb::cast(values),
+                                nb::cast(owned_array(std::move(found.device_index->slots))),
+                                nb::cast(owned_array(std::move(found.device_index->places)))});
       }
     }
     SampledBatch& sampled = batch->sampled;
-    return nb::make_tuple(batch->number, ids_of(*batch), owned_array(std::move(sampled.input_ids)),
-                          owned_array(std::move(sampled.src)), owned_array(std::move(sampled.dst)),
-                          rows);
+    return nb::cast(BatchOut{batch->number, nodes_of(*batch), edges_of(*batch),
+                             nb::cast(owned_array(std::move(sampled.input_ids))),
+                             nb::cast(owned_array(std::move(sampled.src))),
+                             nb::cast(owned_array(std::move(sampled.dst))), rows});
   }
 
  private:
@@ -201,9 +208,9 @@ class KeptPipeline {
   std::atomic<std::uint64_t> turn_{kNoTurn};
   std::unique_ptr<std::recursive_mutex> state_mutex_ = std::make_unique<std::recursive_mutex>();
   long process_ = process_id();  // that state_mutex_ belongs to
-  std::optional<NodesIn> nodes_;
-  std::optional<LinksIn> links_;
-  std::vector<TypeIn> types_;
+  std::optional<NodeSeedsIn> nodes_;
+  std::optional<LinkSeedsIn> links_;
+  std::vector<NodeTypeIn> types_;
   std::vector<Attribute> attributes_;
   bool disjoint_ = false;
   std::unique_ptr<Pipeline> pipeline_;  // goes first
@@ -355,15 +362,60 @@ void bind_pipeline(nb::module_& m) {
           },
           "set_context"_a, "pin"_a, "unpin"_a, "context"_a);
 
+  nb::class_<LinkSeedsIn>(m, "LinkSeeds")
+      .def(
+          "__init__",
+          [](LinkSeedsIn* self, std::size_t src_type, std::size_t dst_type,
+             std::optional<std::size_t> relation, Int64Array src, Int64Array dst,
+             OptionalArray times, Negatives negatives, double amount, const NegativeOptions& law,
+             bool exclude) {
+            new (self) LinkSeedsIn{src_type,
+                                   dst_type,
+                                   relation,
+                                   std::move(src),
+                                   std::move(dst),
+                                   std::move(times),
+                                   {negatives, amount, law},
+                                   exclude};
+          },
+          "src_type"_a, "dst_type"_a, "relation"_a.none(), "src"_a, "dst"_a, "times"_a.none(),
+          "negatives"_a, "amount"_a, "law"_a, "exclude"_a);
+  nb::class_<Attribute>(m, "Attribute")
+      .def(nb::init<const Features*, bool, std::size_t, std::optional<Dtype>, std::uint64_t>(),
+           "features"_a, "of_edges"_a, "of"_a, "wanted"_a.none(), "bytes_on_device"_a,
+           nb::keep_alive<1, 2>());
+  nb::class_<HostRowsOut>(m, "HostRows")
+      .def_prop_ro(
+          "values", [](const HostRowsOut& rows) { return rows.values; },
+          nb::sig("def values(self) -> numpy.typing.NDArray[typing.Any]"))
+      .def_prop_ro(
+          "slots", [](const HostRowsOut& rows) { return rows.slots; },
+          nb::sig("def slots(self) -> numpy.typing.NDArray[numpy.int32]"))
+      .def_prop_ro(
+          "places", [](const HostRowsOut& rows) { return rows.places; },
+          nb::sig("def places(self) -> numpy.typing.NDArray[numpy.int64]"));
+  nb::class_<BatchOut>(m, "Batch")
+      .def_ro("number", &BatchOut::number)
+      .def_ro("types", &BatchOut::types)
+      .def_ro("relations", &BatchOut::relations)
+      .def_prop_ro(
+          "input_id", [](const BatchOut& batch) { return batch.input_id; },
+          nb::sig("def input_id(self) -> numpy.typing.NDArray[numpy.int64]"))
+      .def_prop_ro(
+          "src", [](const BatchOut& batch) { return batch.src; },
+          nb::sig("def src(self) -> numpy.typing.NDArray[numpy.int64]"))
+      .def_prop_ro(
+          "dst", [](const BatchOut& batch) { return batch.dst; },
+          nb::sig("def dst(self) -> numpy.typing.NDArray[numpy.int64]"))
+      .def_prop_ro(
+          "rows", [](const BatchOut& batch) { return batch.rows; },
+          nb::sig("def rows(self) -> list[numpy.typing.NDArray[typing.Any] | HostRows]"));
+
   nb::class_<KeptPipeline>(m, "Pipeline")
-      .def(nb::init<std::optional<NodesIn>, std::optional<LinksIn>, std::vector<TypeIn>,
-                    const std::vector<RelationIn>&, const std::vector<AttributeIn>&,
-                    PipelineOptions>(),
+      .def(nb::init<std::optional<NodeSeedsIn>, std::optional<LinkSeedsIn>, std::vector<NodeTypeIn>,
+                    const std::vector<RelationIn>&, std::vector<Attribute>, PipelineOptions>(),
            "nodes"_a.none(), "links"_a.none(), "types"_a, "relations"_a, "attributes"_a,
-           "options"_a, nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>(),
-           nb::sig("def __init__(self, nodes: typing.Any, links: typing.Any, types: "
-                   "list[typing.Any], relations: list[typing.Any], attributes: list[typing.Any], "
-                   "options: PipelineOptions) -> None"))
+           "options"_a, nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>())
       .def_prop_ro("num_batches",
                    [](KeptPipeline& p) {
                      return p.read([](Pipeline& pipeline) { return pipeline.num_batches(); });
@@ -403,7 +455,7 @@ void bind_pipeline(nb::module_& m) {
           },
           "seed"_a)
       .def("next", &KeptPipeline::next, "turn"_a,
-           nb::sig("def next(self, turn: int) -> typing.Any"))
+           nb::sig("def next(self, turn: int) -> Batch | bool | None"))
       .def("end", &KeptPipeline::end, "turn"_a)
       .def("stop", [](KeptPipeline& p) { p.change([](Pipeline& pipeline) { pipeline.stop(); }); })
       .def(

@@ -1,15 +1,15 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
-#include "bindings/neighborhood.h"
+#include "bindings/sampling_structs.h"
 #include "core/base/checked.h"
 #include "core/sample/fanout.h"
 #include "core/sample/neighbor.h"
@@ -20,21 +20,68 @@ using namespace nb::literals;
 
 namespace {
 
-using Int64Array = InputArray<std::int64_t>;
-using OptionalArray = std::optional<Int64Array>;
-
-std::span<const std::int64_t> span_or_empty(const OptionalArray& array) {
-  if (!array) return {};
-  return as_span(*array);
+std::vector<NodesOut> nodes_of(Neighborhood& hood, bool disjoint) {
+  std::vector<NodesOut> result;
+  for (SampledNodes& type : hood.types) {
+    const nb::object trees =
+        disjoint ? nb::cast(owned_array(std::move(type.trees))) : nb::object(nb::none());
+    result.push_back({nb::cast(owned_array(std::move(type.nodes))),
+                      trees,
+                      {type.per_hop.begin(), type.per_hop.end()}});
+  }
+  return result;
 }
 
-// Seeds, their times, times of all nodes, number of nodes.
-using SeedsIn = std::tuple<Int64Array, OptionalArray, OptionalArray, NodeId>;
-// Graph, source type, destination type, fanouts, whether weighted, whether timed, reverse; excluded
-// sources, destinations and edge ids.
-using RelationIn =
-    std::tuple<const Topology*, std::size_t, std::size_t, std::vector<EdgeId>, bool, bool,
-               std::optional<std::size_t>, OptionalArray, OptionalArray, OptionalArray>;
+std::vector<EdgesOut> edges_of(Neighborhood& hood, Direction direction) {
+  std::vector<EdgesOut> result;
+  for (SampledEdges& relation : hood.relations) {
+    nb::object src = nb::cast(owned_array(std::move(relation.near)));
+    nb::object dst = nb::cast(owned_array(std::move(relation.far)));
+    if (direction == Direction::kIn) std::swap(src, dst);
+    result.push_back({src,
+                      dst,
+                      nb::none(),
+                      nb::cast(owned_array(std::move(relation.edges))),
+                      {relation.per_hop.begin(), relation.per_hop.end()}});
+  }
+  return result;
+}
+
+void bind_structs(nb::module_& m) {
+  nb::class_<NodeTypeIn>(m, "NodeType")
+      .def(nb::init<NodeId, OptionalArray>(), "num_nodes"_a, "times"_a.none());
+  nb::class_<NodeSeedsIn>(m, "NodeSeeds")
+      .def(nb::init<std::size_t, OptionalArray, OptionalArray>(), "type"_a, "ids"_a.none(),
+           "times"_a.none());
+  nb::class_<RelationIn>(m, "Relation")
+      .def(nb::init<const Topology*, std::size_t, std::size_t, std::vector<EdgeId>, bool, bool,
+                    std::optional<std::size_t>, OptionalArray, OptionalArray, OptionalArray>(),
+           "graph"_a, "src_type"_a, "dst_type"_a, "fanouts"_a, "weighted"_a, "timed"_a,
+           "reverse"_a.none(), "excluded_src"_a.none() = nb::none(),
+           "excluded_dst"_a.none() = nb::none(), "excluded_ids"_a.none() = nb::none(),
+           nb::keep_alive<1, 2>());
+  const auto ids = nb::sig("def ids(self) -> numpy.typing.NDArray[numpy.int64]");
+  nb::class_<NodesOut>(m, "SampledNodes")
+      .def_prop_ro(
+          "ids", [](const NodesOut& nodes) { return nodes.ids; }, ids)
+      .def_prop_ro(
+          "trees", [](const NodesOut& nodes) { return nodes.trees; },
+          nb::sig("def trees(self) -> numpy.typing.NDArray[numpy.int64] | None"))
+      .def_ro("per_hop", &NodesOut::per_hop);
+  nb::class_<EdgesOut>(m, "SampledEdges")
+      .def_prop_ro(
+          "src", [](const EdgesOut& edges) { return edges.src; },
+          nb::sig("def src(self) -> numpy.typing.NDArray[numpy.int64]"))
+      .def_prop_ro(
+          "dst", [](const EdgesOut& edges) { return edges.dst; },
+          nb::sig("def dst(self) -> numpy.typing.NDArray[numpy.int64]"))
+      .def_prop_ro(
+          "ends", [](const EdgesOut& edges) { return edges.ends; },
+          nb::sig("def ends(self) -> numpy.typing.NDArray[numpy.int64] | None"))
+      .def_prop_ro(
+          "ids", [](const EdgesOut& edges) { return edges.ids; }, ids)
+      .def_ro("per_hop", &EdgesOut::per_hop);
+}
 
 void bind_neighbors(nb::module_& m) {
   nb::enum_<Subgraph>(m, "Subgraph")
@@ -61,32 +108,28 @@ void bind_neighbors(nb::module_& m) {
 
   m.def(
       "sample_neighbors",
-      [](const std::vector<SeedsIn>& seeds_in, const std::vector<RelationIn>& relations_in,
-         const NeighborOptions& options) {
+      [](const std::vector<NodeTypeIn>& types, const std::vector<NodeSeedsIn>& seeds_in,
+         const std::vector<RelationIn>& relations_in, const NeighborOptions& options) {
         std::vector<TypeSeeds> seeds;
-        for (const auto& [nodes, times, node_times, num_nodes] : seeds_in) {
-          seeds.push_back(
-              {as_span(nodes), span_or_empty(times), span_or_empty(node_times), num_nodes});
+        for (const NodeTypeIn& type : types)
+          seeds.push_back({{}, {}, span_or_empty(type.times), type.num_nodes});
+        for (const NodeSeedsIn& given : seeds_in) {
+          seeds.at(given.type).nodes = span_or_empty(given.ids);
+          seeds.at(given.type).times = span_or_empty(given.times);
         }
         std::vector<Relation> relations;
-        for (const auto& [graph, src_type, dst_type, fanouts, weighted, timed, reverse, src, dst,
-                          edges] : relations_in) {
-          relations.push_back({graph,
-                               src_type,
-                               dst_type,
-                               fanouts,
-                               weighted,
-                               timed,
-                               reverse,
-                               {span_or_empty(src), span_or_empty(dst),
-                                edges ? std::optional(as_span(*edges)) : std::nullopt}});
+        for (const RelationIn& given : relations_in) {
+          Relation relation = given.without_excluded();
+          relation.excluded = {
+              span_or_empty(given.excluded_src), span_or_empty(given.excluded_dst),
+              given.excluded_ids ? std::optional(as_span(*given.excluded_ids)) : std::nullopt};
+          relations.push_back(std::move(relation));
         }
-        return to_python(without_gil([&] { return sample_neighbors(seeds, relations, options); }),
-                         options.disjoint);
+        Neighborhood hood =
+            without_gil([&] { return sample_neighbors(seeds, relations, options); });
+        return std::make_pair(nodes_of(hood, options.disjoint), edges_of(hood, options.direction));
       },
-      "seeds"_a, "relations"_a, "options"_a,
-      nb::sig("def sample_neighbors(seeds: list[typing.Any], relations: list[typing.Any], options: "
-              "NeighborOptions) -> tuple[list[typing.Any], list[typing.Any]]"));
+      "types"_a, "seeds"_a, "relations"_a, "options"_a);
 }
 
 void bind_fanout(nb::module_& m) {
@@ -114,6 +157,7 @@ void bind_fanout(nb::module_& m) {
 }  // namespace
 
 void bind_sample(nb::module_& m) {
+  bind_structs(m);
   bind_neighbors(m);
   bind_fanout(m);
 }

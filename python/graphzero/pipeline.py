@@ -391,35 +391,34 @@ class Pipeline:
 
     def _next(self, turn: int) -> Batch | None:
         core = self._core
-        found: Any = False if core is None else core.next(turn)
-        if found is False:
+        found = False if core is None else core.next(turn)
+        if isinstance(found, bool):
             raise RuntimeError(
                 "this iteration is over: another one began, or the pipeline was set to another place or closed"
             )
         if found is None:
             return None
-        number, (types, edges), input_id, src, dst, rows = found
-        self._position = number + 1
+        self._position = found.number + 1
         node_features: dict[Any, Any] = {}
         edge_features: dict[Any, Any] = {}
-        for attribute, values in zip(self._attributes, rows, strict=True):
+        for attribute, rows in zip(self._attributes, found.rows, strict=True):
             group = edge_features if isinstance(attribute.of, tuple) else node_features
             if self._relations.is_hetero:
                 group = group.setdefault(attribute.of, {})
-            if isinstance(values, tuple):
-                group[attribute.name] = HostRows(values[0], values[1], plain(values[2]))
+            if isinstance(rows, _core.HostRows):
+                group[attribute.name] = HostRows(rows.values, rows.slots, plain(rows.places))
             else:
-                group[attribute.name] = plain(values)
+                group[attribute.name] = plain(rows)
         is_link = isinstance(self._request.seeds, LinkSeeds)
         return Batch(
-            sample=named(self._request.sample, types, edges),
+            sample=named(self._request.sample, found.types, found.relations),
             node_features=node_features,
             edge_features=edge_features,
-            input_id=plain(input_id),
-            src_index=plain(src) if is_link else None,
-            dst_index=plain(dst) if is_link else None,
+            input_id=plain(found.input_id),
+            src_index=plain(found.src) if is_link else None,
+            dst_index=plain(found.dst) if is_link else None,
             epoch=self._epoch,
-            number=number,
+            number=found.number,
         )
 
     def rows_on_device(self) -> dict[Attribute, IntArray]:
@@ -522,17 +521,17 @@ class Pipeline:
 
 def _core_pipeline(request: PipelineRequest) -> _core.Pipeline:
     sample, relations = request.sample, request.sample.relations
-    nodes = edges = None
+    nodes = links = None
     if isinstance(request.seeds, NodeSeeds):
-        nodes = relations.node_types.index(request.seeds.node_type), request.seeds.ids, request.seeds.times
+        number = relations.node_types.index(request.seeds.node_type)
+        nodes = _core.NodeSeeds(number, request.seeds.ids, request.seeds.times)
     else:
-        edges = _core_links(request, request.seeds)
-    kinds = [(count, sample.node_time.get(name)) for name, count in relations.num_nodes.items()]
-    graphs = list(sample.core_relations().values())
-    return _core.Pipeline(nodes, edges, kinds, graphs, request.core_attributes(), request.core_options())
+        links = _core_links(request, request.seeds)
+    graphs, attributes = sample.core_relations(), request.core_attributes()
+    return _core.Pipeline(nodes, links, sample.core_types(), graphs, attributes, request.core_options())
 
 
-def _core_links(request: PipelineRequest, links: LinkSeeds) -> tuple[Any, ...]:
+def _core_links(request: PipelineRequest, links: LinkSeeds) -> _core.LinkSeeds:
     relations, negatives = request.sample.relations, request.negatives
     if negatives.kind not in _NEGATIVES:
         raise ValueError(f"negatives: expected 'binary', 'triplet' or None, found {negatives.kind!r}")
@@ -546,11 +545,18 @@ def _core_links(request: PipelineRequest, links: LinkSeeds) -> tuple[Any, ...]:
     }
     refuse_without_edges(relations, links.edge_type, needing)
     triples, kinds = list(relations.graphs), relations.node_types
-    src_type, dst_type = kinds.index(links.edge_type[0]), kinds.index(links.edge_type[2])
-    relation = triples.index(links.edge_type) if links.edge_type in triples else None
-    ends = src_type, dst_type, relation, links.src, links.dst, links.times
-    amount = _number(negatives.amount)
-    return (*ends, _NEGATIVES[negatives.kind], amount, law, bool(negatives.exclude_seed_edges))
+    return _core.LinkSeeds(
+        kinds.index(links.edge_type[0]),
+        kinds.index(links.edge_type[2]),
+        triples.index(links.edge_type) if links.edge_type in triples else None,
+        links.src,
+        links.dst,
+        links.times,
+        _NEGATIVES[negatives.kind],
+        _number(negatives.amount),
+        law,
+        bool(negatives.exclude_seed_edges),
+    )
 
 
 def _number(value: Any) -> float:

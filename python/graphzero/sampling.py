@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
@@ -14,7 +14,7 @@ from graphzero._base.arrays import IntArray, int64_vector, plain, time_vector
 from graphzero._base.integers import as_seed, integer
 from graphzero._inputs.edge_types import Relations, as_relations, by_edge_type
 from graphzero._inputs.fanouts import FanoutsLike, read_fanouts
-from graphzero._inputs.sample_request import Method, SampleRequest, SubgraphType, TemporalStrategy
+from graphzero._inputs.sample_request import Method, Pairs, SampleRequest, SubgraphType, TemporalStrategy
 from graphzero._inputs.seeds import by_node_type
 from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.graph import Direction, Graph
@@ -41,11 +41,12 @@ class Neighborhood:
     batch: IntArray | None
     num_sampled_nodes: list[int]
     num_sampled_edges: list[int] | None
+    _ends: IntArray | None = None  # row and col as they are stored, if that is one array
 
     @property
     def edge_index(self) -> IntArray:
         """``row`` and ``col`` as one ``(2, n)`` array, as PyG's models take it."""
-        return stacked(self.row, self.col)
+        return np.stack([self.row, self.col]) if self._ends is None else self._ends
 
     def __repr__(self) -> str:
         return f"Neighborhood({len(self.node):,} nodes, {len(self.row):,} edges, hops {self.num_sampled_nodes})"
@@ -72,13 +73,23 @@ class HeteroNeighborhood:
     batch: dict[str, IntArray] | None
     num_sampled_nodes: dict[str, list[int]]
     num_sampled_edges: dict[EdgeTriple, list[int]] | None
+    _ends: dict[EdgeTriple, IntArray | None] = field(default_factory=dict)
+
+    @property
+    def edge_index(self) -> dict[EdgeTriple, IntArray]:
+        """``row`` and ``col`` by edge type as one ``(2, n)`` array each, as PyG's models take it."""
+        joined = {triple: self._ends.get(triple) for triple in self.row}
+        return {
+            triple: np.stack([self.row[triple], self.col[triple]]) if ends is None else ends
+            for triple, ends in joined.items()
+        }
 
     def __repr__(self) -> str:
         nodes = ", ".join(f"{name} {len(ids):,}" for name, ids in self.node.items())
         return f"HeteroNeighborhood({nodes}; {sum(map(len, self.row.values())):,} edges)"
 
 
-Pairs = tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike]
+PairsLike = tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike]
 
 
 @overload
@@ -97,7 +108,7 @@ def sample_neighbors(
     temporal_strategy: TemporalStrategy = ...,
     time_window: int | None = ...,
     subgraph_type: SubgraphType = ...,
-    exclude: Pairs | None = ...,
+    exclude: PairsLike | None = ...,
     exclude_reverse: bool = ...,
     method: Method = ...,
     layer_dependency: bool = ...,
@@ -248,34 +259,53 @@ def sample(
     """Sample what was asked for around seeds, which are given by node type."""
     relations, options = request.relations, request.core_options()
     options.epoch, options.batch = epoch, batch
-    types = []
-    for name, count in relations.num_nodes.items():
+    given = []
+    for number, name in enumerate(relations.node_types):
         ids = int64_vector(seeds.get(name, ()), f"seeds[{name!r}]" if relations.is_hetero else "seeds")
         times = time_vector(seed_time[name], "seed_time") if name in seed_time else None
-        types.append((ids, times, request.node_time.get(name), count))
-    excluded = exclude or {}
-    graphs = [(*graph, *_pairs(excluded.get(triple))) for triple, graph in request.core_relations().items()]
-    return named(request, *_core.sample_neighbors(types, graphs, options))
+        given.append(_core.NodeSeeds(number, ids, times))
+    excluded = {triple: _pairs(pairs) for triple, pairs in (exclude or {}).items()}
+    graphs = request.core_relations(excluded)
+    return named(request, *_core.sample_neighbors(request.core_types(), given, graphs, options))
 
 
-def named(request: SampleRequest, types: list[Any], edges: list[Any]) -> Neighborhood | HeteroNeighborhood:
+def named(
+    request: SampleRequest, nodes: list[_core.SampledNodes], edges: list[_core.SampledEdges]
+) -> Neighborhood | HeteroNeighborhood:
     """Put what the core sampled under its names."""
-    relations = request.relations
-    if not relations.is_hetero and not edges:  # what the core returns of a graph without edges
-        none = np.empty(0, np.int64)
-        edges = [(none, none, none, [0] * request.fanouts.num_hops)]
-    found = _Found(relations, types, edges, request.direction, request.subgraph_type == "directional")
-    return found.hetero() if relations.is_hetero else found.homogeneous()
+    grouped = request.subgraph_type == "directional"
+    if not request.relations.is_hetero:
+        return _homogeneous(request, nodes[0], edges, grouped)
+    by_node = dict(zip(request.relations.node_types, nodes, strict=True))
+    by_edge = dict(zip(request.relations.graphs, edges, strict=True))
+    return HeteroNeighborhood(
+        node={name: plain(of.ids) for name, of in by_node.items()},
+        row={triple: plain(of.src) for triple, of in by_edge.items()},
+        col={triple: plain(of.dst) for triple, of in by_edge.items()},
+        edge={triple: plain(of.ids) for triple, of in by_edge.items()},
+        batch={name: plain(of.trees) for name, of in by_node.items() if of.trees is not None} or None,
+        num_sampled_nodes={name: of.per_hop for name, of in by_node.items()},
+        num_sampled_edges={triple: of.per_hop for triple, of in by_edge.items()} if grouped else None,
+        _ends={triple: None if of.ends is None else plain(of.ends) for triple, of in by_edge.items()},
+    )
 
 
-def stacked(row: IntArray, col: IntArray) -> IntArray:
-    """Return ``row`` and ``col`` as one array; a pipeline's batch has them so already."""
-    both = row.base
-    if not (isinstance(both, np.ndarray) and both is col.base and both.shape == (2, len(row))):
-        return np.stack([row, col])
-    begin = both.ctypes.data
-    in_order = row.ctypes.data == begin and col.ctypes.data == begin + row.nbytes
-    return plain(both) if in_order else np.stack([row, col])
+def _homogeneous(
+    request: SampleRequest, nodes: _core.SampledNodes, edges: list[_core.SampledEdges], grouped: bool
+) -> Neighborhood:
+    none = np.empty(0, np.int64)
+    found = edges[0] if edges else None  # a graph without edges has no relation
+    per_hop = [0] * request.fanouts.num_hops if found is None else found.per_hop
+    return Neighborhood(
+        node=plain(nodes.ids),
+        row=none if found is None else plain(found.src),
+        col=none if found is None else plain(found.dst),
+        edge=none if found is None else plain(found.ids),
+        batch=None if nodes.trees is None else plain(nodes.trees),
+        num_sampled_nodes=nodes.per_hop,
+        num_sampled_edges=per_hop if grouped else None,
+        _ends=None if found is None or found.ends is None else plain(found.ends),
+    )
 
 
 def _excluded(relations: Relations, exclude: Any) -> dict[EdgeTriple, Any]:
@@ -289,9 +319,7 @@ def _excluded(relations: Relations, exclude: Any) -> dict[EdgeTriple, Any]:
     return by_edge_type(exclude, relations, "exclude")
 
 
-def _pairs(exclude: Any) -> tuple[IntArray | None, IntArray | None, IntArray | None]:
-    if exclude is None:
-        return None, None, None
+def _pairs(exclude: Any) -> Pairs:
     if isinstance(exclude, Mapping) or not hasattr(exclude, "__len__"):
         raise TypeError(f"exclude: expected (src, dst) or (src, dst, edge_id), found {exclude!r}")
     if len(exclude) not in (2, 3):
@@ -299,54 +327,3 @@ def _pairs(exclude: Any) -> tuple[IntArray | None, IntArray | None, IntArray | N
     names = ("exclude sources", "exclude destinations", "exclude edge ids")
     arrays = [int64_vector(values, name) for values, name in zip(exclude, names, strict=False)]
     return arrays[0], arrays[1], arrays[2] if len(arrays) == 3 else None
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What the core returned, put under its names."""
-
-    relations: Relations
-    types: list[Any]
-    edges: list[Any]
-    direction: Direction
-    grouped: bool
-
-    def _ends(self, sampled: Any) -> tuple[IntArray, IntArray]:
-        if len(sampled) == 3:  # a pipeline's: sources above destinations
-            ends = plain(sampled[0])
-            return ends[0], ends[1]
-        near, far = plain(sampled[0]), plain(sampled[1])
-        return (far, near) if self.direction == "in" else (near, far)
-
-    def homogeneous(self) -> Neighborhood:
-        nodes, trees, per_hop = self.types[0]
-        row, col = self._ends(self.edges[0])
-        *_, edge, edges_per_hop = self.edges[0]
-        return Neighborhood(
-            node=plain(nodes),
-            row=row,
-            col=col,
-            edge=plain(edge),
-            batch=None if trees is None else plain(trees),
-            num_sampled_nodes=per_hop,
-            num_sampled_edges=edges_per_hop if self.grouped else None,
-        )
-
-    def hetero(self) -> HeteroNeighborhood:
-        node_types = self.relations.node_types
-        edge_types = list(self.relations.graphs)
-        ends = [self._ends(sampled) for sampled in self.edges]
-        disjoint = self.types[0][1] is not None
-        return HeteroNeighborhood(
-            node={name: plain(sampled[0]) for name, sampled in zip(node_types, self.types, strict=True)},
-            row={triple: end[0] for triple, end in zip(edge_types, ends, strict=True)},
-            col={triple: end[1] for triple, end in zip(edge_types, ends, strict=True)},
-            edge={triple: plain(sampled[-2]) for triple, sampled in zip(edge_types, self.edges, strict=True)},
-            batch={name: plain(sampled[1]) for name, sampled in zip(node_types, self.types, strict=True)}
-            if disjoint
-            else None,
-            num_sampled_nodes={name: sampled[2] for name, sampled in zip(node_types, self.types, strict=True)},
-            num_sampled_edges={triple: sampled[-1] for triple, sampled in zip(edge_types, self.edges, strict=True)}
-            if self.grouped
-            else None,
-        )

@@ -94,13 +94,13 @@ class PipelineRequest:
             options.pin(*self.device.pinning)
         return options
 
-    def core_attributes(self) -> list[Any]:
+    def core_attributes(self) -> list[_core.Attribute]:
         """Return the attributes as the core takes them."""
         relations = self.sample.relations
         numbers: dict[Any, int] = {name: number for number, name in enumerate(relations.node_types)}
         numbers |= {triple: number for number, triple in enumerate(relations.graphs)}
         return [
-            (
+            _core.Attribute(
                 attribute.store._core,
                 isinstance(attribute.of, tuple),
                 numbers[attribute.of],

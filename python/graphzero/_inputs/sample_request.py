@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from copy import copy
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal
 
 from graphzero import _core
+from graphzero._base.arrays import IntArray
 from graphzero._base.integers import integer
 from graphzero._inputs.edge_types import Relations, by_edge_type
 from graphzero._inputs.fanouts import Fanouts
@@ -18,6 +20,7 @@ from graphzero.graph import Direction, as_direction
 SubgraphType = Literal["directional", "bidirectional", "induced"]
 TemporalStrategy = Literal["uniform", "last"]
 Method = Literal["neighbor", "labor"]
+Pairs = tuple[IntArray, IntArray, IntArray | None]  # sources, destinations, edge ids
 
 _SUBGRAPHS = {
     "directional": _core.Subgraph.DIRECTIONAL,
@@ -111,20 +114,27 @@ class SampleRequest:
         options.seed = self.seed
         return options
 
-    def core_relations(self) -> dict[EdgeTriple, tuple[Any, ...]]:
-        """Return what the core is told of each graph."""
+    def core_types(self) -> list[_core.NodeType]:
+        """Return what the core is told of each node type."""
+        return [_core.NodeType(count, self.node_time.get(name)) for name, count in self.relations.num_nodes.items()]
+
+    def core_relations(self, excluded: Mapping[EdgeTriple, Pairs] = MappingProxyType({})) -> list[_core.Relation]:
+        """Return what the core is told of each graph. ``excluded`` are edges not to sample."""
         types = {name: i for i, name in enumerate(self.relations.node_types)}
         numbers = {triple: i for i, triple in enumerate(self.relations.graphs)}
-        result: dict[EdgeTriple, tuple[Any, ...]] = {}
+        result = []
         for triple, graph in self.relations.graphs.items():
             reverse = self.relations.reverse_of(triple)
-            result[triple] = (
-                graph._core,
-                types[triple[0]],
-                types[triple[2]],
-                self.fanouts.by_type[triple],
-                triple in self.weighted,
-                triple in self.edge_time,
-                None if reverse is None else numbers[reverse],
+            result.append(
+                _core.Relation(
+                    graph._core,
+                    types[triple[0]],
+                    types[triple[2]],
+                    self.fanouts.by_type[triple],
+                    triple in self.weighted,
+                    triple in self.edge_time,
+                    None if reverse is None else numbers[reverse],
+                    *excluded.get(triple, ()),
+                )
             )
         return result

@@ -10,7 +10,7 @@ import torch
 
 from graphzero.dataset import EdgeTriple
 from graphzero.loaders._batch.tensors import as_tensor
-from graphzero.sampling import HeteroNeighborhood, Neighborhood, stacked
+from graphzero.sampling import HeteroNeighborhood, Neighborhood
 
 Values = dict[str, Any]
 
@@ -53,9 +53,7 @@ def sampled_parts(sample: Neighborhood | HeteroNeighborhood, node_type: str, edg
     """Name the parts of a sample; ``node_type`` and ``edge_type`` are those of a homogeneous one."""
     if isinstance(sample, HeteroNeighborhood):
         nodes = {name: _of_nodes(ids) for name, ids in sample.node.items()}
-        edges = {
-            triple: _of_edges(sample.row[triple], sample.col[triple], sample.edge[triple]) for triple in sample.row
-        }
+        edges = {triple: _of_edges(ends, sample.edge[triple]) for triple, ends in sample.edge_index.items()}
         for name, counts in sample.num_sampled_nodes.items():
             nodes[name]["num_sampled_nodes"] = counts
         for triple, counts in (sample.num_sampled_edges or {}).items():
@@ -63,7 +61,7 @@ def sampled_parts(sample: Neighborhood | HeteroNeighborhood, node_type: str, edg
         for name, trees in (sample.batch or {}).items():
             nodes[name]["batch"] = as_tensor(trees)
         return Parts(nodes, edges, is_hetero=True)
-    of_nodes, of_edges = _of_nodes(sample.node), _of_edges(sample.row, sample.col, sample.edge)
+    of_nodes, of_edges = _of_nodes(sample.node), _of_edges(sample.edge_index, sample.edge)
     of_nodes["num_sampled_nodes"] = sample.num_sampled_nodes
     if sample.num_sampled_edges is not None:
         of_edges["num_sampled_edges"] = sample.num_sampled_edges
@@ -76,5 +74,5 @@ def _of_nodes(ids: Any) -> Values:
     return {"n_id": as_tensor(ids)}
 
 
-def _of_edges(row: Any, col: Any, edge: Any) -> Values:
-    return {"edge_index": as_tensor(stacked(row, col)), "e_id": as_tensor(edge)}
+def _of_edges(edge_index: Any, edge: Any) -> Values:
+    return {"edge_index": as_tensor(edge_index), "e_id": as_tensor(edge)}
