@@ -28,6 +28,25 @@ std::uint64_t merge(std::uint64_t hash, std::uint64_t lane) {
   return (hash ^ round(0, lane)) * kPrime1 + kPrime4;
 }
 
+// Takes in the bytes behind the last whole stripe, and mixes.
+std::uint64_t finish(std::uint64_t hash, std::span<const std::byte> rest) {
+  const std::byte* at = rest.data();
+  std::size_t left = rest.size();
+  for (; left >= 8; at += 8, left -= 8) {
+    hash = std::rotl(hash ^ round(0, load<std::uint64_t>(at)), 27) * kPrime1 + kPrime4;
+  }
+  if (left >= 4) {
+    hash = std::rotl(hash ^ load<std::uint32_t>(at) * kPrime1, 23) * kPrime2 + kPrime3;
+    at += 4, left -= 4;
+  }
+  for (; left > 0; ++at, --left) {
+    hash = std::rotl(hash ^ std::to_integer<std::uint64_t>(*at) * kPrime5, 11) * kPrime1;
+  }
+  hash = (hash ^ (hash >> 33)) * kPrime2;
+  hash = (hash ^ (hash >> 29)) * kPrime3;
+  return hash ^ (hash >> 32);
+}
+
 }  // namespace
 
 std::array<std::uint64_t, 4> Xxh64::initial_lanes() {
@@ -71,25 +90,13 @@ std::uint64_t Xxh64::digest() const {
            std::rotl(lanes_[3], 18);
     for (const std::uint64_t lane : lanes_) hash = merge(hash, lane);
   }
-  hash += total_;
-  const std::byte* at = pending_.data();
-  const std::byte* const end = at + num_pending_;
-  for (; at + 8 <= end; at += 8) {
-    hash = std::rotl(hash ^ round(0, load<std::uint64_t>(at)), 27) * kPrime1 + kPrime4;
-  }
-  if (at + 4 <= end) {
-    hash = std::rotl(hash ^ load<std::uint32_t>(at) * kPrime1, 23) * kPrime2 + kPrime3;
-    at += 4;
-  }
-  for (; at < end; ++at) {
-    hash = std::rotl(hash ^ std::to_integer<std::uint64_t>(*at) * kPrime5, 11) * kPrime1;
-  }
-  hash = (hash ^ (hash >> 33)) * kPrime2;
-  hash = (hash ^ (hash >> 29)) * kPrime3;
-  return hash ^ (hash >> 32);
+  return finish(hash + total_, std::span(pending_).first(num_pending_));
 }
 
+// Most labels are shorter than a stripe: for them finish() is the whole algorithm, without the
+// state that streaming needs.
 std::uint64_t xxh64(std::span<const std::byte> bytes) {
+  if (bytes.size() < Xxh64::kStripe) return finish(kPrime5 + bytes.size(), bytes);
   Xxh64 hash;
   hash.update(bytes);
   return hash.digest();

@@ -12,13 +12,14 @@ namespace gz {
 // runs at several times the speed of any disk (docs/design/checksum.md).
 class Xxh64 {
  public:
+  static constexpr std::size_t kStripe = 32;
+
   void update(std::span<const std::byte> bytes);
   std::uint64_t digest() const;
 
  private:
   void consume_stripes(const std::byte* data, std::size_t num_stripes);
 
-  static constexpr std::size_t kStripe = 32;
   std::array<std::uint64_t, 4> lanes_ = initial_lanes();
   std::array<std::byte, kStripe> pending_{};  // bytes that do not fill a stripe yet
   std::size_t num_pending_ = 0;

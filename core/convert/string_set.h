@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/hash.h"
 #include "core/base/random.h"
 #include "core/convert/sorted_run.h"
 #include "core/format/gi.h"
@@ -44,7 +45,7 @@ class StringSet {
  public:
   using Label = std::span<const std::byte>;
 
-  static std::uint64_t hash(Label label) { return hash_label(label); }
+  static std::uint64_t hash(Label label) { return xxh64(label); }
 
   void set_block(std::size_t bytes) { block_bytes_ = bytes; }
 

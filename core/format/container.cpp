@@ -33,21 +33,9 @@ std::uint64_t header_checksum(const HeaderPage& page) {
   return xxh64(copy);
 }
 
-bool all_zero(const std::byte* begin, const std::byte* end) {
-  return std::all_of(begin, end, [](std::byte b) { return b == std::byte{0}; });
-}
-
 std::size_t entry_offset(std::size_t i) { return kTableOffset + i * sizeof(SectionEntry); }
 
-struct HeaderReader {
-  const std::string& path;
-
-  template <class Expected, class Found>
-  void expect(bool holds, const char* what, std::uint64_t at, const Expected& expected,
-              const Found& found) const {
-    if (!holds) refuse_field(path, what, at, concat(expected), concat(found));
-  }
-
+struct HeaderReader : HeaderChecks {
   ContainerHeader header(const HeaderPage& page, const Magic& magic,
                          std::uint64_t actual_size) const {
     ContainerHeader header;
@@ -68,11 +56,8 @@ struct HeaderReader {
     expect(header.num_sections <= kMaxSections, "section count",
            offsetof(ContainerHeader, num_sections), concat("at most ", kMaxSections),
            header.num_sections);
-    expect(all_zero(page.data() + offsetof(ContainerHeader, reserved), page.data() + kFieldsOffset),
-           "reserved bytes", offsetof(ContainerHeader, reserved), "zeros", "something else");
-    const std::size_t table_end = entry_offset(header.num_sections);
-    expect(all_zero(page.data() + table_end, page.data() + kPage), "reserved bytes", table_end,
-           "zeros", "something else");
+    expect_zeros(page, offsetof(ContainerHeader, reserved), kFieldsOffset);
+    expect_zeros(page, entry_offset(header.num_sections), kPage);
     return header;
   }
 
@@ -113,6 +98,27 @@ void refuse_field(const std::string& path, const std::string& what, std::uint64_
                     found);
 }
 
+void HeaderChecks::expect_zeros(const HeaderPage& page, std::size_t begin, std::size_t end) const {
+  const bool zeros = std::all_of(page.data() + begin, page.data() + end,
+                                 [](std::byte b) { return b == std::byte{0}; });
+  expect(zeros, "reserved bytes", begin, "zeros", "something else");
+}
+
+void HeaderChecks::expect_dtype(const Section& section, const std::string& name,
+                                Dtype dtype) const {
+  expect(section.dtype == dtype, concat("dtype of section ", name),
+         section.entry + offsetof(SectionEntry, dtype), dtype_name(dtype),
+         dtype_name(section.dtype));
+}
+
+void HeaderChecks::expect_length(const Section& section, const std::string& name,
+                                 std::optional<std::uint64_t> length,
+                                 const std::string& expected) const {
+  expect(section.length == length, concat("length of section ", name),
+         section.entry + offsetof(SectionEntry, length), expected,
+         concat(section.length, " bytes"));
+}
+
 const Section* Container::find(std::uint32_t kind) const {
   const auto found = std::find_if(sections.begin(), sections.end(),
                                   [&](const Section& s) { return s.kind == kind; });
@@ -127,7 +133,7 @@ std::optional<Magic> read_magic(const File& file) {
 }
 
 Container read_container(const File& file, const Magic& magic, bool (*is_known)(std::uint32_t)) {
-  const HeaderReader reader{file.path()};
+  const HeaderReader reader{{file.path()}};
   const std::uint64_t actual_size = file.size();
   if (actual_size < kPage) {
     // A file cut short of its header page still has a magic worth reporting if it is a foreign one.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/base/file.h"
 #include "core/base/types.h"
 
@@ -98,5 +99,22 @@ std::optional<Magic> read_magic(const File& file);
 // "bad WHAT at byte AT: expected EXPECTED, found FOUND", the form of every message about a field.
 [[noreturn]] void refuse_field(const std::string& path, const std::string& what, std::uint64_t at,
                                const std::string& expected, const std::string& found);
+
+// What is wrong with a header, refused by refuse_field(). Holds a reference to the path.
+struct HeaderChecks {
+  const std::string& path;
+
+  template <class Expected, class Found>
+  void expect(bool holds, const std::string& what, std::uint64_t at, const Expected& expected,
+              const Found& found) const {
+    if (!holds) refuse_field(path, what, at, concat(expected), concat(found));
+  }
+  // Bytes begin … end-1 are reserved.
+  void expect_zeros(const HeaderPage& page, std::size_t begin, std::size_t end) const;
+  void expect_dtype(const Section& section, const std::string& name, Dtype dtype) const;
+  // `expected` says so in the message. No length: the one that there should be cannot exist.
+  void expect_length(const Section& section, const std::string& name,
+                     std::optional<std::uint64_t> length, const std::string& expected) const;
+};
 
 }  // namespace gz

@@ -23,40 +23,27 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
   return text + ")";
 }
 
-std::uint64_t proven_scale_offset(const std::string& path, const Section& scale,
+std::uint64_t proven_scale_offset(const HeaderChecks& checks, const Section& scale,
                                   const GdLayout& layout) {
-  if (layout.dtype != Dtype::kInt8) {
-    refuse_field(path, "dtype", kFieldsOffset, "int8 beside a scale section",
-                 std::string(dtype_name(layout.dtype)));
-  }
-  if (scale.dtype != Dtype::kFloat32) {
-    refuse_field(path, "dtype of section scale", scale.entry + offsetof(SectionEntry, dtype),
-                 "float32", std::string(dtype_name(scale.dtype)));
-  }
+  checks.expect(layout.dtype == Dtype::kInt8, "dtype", kFieldsOffset, "int8 beside a scale section",
+                dtype_name(layout.dtype));
+  checks.expect_dtype(scale, "scale", Dtype::kFloat32);
   const std::uint64_t num_rows = layout.shape[0];
   // A row without items takes no bytes of data, so the number of rows may be too large for this.
-  const auto length = checked_mul(num_rows, sizeof(float));
-  if (!length || scale.length != *length) {
-    refuse_field(path, "length of section scale", scale.entry + offsetof(SectionEntry, length),
-                 concat("4 bytes for each of ", num_rows, " rows"), concat(scale.length, " bytes"));
-  }
+  checks.expect_length(scale, "scale", checked_mul(num_rows, sizeof(float)),
+                       concat("4 bytes for each of ", num_rows, " rows"));
   return scale.offset;
 }
 
-GdRowMap proven_row_map(const std::string& path, const Section& map, std::uint64_t num_rows) {
+GdRowMap proven_row_map(const HeaderChecks& checks, const Section& map, std::uint64_t num_rows) {
   const bool narrow = map.dtype == Dtype::kInt32 && id_width_for(num_rows) == IdWidth::k4;
-  if (!narrow && map.dtype != Dtype::kInt64) {
-    refuse_field(path, "dtype of section row_map", map.entry + offsetof(SectionEntry, dtype),
-                 concat(id_width_for(num_rows) == IdWidth::k4 ? "int32 or int64" : "int64", " for ",
-                        num_rows, " rows"),
-                 std::string(dtype_name(map.dtype)));
-  }
-  const auto length = checked_mul(num_rows, item_size(map.dtype));
-  if (!length || map.length != *length) {
-    refuse_field(path, "length of section row_map", map.entry + offsetof(SectionEntry, length),
-                 concat(item_size(map.dtype), " bytes for each of ", num_rows, " rows"),
-                 concat(map.length, " bytes"));
-  }
+  checks.expect(narrow || map.dtype == Dtype::kInt64, "dtype of section row_map",
+                map.entry + offsetof(SectionEntry, dtype),
+                concat(id_width_for(num_rows) == IdWidth::k4 ? "int32 or int64" : "int64", " for ",
+                       num_rows, " rows"),
+                dtype_name(map.dtype));
+  checks.expect_length(map, "row_map", checked_mul(num_rows, item_size(map.dtype)),
+                       concat(item_size(map.dtype), " bytes for each of ", num_rows, " rows"));
   return {map.offset, narrow ? IdWidth::k4 : IdWidth::k8};
 }
 
@@ -100,23 +87,16 @@ GdLayout read_gd(const File& file) {
   GdFields fields;
   std::memcpy(&fields, container.page.data() + kFieldsOffset, sizeof fields);
 
-  if (container.flags != 0) {
-    refuse_field(path, "flags", offsetof(ContainerHeader, flags), "0", concat(container.flags));
-  }
+  const HeaderChecks checks{path};
+  checks.expect(container.flags == 0, "flags", offsetof(ContainerHeader, flags), "0",
+                container.flags);
   const auto dtype = dtype_from_code(fields.dtype);
-  if (!dtype)
-    refuse_field(path, "dtype", kFieldsOffset, concat("a code below ", kNumDtypes),
-                 concat(fields.dtype));
-  if (fields.num_dimensions < 1 || fields.num_dimensions > kMaxDimensions) {
-    refuse_field(path, "number of dimensions", kFieldsOffset + 4, concat("1 to ", kMaxDimensions),
-                 concat(fields.num_dimensions));
-  }
-  const std::byte* const page = container.page.data();
-  const std::size_t used = kFieldsOffset + 8 + 8 * fields.num_dimensions;
-  if (!std::all_of(page + used, page + kTableOffset,
-                   [](std::byte b) { return b == std::byte{0}; })) {
-    refuse_field(path, "reserved bytes", used, "zeros", "something else");
-  }
+  checks.expect(dtype.has_value(), "dtype", kFieldsOffset, concat("a code below ", kNumDtypes),
+                fields.dtype);
+  checks.expect(fields.num_dimensions >= 1 && fields.num_dimensions <= kMaxDimensions,
+                "number of dimensions", kFieldsOffset + 4, concat("1 to ", kMaxDimensions),
+                fields.num_dimensions);
+  checks.expect_zeros(container.page, kFieldsOffset + 8 + 8 * fields.num_dimensions, kTableOffset);
 
   GdLayout layout;
   layout.dtype = *dtype;
@@ -128,21 +108,15 @@ GdLayout read_gd(const File& file) {
   }
   const Section* const data = container.find(kGdData);
   if (data == nullptr) throw FormatError(path, "expected a data section, found none");
-  if (data->dtype != layout.dtype) {
-    refuse_field(path, "dtype of section data", data->entry + offsetof(SectionEntry, dtype),
-                 std::string(dtype_name(layout.dtype)), std::string(dtype_name(data->dtype)));
-  }
-  if (data->length != layout.data_length) {
-    refuse_field(path, "length of section data", data->entry + offsetof(SectionEntry, length),
-                 concat(layout.data_length, " bytes for shape ", shape_text(layout.shape)),
-                 concat(data->length, " bytes"));
-  }
+  checks.expect_dtype(*data, "data", layout.dtype);
+  checks.expect_length(*data, "data", layout.data_length,
+                       concat(layout.data_length, " bytes for shape ", shape_text(layout.shape)));
   layout.data_offset = data->offset;
   if (const Section* const scale = container.find(kGdScale)) {
-    layout.scale_offset = proven_scale_offset(path, *scale, layout);
+    layout.scale_offset = proven_scale_offset(checks, *scale, layout);
   }
   if (const Section* const map = container.find(kGdRowMap)) {
-    layout.row_map = proven_row_map(path, *map, layout.shape[0]);
+    layout.row_map = proven_row_map(checks, *map, layout.shape[0]);
   }
   layout.fingerprint = container.fingerprint;
   layout.sections = container.sections;

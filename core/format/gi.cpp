@@ -1,12 +1,10 @@
 #include "core/format/gi.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <stdexcept>
 
 #include "core/base/error.h"
-#include "core/base/hash.h"
 #include "core/format/gd.h"
 #include "core/format/gl.h"
 #include "core/format/graphzero02.h"
@@ -26,10 +24,10 @@ LabelKind kind_of_section(std::uint32_t kind) {
   return kind <= kGiSamples ? LabelKind::kInteger : LabelKind::kString;
 }
 
-class LayoutReader {
+class LayoutReader : HeaderChecks {
  public:
-  LayoutReader(const std::string& path, const Container& container)
-      : path_(path), container_(container) {
+  LayoutReader(const std::string& file, const Container& container)
+      : HeaderChecks{file}, container_(container) {
     std::memcpy(&fields_, container.page.data() + kFieldsOffset, sizeof fields_);
   }
 
@@ -42,7 +40,7 @@ class LayoutReader {
     layout.max_probe = fields_.max_probe;
     for (const Section& section : container_.sections) {
       if (is_known(section.kind) && kind_of_section(section.kind) != layout.kind) {
-        throw FormatError(path_, "section ", gi_section_name(section.kind), " at byte ",
+        throw FormatError(path, "section ", gi_section_name(section.kind), " at byte ",
                           section.entry, " does not belong to labels of this kind");
       }
     }
@@ -64,11 +62,6 @@ class LayoutReader {
   }
 
  private:
-  void expect(bool holds, const char* what, std::uint64_t at, const std::string& expected,
-              std::uint64_t found) const {
-    if (!holds) refuse_field(path_, what, at, expected, concat(found));
-  }
-
   void check_fields() const {
     expect(container_.flags == 0, "flags", offsetof(ContainerHeader, flags), "0", container_.flags);
     expect(fields_.kind == 1 || fields_.kind == 2, "kind of labels", kFieldsOffset,
@@ -81,41 +74,27 @@ class LayoutReader {
         "number of home slots", kFieldsOffset + 16, strings ? "1 to 2^48" : "0", fields_.num_homes);
     expect(fields_.max_probe <= (strings ? kMaxSlots : 0), "longest probe", kFieldsOffset + 24,
            strings ? "at most 2^48" : "0", fields_.max_probe);
-    const std::byte* const page = container_.page.data();
-    const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
-    if (fields_.reserved != 0)
-      refuse_field(path_, "reserved bytes", kFieldsOffset + 4, "zeros", "something else");
-    if (!std::all_of(page + kFieldsOffset + sizeof fields_, page + kTableOffset, is_zero)) {
-      refuse_field(path_, "reserved bytes", kFieldsOffset + sizeof fields_, "zeros",
-                   "something else");
-    }
+    expect_zeros(container_.page, kFieldsOffset + offsetof(GiFields, reserved),
+                 kFieldsOffset + offsetof(GiFields, num_labels));
+    expect_zeros(container_.page, kFieldsOffset + sizeof fields_, kTableOffset);
   }
 
   const Section& section(std::uint32_t kind, Dtype dtype) const {
     const Section* const found = container_.find(kind);
     const std::string name = gi_section_name(kind);
-    if (found == nullptr) throw FormatError(path_, "expected a ", name, " section, found none");
-    if (found->dtype != dtype) {
-      refuse_field(path_, concat("dtype of section ", name),
-                   found->entry + offsetof(SectionEntry, dtype), std::string(dtype_name(dtype)),
-                   std::string(dtype_name(found->dtype)));
-    }
+    if (found == nullptr) throw FormatError(path, "expected a ", name, " section, found none");
+    expect_dtype(*found, name, dtype);
     return *found;
   }
 
   // Where a section of `count` int64 starts.
   std::uint64_t items(std::uint32_t kind, std::uint64_t count) const {
     const Section& found = section(kind, Dtype::kInt64);
-    if (found.length != count * 8) {
-      refuse_field(path_, concat("length of section ", gi_section_name(kind)),
-                   found.entry + offsetof(SectionEntry, length),
-                   concat(count * 8, " bytes for ", count, " items"),
-                   concat(found.length, " bytes"));
-    }
+    expect_length(found, gi_section_name(kind), count * 8,
+                  concat(count * 8, " bytes for ", count, " items"));
     return found.offset;
   }
 
-  const std::string& path_;
   const Container& container_;
   GiFields fields_;
 };
@@ -140,34 +119,6 @@ std::vector<std::uint64_t> gi_sample_levels(std::uint64_t num_labels) {
     levels.push_back((count + kGiFanout - 1) / kGiFanout * kGiFanout);
   }
   return levels;
-}
-
-// Most labels are shorter than a stripe of XXH64 (32 bytes); for them this is the whole algorithm,
-// without the state that streaming needs.
-std::uint64_t hash_label(std::span<const std::byte> label) {
-  if (label.size() >= 32) return xxh64(label);
-  constexpr std::uint64_t kPrime1 = 0x9E3779B185EBCA87u;
-  constexpr std::uint64_t kPrime2 = 0xC2B2AE3D27D4EB4Fu;
-  constexpr std::uint64_t kPrime3 = 0x165667B19E3779F9u;
-  constexpr std::uint64_t kPrime4 = 0x85EBCA77C2B2AE63u;
-  constexpr std::uint64_t kPrime5 = 0x27D4EB2F165667C5u;
-  std::uint64_t hash = kPrime5 + label.size();
-  const std::byte* at = label.data();
-  std::size_t left = label.size();
-  for (; left >= 8; at += 8, left -= 8) {
-    hash ^= std::rotl(load<std::uint64_t>(at) * kPrime2, 31) * kPrime1;
-    hash = std::rotl(hash, 27) * kPrime1 + kPrime4;
-  }
-  if (left >= 4) {
-    hash = std::rotl(hash ^ load<std::uint32_t>(at) * kPrime1, 23) * kPrime2 + kPrime3;
-    at += 4, left -= 4;
-  }
-  for (; left > 0; ++at, --left) {
-    hash = std::rotl(hash ^ std::to_integer<std::uint64_t>(*at) * kPrime5, 11) * kPrime1;
-  }
-  hash = (hash ^ hash >> 33) * kPrime2;
-  hash = (hash ^ hash >> 29) * kPrime3;
-  return hash ^ hash >> 32;
 }
 
 void check_offsets(const StringLabels& labels) {

@@ -49,10 +49,7 @@ inline constexpr std::uint64_t kGiFanout = 16;
 // Items of each level of samples, filled up; the finest first. At most ten.
 std::vector<std::uint64_t> gi_sample_levels(std::uint64_t num_labels);
 
-// XXH64 of the label.
-std::uint64_t hash_label(std::span<const std::byte> label);
-
-// A slot is 0, or holds an id in its low 40 bits, plus 1, under 24 bits of the hash.
+// A slot is 0, or holds an id in its low 40 bits, plus 1, under 24 bits of the label's XXH64.
 constexpr std::uint64_t gi_home(std::uint64_t hash, std::uint64_t num_homes) {
   return multiply_wide(hash, num_homes).high;
 }

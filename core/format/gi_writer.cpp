@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "core/base/error.h"
+#include "core/base/hash.h"
 #include "core/base/parallel.h"
 
 namespace gz {
@@ -132,7 +133,7 @@ void GiWriter::append(std::int64_t label) {
 }
 
 void GiWriter::append(std::span<const std::byte> label) {
-  hashes_->push(hash_label(label), fields_.num_labels);
+  hashes_->push(xxh64(label), fields_.num_labels);
   ++fields_.num_labels;
   num_bytes_ += label.size();
   offsets_->push(static_cast<std::int64_t>(num_bytes_));

@@ -20,10 +20,10 @@ bool is_known(std::uint32_t kind) {
 
 std::uint64_t field_at(std::size_t offset) { return kFieldsOffset + offset; }
 
-class LayoutReader {
+class LayoutReader : HeaderChecks {
  public:
-  LayoutReader(const std::string& path, const Container& container)
-      : path_(path), container_(container) {
+  LayoutReader(const std::string& file, const Container& container)
+      : HeaderChecks{file}, container_(container) {
     std::memcpy(&fields_, container.page.data() + kFieldsOffset, sizeof fields_);
   }
 
@@ -47,12 +47,6 @@ class LayoutReader {
   }
 
  private:
-  template <class Expected, class Found>
-  void expect(bool holds, const char* what, std::uint64_t at, const Expected& expected,
-              const Found& found) const {
-    if (!holds) refuse_field(path_, what, at, concat(expected), concat(found));
-  }
-
   void check_fields() const {
     const std::uint32_t unknown = container_.flags & ~(kGlDirected | kGlBipartite);
     expect(unknown == 0, "flags", offsetof(ContainerHeader, flags), "only bits 0 and 1",
@@ -78,11 +72,7 @@ class LayoutReader {
            concat("at most ", entries_per_edge, " for each of the ", fields_.num_input_edges,
                   " input edges"),
            fields_.num_edges);
-    const std::byte* const page = container_.page.data();
-    const bool rest_is_zero =
-        std::all_of(page + kFieldsOffset + sizeof(GlFields), page + kTableOffset,
-                    [](std::byte b) { return b == std::byte{0}; });
-    expect(rest_is_zero, "reserved bytes", field_at(sizeof(GlFields)), "zeros", "something else");
+    expect_zeros(container_.page, kFieldsOffset + sizeof(GlFields), kTableOffset);
   }
 
   const Section* find(Direction direction, GlRole role) const {
@@ -93,14 +83,6 @@ class LayoutReader {
     return gl_section_name(gl_kind(direction, role));
   }
 
-  // Where the entry of a section says its dtype, and where its length.
-  static std::uint64_t dtype_at(const Section& section) {
-    return section.entry + offsetof(SectionEntry, dtype);
-  }
-  static std::uint64_t length_at(const Section& section) {
-    return section.entry + offsetof(SectionEntry, length);
-  }
-
   // Ids of one role have one width in both indexes.
   IdWidth width_of(GlRole role, std::uint64_t num_ids) const {
     std::optional<Dtype> seen;
@@ -108,13 +90,14 @@ class LayoutReader {
       const Section* const section = find(direction, role);
       if (section == nullptr) continue;
       const std::string what = concat("dtype of section ", name(direction, role));
+      const std::uint64_t at = section->entry + offsetof(SectionEntry, dtype);
       const bool is_id = section->dtype == Dtype::kInt32 || section->dtype == Dtype::kInt64;
-      expect(is_id, what.c_str(), dtype_at(*section), "int32 or int64", dtype_name(section->dtype));
-      expect(!seen || *seen == section->dtype, what.c_str(), dtype_at(*section),
+      expect(is_id, what, at, "int32 or int64", dtype_name(section->dtype));
+      expect(!seen || *seen == section->dtype, what, at,
              concat(dtype_name(seen.value_or(section->dtype)), " as in the other index"),
              dtype_name(section->dtype));
-      expect(section->dtype == Dtype::kInt64 || id_width_for(num_ids) == IdWidth::k4, what.c_str(),
-             dtype_at(*section), concat("int64 for ids up to ", num_ids - 1), "int32");
+      expect(section->dtype == Dtype::kInt64 || id_width_for(num_ids) == IdWidth::k4, what, at,
+             concat("int64 for ids up to ", num_ids - 1), "int32");
       seen = section->dtype;
     }
     return seen == Dtype::kInt64 ? IdWidth::k8 : IdWidth::k4;
@@ -124,13 +107,10 @@ class LayoutReader {
                                  std::uint64_t count) const {
     const Section* const section = find(direction, role);
     if (section == nullptr) return std::nullopt;
-    const std::string what = name(direction, role);
-    expect(section->dtype == dtype, concat("dtype of section ", what).c_str(), dtype_at(*section),
-           dtype_name(dtype), dtype_name(section->dtype));
     const std::uint64_t length = count * item_size(dtype);
-    expect(section->length == length, concat("length of section ", what).c_str(),
-           length_at(*section), concat(length, " bytes for ", count, " items"),
-           concat(section->length, " bytes"));
+    expect_dtype(*section, name(direction, role), dtype);
+    expect_length(*section, name(direction, role), length,
+                  concat(length, " bytes for ", count, " items"));
     return ByteRange{section->offset, section->length};
   }
 
@@ -148,17 +128,17 @@ class LayoutReader {
         range(direction, GlRole::kWeightSums, Dtype::kFloat64, num_weight_sums(fields_.num_edges));
     if (!indptr && !indices && !edge_ids && !weights && !times && !weight_sums) return std::nullopt;
     if (!indptr || !indices) {
-      throw FormatError(path_, "the ", direction_name(direction),
+      throw FormatError(path, "the ", direction_name(direction),
                         " index is incomplete: expected sections indptr and indices, found ",
                         indptr ? "no indices" : "no indptr");
     }
     if (!edge_ids && fields_.num_edges > fields_.num_input_edges) {
-      throw FormatError(path_, "expected a section ", name(direction, GlRole::kEdgeIds),
+      throw FormatError(path, "expected a section ", name(direction, GlRole::kEdgeIds),
                         ", found none: positions cannot be the edge ids of ", fields_.num_edges,
                         " entries made from ", fields_.num_input_edges, " edges");
     }
     if (weight_sums && !weights) {
-      throw FormatError(path_, "expected a section ", name(direction, GlRole::kWeights), " beside ",
+      throw FormatError(path, "expected a section ", name(direction, GlRole::kWeights), " beside ",
                         name(direction, GlRole::kWeightSums), ", found none");
     }
     return GlIndex{*indptr, *indices, edge_ids, weights, times, weight_sums};
@@ -166,26 +146,24 @@ class LayoutReader {
 
   void check_indexes() const {
     if (!layout_.out && !layout_.in)
-      throw FormatError(path_, "expected an out or an in index, found neither");
+      throw FormatError(path, "expected an out or an in index, found neither");
     if (!layout_.directed && layout_.in) {
       throw FormatError(
-          path_,
+          path,
           "an undirected graph stores one index: expected the out index alone, found an in index");
     }
     if (!layout_.out || !layout_.in) return;
     if (layout_.out->weights.has_value() != layout_.in->weights.has_value()) {
-      throw FormatError(path_, "expected weights in both indexes or in none, found them in one");
+      throw FormatError(path, "expected weights in both indexes or in none, found them in one");
     }
     if (layout_.out->times.has_value() != layout_.in->times.has_value()) {
-      throw FormatError(path_, "expected times in both indexes or in none, found them in one");
+      throw FormatError(path, "expected times in both indexes or in none, found them in one");
     }
     if (layout_.out->weight_sums.has_value() != layout_.in->weight_sums.has_value()) {
-      throw FormatError(path_,
-                        "expected weight sums in both indexes or in none, found them in one");
+      throw FormatError(path, "expected weight sums in both indexes or in none, found them in one");
     }
   }
 
-  const std::string& path_;
   const Container& container_;
   GlFields fields_;
   GlLayout layout_;

@@ -39,9 +39,9 @@ GatherCounts MmapReader::gather_converted(std::span<const std::int64_t> rows,
   const std::byte* const data = mapping_->data() + layout_.data_offset;
   parallel_chunks(rows.size(), grain, [&](std::size_t begin, std::size_t end) {
     const auto part = rows.subspan(begin, end - begin);
-    const bool cold = warmth_.cold();
+    const bool cold = cold_detector_.cold();
     if (cold) request_rows(*mapping_, layout_, part);
-    Warmth::Stretch stretch(warmth_);
+    ColdDetector::Stretch stretch(cold_detector_);
     copy.copy(data, part, scales.empty() ? scales : scales.subspan(begin, part.size()),
               out + begin * copy.out_bytes());
     if (!cold) stretch.end(part.size());

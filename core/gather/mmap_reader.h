@@ -5,7 +5,7 @@
 
 #include "core/base/file.h"
 #include "core/gather/row_reader.h"
-#include "core/store/warmth.h"
+#include "core/store/cold_detector.h"
 
 namespace gz {
 
@@ -25,7 +25,7 @@ class MmapReader final : public RowReader {
   std::shared_ptr<const MappedFile> mapping_;
   RowLayout layout_;
   RowCopy as_stored_;
-  Warmth warmth_;
+  ColdDetector cold_detector_;
 };
 
 }  // namespace gz

@@ -63,9 +63,9 @@ class FrontierDraw {
 
   // Appends what nodes begin … end-1 of the frontier draw.
   void draw(const Frontier& frontier, std::size_t begin, std::size_t end, Drawn& out) {
-    Warmth& warmth = reader_.graph().warmth();
-    bool cold = warmth.cold();
-    Warmth::Stretch stretch(warmth);
+    ColdDetector& detector = reader_.graph().cold_detector();
+    bool cold = detector.cold();
+    ColdDetector::Stretch stretch(detector);
     if (!cold) prefetch_ranges(frontier, begin, end);
     while (begin < end) {
       const std::size_t next = cold ? end : std::min(end, begin + kGroup);

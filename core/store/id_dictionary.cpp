@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/hash.h"
 #include "core/base/parallel.h"
 #include "core/store/page_requests.h"
 
@@ -195,7 +196,7 @@ class StringLookup {
 
   Probe start(std::span<const std::byte> label) const {
     Probe probe;
-    probe.hash = hash_label(label);
+    probe.hash = xxh64(label);
     probe.slot = gi_home(probe.hash, d_.layout_.num_homes);
     // Inside the table: its length is num_homes + max_probe.
     probe.end = std::min<std::uint64_t>(probe.slot + d_.layout_.max_probe + 1, d_.slots_.size());

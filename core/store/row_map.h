@@ -8,7 +8,7 @@
 
 #include "core/base/file.h"
 #include "core/format/gd.h"
-#include "core/store/warmth.h"
+#include "core/store/cold_detector.h"
 
 namespace gz {
 
@@ -33,7 +33,7 @@ class RowMap {
   const std::byte* places_;
   IdWidth width_;
   std::uint64_t num_rows_;
-  mutable Warmth warmth_;
+  mutable ColdDetector cold_detector_;
 };
 
 }  // namespace gz

@@ -41,7 +41,7 @@ Index Topology::view(const GlIndex& index) const {
 
 void Topology::leave_paging_to_kernel(Advice advice) const {
   mapping_->advise(advice);
-  warmth_.ignore();
+  cold_detector_.ignore();
 }
 
 NodeId Topology::num_nodes(Direction direction) const {

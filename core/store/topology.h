@@ -13,7 +13,7 @@
 #include "core/base/file.h"
 #include "core/base/types.h"
 #include "core/format/gl.h"
-#include "core/store/warmth.h"
+#include "core/store/cold_detector.h"
 
 namespace gz {
 
@@ -49,7 +49,7 @@ class Topology {
   void leave_paging_to_kernel(Advice advice) const;
 
   // Shared by all who read this topology at random.
-  Warmth& warmth() const { return warmth_; }
+  ColdDetector& cold_detector() const { return cold_detector_; }
 
   // Nodes that have a list in this direction, and nodes those lists name.
   NodeId num_nodes(Direction direction) const;
@@ -87,7 +87,7 @@ class Topology {
   std::shared_ptr<const MappedFile> mapping_;
   std::optional<Index> out_;
   std::optional<Index> in_;
-  mutable Warmth warmth_;
+  mutable ColdDetector cold_detector_;
   mutable std::mutex mutex_;
   mutable std::vector<double> built_sums_[2];  // by direction
 };

@@ -32,7 +32,7 @@ class SameEveryStep {
     body(policy_);
   }
   bool may_restart(std::uint64_t) const { return true; }
-  Warmth& warmth() const { return policy_.index().graph().warmth(); }
+  ColdDetector& cold_detector() const { return policy_.index().graph().cold_detector(); }
 
  private:
   Policy policy_;
@@ -61,9 +61,10 @@ class Metapath {
     return relations_[step % relations_.size()].leads_home;
   }
   // One for all: it counts the faults of the thread, whichever file they were on.
-  Warmth& warmth() const {
-    return std::visit([](const auto& policy) -> Warmth& { return policy.index().graph().warmth(); },
-                      relations_.front().policy);
+  ColdDetector& cold_detector() const {
+    return std::visit(
+        [](const auto& policy) -> ColdDetector& { return policy.index().graph().cold_detector(); },
+        relations_.front().policy);
   }
 
  private:
@@ -107,8 +108,8 @@ class Engine {
   static constexpr std::size_t kLargeGroup = 2048;
   // Milliseconds in memory, a second or two from a device.
   static constexpr std::uint64_t kChunkSteps = 1 << 17;
-  // Reads before warmth is looked at: counting faults is a system call, and must cost little beside
-  // them. The first look comes early, because faults without requests are what costs most.
+  // Reads before the detector is asked: counting faults is a system call, and must cost little
+  // beside them. The first look comes early, because faults without requests are what costs most.
   static constexpr std::uint64_t kStretchReads = 1 << 13;
   static constexpr std::uint64_t kFirstReads = 128;
   static constexpr std::uint64_t kStretchSteps = 32;
@@ -131,11 +132,11 @@ class Engine {
   void walk_chunk(std::size_t begin, std::size_t end, std::uint64_t first,
                   std::uint64_t last) const {
     Group group;
-    Warmth& warmth = path_.warmth();
-    Warmth::Stretch stretch(warmth);
+    ColdDetector& detector = path_.cold_detector();
+    ColdDetector::Stretch stretch(detector);
     std::uint64_t reads = 0, enough = kFirstReads;
     for (std::size_t at = begin, group_end = begin; at < end; at = group_end) {
-      bool cold = warmth.cold();
+      bool cold = detector.cold();
       group_end = cold ? end : std::min(at + kGroup, end);
       place(group, at, group_end, first);
       const std::uint64_t step_reads = 2 * (group_end - at);
@@ -146,7 +147,7 @@ class Engine {
         if (reads < enough) continue;
         stretch.end(reads);
         check_interrupt();
-        cold = warmth.cold();
+        cold = detector.cold();
         reads = 0;
         enough = kStretchReads;
       }

@@ -13,7 +13,7 @@ namespace gz {
 // long as nobody waits for the device nothing is requested; after a stretch that did, requests are
 // made for the next kPatience stretches, and then a stretch without them looks again. Results never
 // depend on it. Safe on many threads.
-class Warmth {
+class ColdDetector {
  public:
   // Asked once per stretch. Cold: request the pages first.
   bool cold() {
@@ -31,20 +31,21 @@ class Warmth {
   // Counts the faults of the calling thread between its construction and end().
   class Stretch {
    public:
-    explicit Stretch(Warmth& warmth) : warmth_(warmth), faults_(thread_major_faults()) {}
+    explicit Stretch(ColdDetector& detector)
+        : cold_detector_(detector), faults_(thread_major_faults()) {}
     // `reads` is how many places were read: a few faults among many reads are no reason to ask.
     // Returns whether it was cold.
     bool end(std::uint64_t reads) {
       const std::uint64_t now = thread_major_faults();
       const bool cold = (now - faults_) * kFewOf > reads;
       faults_ = now;
-      if (!cold || warmth_.ignored_) return false;
-      warmth_.cold_stretches_.store(kPatience, std::memory_order_relaxed);
+      if (!cold || cold_detector_.ignored_) return false;
+      cold_detector_.cold_stretches_.store(kPatience, std::memory_order_relaxed);
       return true;
     }
 
    private:
-    Warmth& warmth_;
+    ColdDetector& cold_detector_;
     std::uint64_t faults_;
   };
 
