@@ -149,7 +149,7 @@ def test_without_a_seed_torch_decides():
 
 @pytest.mark.parametrize(
     ("method", "num_workers"),
-    [*(pytest.param("fork", count, marks=pytest.mark.no_tsan) for count in (1, 3)), ("spawn", 2)],
+    [*(pytest.param("fork", count, marks=pytest.mark.no_tsan) for count in (1, 3)), ("spawn", 2), ("forkserver", 1)],
 )
 def test_workers_give_the_batches_of_the_process_itself(method, num_workers):
     options = {"batch_size": 3, "walks_per_node": 2, "p": 0.5, "q": 2.0, "seed": 9}
