@@ -8,6 +8,7 @@
 #include "core/base/fault_guard.h"
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
+#include "core/base/random.h"
 
 namespace gz {
 
@@ -22,6 +23,21 @@ void bind_base(nb::module_& m) {
 
   m.def("num_threads", &num_threads);
   m.def("set_num_threads", &set_num_threads, "count"_a);
+
+  nb::enum_<Purpose>(m, "Purpose")
+      .value("NEIGHBORS", Purpose::kNeighbors)
+      .value("WALKS", Purpose::kWalks)
+      .value("NEGATIVES", Purpose::kNegatives)
+      .value("WALK_BATCHES", Purpose::kWalkBatches)
+      .value("EMBEDDING_BATCHES", Purpose::kEmbeddingBatches)
+      .value("RANK_SEEDS", Purpose::kRankSeeds)
+      .value("INDEX_CALLS", Purpose::kIndexCalls);
+  nb::class_<Key>(m, "Key")
+      .def(
+          "__init__", [](Key* self, std::uint64_t seed) { new (self) Key(seed, {}); }, "seed"_a)
+      .def(nb::init<std::uint64_t, Purpose>(), "seed"_a, "purpose"_a)
+      .def("with_word", &Key::with, "word"_a)
+      .def_prop_ro("state", &Key::state);
 
   m.def(
       "exchange_names",

@@ -8,39 +8,12 @@
 #include "bindings/one_thread.h"
 #include "core/convert/edge_converter.h"
 #include "core/convert/text_labels.h"
-#include "core/convert/write_graph.h"
 
 namespace gz {
 
 using namespace nb::literals;
 
 namespace {
-
-void bind_write_graph(nb::module_& m) {
-  nb::class_<WriteGraphOptions>(m, "WriteGraphOptions")
-      .def(nb::init<>())
-      .def_rw("num_src_nodes", &WriteGraphOptions::num_src_nodes)
-      .def_rw("num_dst_nodes", &WriteGraphOptions::num_dst_nodes)
-      .def_rw("bipartite", &WriteGraphOptions::bipartite)
-      .def_rw("directed", &WriteGraphOptions::directed)
-      .def_rw("out_index", &WriteGraphOptions::out_index)
-      .def_rw("in_index", &WriteGraphOptions::in_index);
-  m.def(
-      "write_graph",
-      [](const nb::bytes& path, const NodeIdArray& src, const NodeIdArray& dst,
-         const std::optional<InputArray<float>>& weight,
-         const std::optional<InputArray<std::int64_t>>& time, const WriteGraphOptions& options) {
-        EdgeList edges;
-        edges.src = as_span(src);
-        edges.dst = as_span(dst);
-        if (weight) edges.weight = as_span(*weight);
-        if (time) edges.time = as_span(*time);
-        const std::string name = path_of(path);
-        without_gil([&] { write_graph(name, edges, options); });
-      },
-      "path"_a, "src"_a.noconvert(), "dst"_a.noconvert(), "weight"_a.noconvert().none(),
-      "time"_a.noconvert().none(), "options"_a);
-}
 
 void bind_text(nb::module_& m) {
   nb::class_<TextFormat>(m, "TextFormat")
@@ -287,7 +260,6 @@ void bind_edge_converter(nb::module_& m) {
 }  // namespace
 
 void bind_convert(nb::module_& m) {
-  bind_write_graph(m);
   bind_text(m);
   bind_labels(m);
   bind_edge_converter(m);

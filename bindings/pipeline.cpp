@@ -17,6 +17,7 @@
 #include "bindings/bind.h"
 #include "bindings/one_thread.h"
 #include "core/base/error.h"
+#include "core/pipeline/plan.h"
 
 namespace gz {
 
@@ -38,7 +39,7 @@ using TypeIn = std::tuple<NodeId, OptionalArray>;
 // Graph, source type, destination type, fanouts, whether weighted, whether timed, reverse.
 using RelationIn = std::tuple<const Topology*, std::size_t, std::size_t, std::vector<EdgeId>, bool,
                               bool, std::optional<std::size_t>>;
-// Features, whether of edges, node type or relation, dtype, bytes elsewhere.
+// Features, whether of edges, node type or relation, dtype, bytes on the device.
 using AttributeIn =
     std::tuple<const Features*, bool, std::size_t, std::optional<Dtype>, std::uint64_t>;
 
@@ -55,7 +56,7 @@ nb::object id_array(IdArray& ids) {
 }
 
 // A pipeline and the arrays it reads: graphs and features are kept by nanobind. One thread at a
-// time changes it or takes batches; others may look() meanwhile.
+// time changes it or takes batches; others may read() meanwhile.
 class KeptPipeline {
  public:
   KeptPipeline(std::optional<NodesIn> nodes, std::optional<LinksIn> links,
@@ -87,8 +88,8 @@ class KeptPipeline {
       sampler.relations.push_back(
           {graph, src_type, dst_type, fanouts, weighted, timed, reverse, {}});
     }
-    for (const auto& [features, of_edges, of, wanted, elsewhere] : attributes)
-      options.attributes.push_back({features, of_edges, of, wanted, elsewhere});
+    for (const auto& [features, of_edges, of, wanted, bytes_on_device] : attributes)
+      options.attributes.push_back({features, of_edges, of, wanted, bytes_on_device});
     attributes_ = options.attributes;
     disjoint_ = sampler.sampling.disjoint;
     pipeline_ = without_gil([&] { return std::make_unique<Pipeline>(std::move(options)); });
@@ -104,7 +105,7 @@ class KeptPipeline {
     std::recursive_mutex& mutex = state_mutex();
     without_gil([&] {
       const std::lock_guard lock(mutex);
-      turn_ = kNobodysTurn;
+      turn_ = kNoTurn;
       body(*pipeline_);
     });
   }
@@ -112,7 +113,7 @@ class KeptPipeline {
   // Runs body(pipeline), which changes nothing, also beside next(); it waits for an epoch that is
   // being begun.
   template <class Body>
-  auto look(Body&& body) {
+  auto read(Body&& body) {
     std::recursive_mutex& mutex = state_mutex();
     return without_gil([&] {
       const std::lock_guard lock(mutex);
@@ -122,7 +123,7 @@ class KeptPipeline {
 
   // Returns whose turn it is now.
   std::uint64_t start(std::uint64_t epoch, std::uint64_t first, std::uint64_t stride) {
-    std::uint64_t turn = kNobodysTurn;
+    std::uint64_t turn = kNoTurn;
     change([&](Pipeline& pipeline) {
       pipeline.start(epoch, first, stride);
       turn_ = turn = ++num_turns_;
@@ -168,11 +169,11 @@ class KeptPipeline {
       BatchRows& found = batch->rows[a];
       const AnyArray values(found.data, shape.size(), shape.data(), owner(std::move(found.memory)),
                             nullptr, dlpack_dtype(attribute.wanted.value_or(layout.dtype)));
-      if (!found.whereabouts) {
+      if (!found.device_index) {
         rows.append(values);
       } else {
-        rows.append(nb::make_tuple(values, owned_array(std::move(found.whereabouts->slots)),
-                                   owned_array(std::move(found.whereabouts->places))));
+        rows.append(nb::make_tuple(values, owned_array(std::move(found.device_index->slots)),
+                                   owned_array(std::move(found.device_index->places))));
       }
     }
     SampledBatch& sampled = batch->sampled;
@@ -182,9 +183,9 @@ class KeptPipeline {
   }
 
  private:
-  static constexpr std::uint64_t kNobodysTurn = 0;
+  static constexpr std::uint64_t kNoTurn = 0;
 
-  // Recursive, since a signal handler may look at what it interrupted. Needs the GIL.
+  // Recursive, since a signal handler may read what it interrupted. Needs the GIL.
   std::recursive_mutex& state_mutex() {
     if (const long here = process_id(); process_ != here) {
       // A thread that did not come along into this child may hold it for ever.
@@ -197,7 +198,7 @@ class KeptPipeline {
 
   OneAtATime calls_{"Pipeline"};
   std::uint64_t num_turns_ = 0;
-  std::atomic<std::uint64_t> turn_{kNobodysTurn};
+  std::atomic<std::uint64_t> turn_{kNoTurn};
   std::unique_ptr<std::recursive_mutex> state_mutex_ = std::make_unique<std::recursive_mutex>();
   long process_ = process_id();  // that state_mutex_ belongs to
   std::optional<NodesIn> nodes_;
@@ -212,8 +213,8 @@ nb::dict memory_of(const PipelineStats& stats) {
   nb::dict memory;
   memory["budget"] = stats.memory;
   memory["cache"] = stats.cache_bytes;
-  memory["ahead"] = stats.window_bytes;
-  memory["reads"] = stats.sweep_bytes;
+  memory["ahead"] = stats.held.window_bytes;
+  memory["reads"] = stats.held.sweep_bytes;
   memory["batches"] = stats.output_bytes;
   memory["working"] = stats.budget.working;
   return memory;
@@ -224,7 +225,7 @@ nb::dict as_dict(const PipelineStats& stats) {
   const RunCounts& counts = stats.counts;
   result["batches"] = counts.batches;
   result["rows"] = counts.rows;
-  result["elsewhere_rows"] = counts.elsewhere_rows;
+  result["on_device_rows"] = counts.on_device_rows;
   result["mapped_rows"] = counts.mapped_rows;
   result["cached_rows"] = counts.cached_rows;
   result["unslotted_rows"] = counts.unslotted_rows;
@@ -243,7 +244,7 @@ nb::dict as_dict(const PipelineStats& stats) {
   result["seconds_waited"] = counts.waited;
   result["seconds_preparing"] = stats.preparing;
   result["threads"] = stats.threads;
-  result["batches_ahead"] = stats.batches_ahead;
+  result["batches_ahead"] = stats.held.batches_ahead;
   result["most_ahead"] = stats.most_ahead;
   result["pinned_bytes"] = stats.pinned_bytes;
   result["memory"] = memory_of(stats);
@@ -294,6 +295,16 @@ void bind_pipeline(nb::module_& m) {
         }));
       },
       "count"_a, "seed"_a, "epoch"_a, "places"_a);
+
+  m.def(
+      "divide_room",
+      [](std::uint64_t room, const std::vector<std::uint64_t>& sizes) {
+        std::vector<std::uint64_t> shares(sizes.size());
+        divide_room(room, sizes,
+                    [&](std::size_t i, std::uint64_t share) { return shares[i] = share; });
+        return shares;
+      },
+      "room"_a, "sizes"_a);
 
   nb::enum_<Negatives>(m, "Negatives")
       .value("NONE", Negatives::kNone)
@@ -355,7 +366,7 @@ void bind_pipeline(nb::module_& m) {
                    "options: PipelineOptions) -> None"))
       .def_prop_ro("num_batches",
                    [](KeptPipeline& p) {
-                     return p.look([](Pipeline& pipeline) { return pipeline.num_batches(); });
+                     return p.read([](Pipeline& pipeline) { return pipeline.num_batches(); });
                    })
       .def("start", &KeptPipeline::start, "epoch"_a, "first"_a, "stride"_a)
       .def(
@@ -371,11 +382,11 @@ void bind_pipeline(nb::module_& m) {
           },
           "order"_a.none(), "batch_sizes"_a.none())
       .def(
-          "elsewhere",
+          "on_device",
           [](KeptPipeline& p, std::size_t attribute) {
-            return owned_array(p.look([&](Pipeline& pipeline) {
+            return owned_array(p.read([&](Pipeline& pipeline) {
               std::vector<std::int64_t> rows;
-              pipeline.elsewhere(attribute).for_each(
+              pipeline.on_device(attribute).for_each(
                   [&](std::uint64_t row) { rows.push_back(static_cast<std::int64_t>(row)); });
               return rows;
             }));
@@ -383,7 +394,7 @@ void bind_pipeline(nb::module_& m) {
           "attribute"_a)
       .def("is_ready",
            [](KeptPipeline& p) {
-             return p.look([](Pipeline& pipeline) { return pipeline.is_ready(); });
+             return p.read([](Pipeline& pipeline) { return pipeline.is_ready(); });
            })
       .def(
           "set_seed",
@@ -398,19 +409,19 @@ void bind_pipeline(nb::module_& m) {
       .def(
           "stats",
           [](KeptPipeline& p) {
-            return as_dict(p.look([](Pipeline& pipeline) { return pipeline.stats(); }));
+            return as_dict(p.read([](Pipeline& pipeline) { return pipeline.stats(); }));
           },
           nb::sig("def stats(self) -> dict[str, typing.Any]"))
       .def(
           "log_stages",
           [](KeptPipeline& p, bool on) {
-            p.look([&](Pipeline& pipeline) { pipeline.log_stages(on); });
+            p.read([&](Pipeline& pipeline) { pipeline.log_stages(on); });
           },
           "on"_a)
       .def(
           "stages",
           [](KeptPipeline& p) {
-            return as_arrays(p.look([](Pipeline& pipeline) { return pipeline.stages(); }));
+            return as_arrays(p.read([](Pipeline& pipeline) { return pipeline.stages(); }));
           },
           nb::sig("def stages(self) -> tuple[typing.Any, ...]"));
 }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from graphzero.control_groups import ControlGroup
+from graphzero._tools.cgroup import ControlGroup
 
 
 def limited_to(limit, command):

@@ -62,7 +62,7 @@ except OSError as error:
 
 
 # Stands between us and the C library. FAULT=pread:OFFSET fails reads at that byte with EIO, FAULT=short gives less
-# than asked for and interrupts every third call, FAULT=enter:ERRNO:EVERY fails every so manieth io_uring_enter,
+# than asked for and interrupts every third call, FAULT=enter:ERRNO:EVERY fails every EVERY-th io_uring_enter,
 # FAULT=slow makes either take 200 ms, FAULT=unmap:SIZE maps an empty file where so much was unmapped, and reads it.
 SHIM = r"""
 #define _GNU_SOURCE

@@ -113,7 +113,7 @@ def main():
     parser.add_argument("--pause", type=float, default=1, help="how long to wait between two kinds of trouble")
     parser.add_argument("--patience", type=float, default=60, help="seconds without progress that are a hang")
     parser.add_argument("--methods", type=lambda text: text.split(","), default=METHODS)
-    parser.add_argument("--folder", help="where to make the data; a temporary folder unless told")
+    parser.add_argument("--folder", help="where to make the data (default: a temporary folder)")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     root = tempfile.mkdtemp(prefix="graphzero-load-", dir=options.folder)

@@ -4,11 +4,12 @@ import dataclasses
 import gc
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 import graphzero as gz
+from graphzero._inputs.pipeline_request import DeviceOptions
 
 NUM_NODES, NUM_EDGES = 2_000, 16_000
 
@@ -94,3 +95,9 @@ def settled(count, wanted):
     while count() != wanted and time.monotonic() < end:
         time.sleep(0.01)
     return count()
+
+
+def pipeline_for_device(room, *arguments, **options):
+    """A pipeline whose batches go to a device that has ``room``, in bytes by attribute, for rows of its own."""
+    with gz.Pipeline(*arguments, **options) as asked:
+        return gz.Pipeline.of_request(replace(asked.request, device=DeviceOptions(room=room)))

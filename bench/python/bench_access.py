@@ -9,7 +9,7 @@ import numpy as np
 from common import device_bytes, report
 
 import graphzero as gz
-from graphzero.bench.page_cache import drop_from_page_cache
+from graphzero._tools.page_cache import drop_from_page_cache
 
 ROWS, COLUMNS = 4_000_000, 128  # 2 GB of float32, 512-byte rows
 TOUCHES = 2_000

@@ -21,7 +21,7 @@ from rmat import rmat_edges
 import graphzero as gz
 from cgroups import limited_to
 from graphzero import _core
-from graphzero.bench.page_cache import drop_from_page_cache
+from graphzero._tools.page_cache import drop_from_page_cache
 
 FANOUTS, SEEDS = [15, 10, 5], 1024
 SCALE, EDGE_FACTOR = 24, 16

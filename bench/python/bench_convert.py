@@ -1,7 +1,7 @@
-"""Converting a text edge list: time and memory, beside GraphZero 0.2, polars + scipy and duckdb.
+"""Converting a text edge list: time and memory by budget, beside the parser alone and duckdb.
 
 python bench_convert.py [EDGES.csv]     without a file it makes one: R-MAT scale 22, edge factor 16, about 1 GB
-GRAPHZERO02_PYTHON names a Python that has GraphZero 0.2; without it that rival is left out.
+Other rivals are in graphzero bench.
 """
 
 import os
@@ -41,36 +41,6 @@ edges = _core.count_text_edges(sys.argv[1].encode(), form, _core.EdgeColumns())
 print(now() - begin, peak(), edges, 0)
 """
 )
-GRAPHZERO02 = (
-    PEAK
-    + """
-import sys, os
-from time import perf_counter as now
-os.environ["OMP_NUM_THREADS"] = sys.argv[3]
-import graphzero as gz
-begin = now()
-gz.convert_csv_to_gl(sys.argv[1], sys.argv[2], directed=True)
-seconds = now() - begin
-g = gz.Graph(sys.argv[2])
-print()
-print(seconds, peak(), g.num_edges, g.num_nodes)
-"""
-)
-POLARS = (
-    PEAK
-    + """
-import sys, os
-from time import perf_counter as now
-os.environ["POLARS_MAX_THREADS"] = sys.argv[3]
-import numpy as np, polars as pl, scipy.sparse as sp
-begin = now()
-frame = pl.read_csv(sys.argv[1])
-src, dst = (frame[name].to_numpy() for name in frame.columns)
-n = int(max(src.max(), dst.max())) + 1
-matrix = sp.coo_matrix((np.ones(len(src), np.int8), (src.astype(np.int32), dst.astype(np.int32))), shape=(n, n)).tocsr()
-print(now() - begin, peak(), len(src), n)
-"""
-)
 DUCKDB = (
     PEAK
     + """
@@ -88,12 +58,12 @@ print(now() - begin, peak(), len(src), n)
 )
 
 
-def run(python, code, source, target, threads, repeat=3):
+def run(code, source, target, threads, repeat=3):
     """The fastest of some runs, each in a process of its own: (seconds, peak bytes, edges, nodes)."""
     best = None
     for _ in range(repeat):
         done = subprocess.run(
-            [python, "-c", code, source, target, str(threads)], capture_output=True, text=True, check=False
+            [sys.executable, "-c", code, source, target, str(threads)], capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
             return done.stderr.strip().splitlines()[-1] if done.stderr else f"exit {done.returncode}"
@@ -115,18 +85,13 @@ def main(source, folder):
         "both indexes, edge ids, 256 MB": "memory='256MB'",
     }
     codes = {name: OURS.format(options=text) for name, text in ours.items()}
-    results = {name: run(sys.executable, code, source, target, threads) for name, code in codes.items()}
+    results = {name: run(code, source, target, threads) for name, code in codes.items()}
     sizes = {}
     for name, code in list(codes.items())[:2]:
-        run(sys.executable, code, source, target, threads, repeat=1)
+        run(code, source, target, threads, repeat=1)
         sizes[name] = os.path.getsize(target)
-    results["parser alone, 1 thread"] = run(sys.executable, PARSER, source, target, 1)
-    results["rival: polars + scipy in RAM"] = run(sys.executable, POLARS, source, target, threads)
-    results["rival: duckdb + scipy in RAM"] = run(sys.executable, DUCKDB, source, target, threads)
-    old = os.environ.get("GRAPHZERO02_PYTHON")
-    if old:
-        results["rival: GraphZero 0.2"] = run(old, GRAPHZERO02, source, target, threads, repeat=1)
-        sizes["rival: GraphZero 0.2"] = os.path.getsize(target)
+    results["parser alone, 1 thread"] = run(PARSER, source, target, 1)
+    results["rival: duckdb + scipy in RAM"] = run(DUCKDB, source, target, threads)
     rows = []
     for name, result in results.items():
         if isinstance(result, str):
@@ -138,10 +103,9 @@ def main(source, folder):
             continue
         row = {"what": name, "time": f"{seconds:.2f} s", "M edges/s": f"{edges / seconds / 1e6:.1f}",
                "peak": f"{memory / 1e6:.0f} MB"}  # fmt: skip
-        for rival in ("polars + scipy in RAM", "GraphZero 0.2"):
-            other = results.get(f"rival: {rival}")
-            if isinstance(other, tuple) and not name.startswith(("rival", "parser")):
-                row[f"x {rival.split()[0]}"] = f"{other[0] / seconds:.1f}"
+        duckdb = results["rival: duckdb + scipy in RAM"]
+        if isinstance(duckdb, tuple) and name in ours:
+            row["x duckdb"] = f"{duckdb[0] / seconds:.1f}"
         if name in sizes:
             row["file"] = f"{sizes[name] / 1e6:.0f} MB"
         rows.append(row)

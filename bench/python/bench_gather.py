@@ -17,14 +17,13 @@ import tempfile
 import time
 
 import numpy as np
-from common import answer, compiled, device_bytes, report
+from common import answer, best_seconds, compiled, device_bytes, report
 
 import files
 import graphzero as gz
 from cgroups import limited_to
 from graphzero import _core
-from graphzero.bench.page_cache import drop_from_page_cache
-from graphzero.bench.rivals.clock import best_seconds
+from graphzero._tools.page_cache import drop_from_page_cache
 from graphzero.features import floats_of_bfloat16, rounded_to_bfloat16
 
 COLUMNS, ROW = 128, 512

@@ -3,16 +3,15 @@
     python bench_pipeline.py [FOLDER] [--scale 22] [--quick]
 
 FOLDER holds an R-MAT graph, in.gl, and 128 features per node as float32, float16 and int8, by id and hottest first, or
-gets them: 8 GB at scale 22; without one they are made anew. RIVALS_PYTHON names a Python that has PyG and torch-sparse.
+gets them: 8 GB at scale 22; without one they are made anew. graphzero bench has the rivals, and batches under a model.
 
 Each figure is of a process of its own, with files dropped from the page cache before, and read once past it, so that
 each finds the same device (a host that caches the disks of its machines does not); those with a share of the memory
-run in a memory control group of 512 MB more than the pipeline may hold, page cache included. No model runs, except in
-the last table. --quick only shows that everything works.
+run in a memory control group of 512 MB more than the pipeline may hold, page cache included. No model runs. --quick
+only shows that everything works.
 """
 
 import functools
-import itertools
 import json
 import os
 import signal
@@ -21,15 +20,14 @@ import sys
 import time
 
 import numpy as np
-from common import device_bytes, report, run_on_rmat, run_rival
+from common import device_bytes, report, run_on_rmat, watched
 from rmat import rmat_without_sinks
 from roofline import misses_by_degree, misses_by_next_use, read_cost
 
 import graphzero as gz
 from cgroups import limited_to
-from graphzero.bench.memory_watch import MemoryWatch
-from graphzero.bench.page_cache import drop_from_page_cache, read_from_device
-from graphzero.bench.rivals.loaders import FANOUTS
+from graphzero._tools.page_cache import drop_from_page_cache, read_from_device
+from graphzero.bench.rivals.samplers import FANOUTS
 
 FULL_SCALE, QUICK_SCALE = 22, 18
 COLUMNS = 128
@@ -39,7 +37,6 @@ CHECK_EVERY, CHECKED_BATCHES = 10, 100
 OVER = 512 << 20  # the control group has so much more than the pipeline may hold
 BESIDE_CACHE = 350 << 20  # for batches, where a row tells the size of the cache alone
 ALLOWED_PEAK = 150e6  # above what the pipeline may hold: the interpreter and what it has loaded
-FOR_TORCH = 2 << 30
 STORED = {"float32": "float32", "float16": "float16", "int8": "int8-quantised"}
 # Batches/s of in-RAM float32, by type and share of the float32 bytes.
 GOALS = {
@@ -119,7 +116,7 @@ def run_epochs(given):
     """Two epochs on the clock and part of a third that is checked; runs in a process of its own."""
     graph = gz.Graph(given["graph"])
     graph.preload()
-    with MemoryWatch(os.getpid()) as watch:  # what checks hold is not the pipeline's
+    with watched() as watch:  # what checks hold is not the pipeline's
         begin = time.perf_counter()
         pipeline, store, seeds = pipeline_of(given, graph)
         epochs, ahead = [], []
@@ -165,46 +162,6 @@ def run_epochs(given):
     }
 
 
-def train(given):
-    """Train on some batches and print how long it took; runs in a process of its own."""
-    import torch
-    from torch_geometric.nn import SAGEConv
-    from torch_geometric.utils import trim_to_layer
-
-    from graphzero.loaders import NeighborLoader
-
-    torch.set_num_threads(2)
-    torch.manual_seed(0)
-    graph = gz.Graph(given["graph"])
-    graph.preload()
-    sizes = [COLUMNS, 256, 256, 256]
-    layers = torch.nn.ModuleList(SAGEConv(a, b) for a, b in itertools.pairwise(sizes))
-    head = torch.nn.Linear(256, 16)
-    optimizer = torch.optim.Adam([*layers.parameters(), *head.parameters()])
-    data = graph, gz.FeatureStore(given["features"])
-    loader = NeighborLoader(data, FANOUTS, np.load(given["seeds"]), **options_of(given))
-    begin, done = 0.0, 0
-    for batch in loader:
-        if done == given["warm_up"]:
-            begin = time.perf_counter()
-        x, edges = batch.x, batch.edge_index
-        for depth, layer in enumerate(layers):
-            x, edges, _ = trim_to_layer(depth, batch.num_sampled_nodes, batch.num_sampled_edges, x, edges)
-            x = layer(x, edges).relu()
-        labels = batch.n_id[: batch.batch_size] % 16
-        loss = torch.nn.functional.cross_entropy(head(x[: batch.batch_size]), labels)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        done += 1
-        if done == given["warm_up"] + given["trained"]:
-            break
-    seconds = time.perf_counter() - begin
-    wrong = None if rows_are_right(batch.x.numpy(), batch.n_id.numpy()) else "rows are not those of their nodes"
-    source = loader.stats()["sources"]["x"]
-    return {"seconds": seconds, "batches": done - given["warm_up"], "wrong": wrong, "reason": source["reason"]}
-
-
 class Bench:
     """The files of a run, and what has been found out about them."""
 
@@ -237,7 +194,6 @@ class Bench:
         read_from_device(hot)
         self.cost = read_cost(hot, scratch, 4 if self.is_full else 0.5)
         self.in_ram = {}  # batches/s and CPU seconds per batch, by stored type
-        self.at_fifth = None  # batches/s of float32, hottest first, with 20 % of the memory in all
 
     @functools.cache  # noqa: B019, there is one bench
     def least_misses(self, cached_rows):
@@ -249,13 +205,13 @@ class Bench:
         paths = {"graph": self.graph, "seeds": self.seeds, "features": feature_path(self.folder, stored, order)}
         return defaults | paths | more
 
-    def child(self, what, given, limit=None):
+    def child(self, given, limit=None):
         """What a process of its own finds, or the last line of its error."""
         if limit is not None:
             drop_from_page_cache(given["features"])
             read_from_device(given["features"])
             drop_from_page_cache(given["graph"])  # it is to count for the control group
-        command = [sys.executable, os.path.abspath(__file__), what, json.dumps(given)]
+        command = [sys.executable, os.path.abspath(__file__), "--epochs", json.dumps(given)]
         command = command if limit is None else limited_to(limit, command)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -264,11 +220,11 @@ class Bench:
             return "killed, for want of memory" if killed else lines[-1]
         return json.loads(done.stdout.splitlines()[-1])
 
-    def limited(self, what, given, more=0):
+    def limited(self, given):
         """The same in a control group: ``auto`` has to find out that the file does not fit where that is so."""
-        limit = given["memory"] + OVER + more
+        limit = given["memory"] + OVER
         fits = os.path.getsize(given["features"]) < limit / 2
-        found = self.child(what, given | {"reader": "direct" if fits else "auto"}, limit)
+        found = self.child(given | {"reader": "direct" if fits else "auto"}, limit)
         if isinstance(found, dict) and ": direct:" not in found["reason"]:
             return f"expected reads from the device, found {found['reason']}"
         return found
@@ -299,7 +255,7 @@ def in_ram(bench):
     rows = []
     for stored in STORED:
         for dtype in (None,) if stored == "float32" else (None, "float32"):
-            found = bench.child("--epochs", bench.given(stored, "id", reader="mmap", dtype=dtype))
+            found = bench.child(bench.given(stored, "id", reader="mmap", dtype=dtype))
             if isinstance(found, dict) and not found["wrong"] and dtype is None:
                 rate, cpu = rates(found)[1], found["epochs"][1]["cpu"] / found["batches"]
                 bench.in_ram[stored] = (rate, cpu)
@@ -330,7 +286,7 @@ def out_of_core(bench, reading):
         if reading == "cache":
             own = bench.float32_bytes * np.dtype(stored).itemsize // 4
             sizes = {"cache": min(share, own), "memory": share + BESIDE_CACHE}
-        found = bench.limited("--epochs", bench.given(stored, order, **sizes))
+        found = bench.limited(bench.given(stored, order, **sizes))
         what = {"features": stored, "order": order, reading: f"{percent} %"}
         columns = epoch_columns(found)
         measured.append(what | columns)
@@ -338,8 +294,6 @@ def out_of_core(bench, reading):
             continue
         measured[-1] |= read_columns(found)
         rate = rates(found)[1]
-        if (reading, stored, order, percent) == ("memory", "float32", "hot", 20):
-            bench.at_fifth = rate
         if "float32" in bench.in_ram:
             measured[-1]["of in RAM"] = f"{rate / bench.in_ram['float32'][0]:.2f}"
             measured[-1]["goal"] = f">= {GOALS[stored, percent]}" if (stored, percent) in GOALS else ""
@@ -394,58 +348,11 @@ def roofline(bench, found, stored, cached_rows):
     return {"CPU bound": f"{cpu:.1f}", **columns, "distance": f"{rates(found)[1] / min(cpu, device):.2f}"}
 
 
-def rivals(bench):
-    rows_path = feature_path(bench.folder, "float32", "id")
-    with gz.Graph(bench.graph) as graph, gz.FeatureStore(rows_path) as store:
-        index = graph.index("in")
-        np.save(os.path.join(bench.scratch, "colptr.npy"), index.indptr.astype(np.int64))
-        np.save(os.path.join(bench.scratch, "row.npy"), index.indices.astype(np.int64))
-        store.get_tensor(access="sequential").tofile(os.path.join(bench.scratch, "features.raw"))
-        del index
-    topology = sum(os.path.getsize(os.path.join(bench.scratch, f"{name}.npy")) for name in ("colptr", "row"))
-    share = bench.float32_bytes // 5
-    ours = {"RAM": bench.in_ram.get("float32", (None,))[0], "memmap": bench.at_fifth}
-    rows = []
-    for features, limit, goal in (("RAM", None, ">= 5"), ("memmap", share + OVER + topology, ">= 20")):
-        for workers in (0, 2):
-            drop_from_page_cache(os.path.join(bench.scratch, "features.raw"))
-            if limit is not None:
-                read_from_device(os.path.join(bench.scratch, "features.raw"))
-            result = os.path.join(bench.scratch, "batch.npz")
-            given = {"features": features, "workers": workers, "folder": bench.scratch, "columns": COLUMNS}
-            given |= {"batch_size": bench.batch, "epochs": 1, "seconds": 60 if bench.is_full else 5, "result": result}
-            found = run_rival("RIVALS_PYTHON", "rivals.loaders", given, threads=gz.num_threads(), limit=limit)
-            row = {"what": f"PyG NeighborLoader, {features}, num_workers={workers}"}
-            if isinstance(found, str):
-                rows.append(row | {"note": found})
-                continue
-            edges = found["edges"] / found["batches"]
-            by_chance = 4 * bench.edges_spread / min(found["batches"], len(bench.looked_at)) ** 0.5
-            with np.load(result) as batch:
-                wrong = None if rows_are_right(batch["x"], batch["node"]) else "rows of other nodes"
-            if abs(edges - bench.edges) > by_chance + 0.01 * bench.edges:
-                wrong = f"{edges:.0f} edges where we draw {bench.edges:.0f}"
-            if wrong:
-                rows.append(row | {"note": f"WRONG RESULT, no time: {wrong}"})
-                continue
-            rate = found["batches"] / found["seconds"]
-            row |= {"batches": found["batches"], "batches/s": f"{rate:.2f}"}
-            if ours[features]:
-                row |= {"ours": f"{ours[features]:.1f}", "x": f"{ours[features] / rate:.1f}", "goal": goal}
-            rows.append(row)
-    more = {
-        "sampler": "torch-sparse; with pyg-lib PyG made 16 batches/s elsewhere, not measured in this run",
-        "ours under memmap": "float32, hot, memory 20 %",
-        "memory group of memmap": "the same + its topology",
-    }
-    report("pipeline, beside PyG", conditions(bench, **more), rows)
-
-
 def budgets(bench):
     rows = []
     for memory in (256, 1000, 4000):
         given = bench.given("float32", "hot", memory=memory * 10**6, reader="direct")
-        found = bench.child("--epochs", given, given["memory"] + OVER)
+        found = bench.child(given, given["memory"] + OVER)
         row = {"memory MB": memory, **epoch_columns(found)}
         if "peak MB" in row:
             over = found["peak"] - given["memory"]
@@ -453,32 +360,6 @@ def budgets(bench):
         rows.append(row)
     more = {"goal": "peak <= memory + 150 MB, and alive", "memory group": "memory + 512 MB", "reader": "direct"}
     report("pipeline, memory", conditions(bench, **more), rows)
-
-
-def training(bench):
-    share = bench.float32_bytes // 5
-    counts = {"warm_up": 3, "trained": 30 if bench.is_full else 10}
-    found = {
-        "in RAM": bench.child("--train", bench.given("float32", "id", reader="mmap", **counts)),
-        "memory 20 %": bench.limited("--train", bench.given("float32", "hot", memory=share, **counts), FOR_TORCH),
-        "cache 20 %": bench.limited(
-            "--train", bench.given("float32", "hot", cache=share, memory=share + BESIDE_CACHE, **counts), FOR_TORCH
-        ),
-    }
-    rows, base = [], None
-    for what, one in found.items():
-        row = {"what": what}
-        if isinstance(one, str) or one["wrong"]:
-            rows.append(row | {"note": f"no result: {one if isinstance(one, str) else one['wrong']}"})
-            continue
-        rate = one["batches"] / one["seconds"]
-        base = rate if what == "in RAM" else base
-        row["batches/s"] = f"{rate:.2f}"
-        if base and what != "in RAM":
-            row |= {"of in RAM": f"{rate / base:.2f}", "goal": ">= 0.95"}
-        rows.append(row)
-    more = {"model": "GraphSAGE 3 x 256, trimmed by layer", "torch threads": 2, "memory group": "memory + 2.5 GB"}
-    report("loader, while a model trains", conditions(bench, **more), rows)
 
 
 def conditions(bench, **more):
@@ -502,14 +383,10 @@ def main(folder, scratch, scale):
     for reading in ("cache", "memory"):
         out_of_core(bench, reading)
     budgets(bench)
-    rivals(bench)
-    training(bench)
 
-
-INSIDE = {"--epochs": run_epochs, "--train": train}
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1 and sys.argv[1] in INSIDE:
-        print(json.dumps(INSIDE[sys.argv[1]](json.loads(sys.argv[2]))))
+    if sys.argv[1:2] == ["--epochs"]:  # a process of its own
+        print(json.dumps(run_epochs(json.loads(sys.argv[2]))))
     else:
         run_on_rmat(main, __doc__, QUICK_SCALE)

@@ -1,21 +1,30 @@
-"""Sampling neighbourhoods, beside torch-sparse, pyg-lib, GraphBolt and GraphZero 0.2, and beside the limit of RAM.
+"""Sampling neighbourhoods beside the limit of RAM: threads, stored edge ids, weights, hubs.
 
 python bench_sampling.py [FOLDER] [--scale 22] [--quick]
 FOLDER holds in.gl, both.gl and weighted.gl, or gets them: R-MAT, edge factor 16; without one they are made anew.
-RIVALS_PYTHON names a Python that has torch and the rivals, GRAPHZERO02_PYTHON one that has GraphZero 0.2.
+RIVALS_PYTHON names a Python that has torch and pyg-lib, for draws by weight; graphzero bench has the other rivals.
 """
 
 import os
 
 import numpy as np
-from common import limit_conditions, read_limits, report, run_on_rmat, run_rival, with_ratios
+from common import (
+    best_seconds,
+    edges_per_second,
+    limit_conditions,
+    read_limits,
+    report,
+    run_on_rmat,
+    run_rival,
+    with_ratios,
+)
 from rmat import rmat_without_sinks
+from weight_laws import wrong_draws
 
 import graphzero as gz
-from files import graphzero02_gl
-from graphzero.bench.rivals.clock import PATIENCE, best_seconds, edges_per_second
-from graphzero.bench.rivals.samplers import FANOUT, FANOUTS
-from graphzero.bench.sample_checks import SampleCheck, wrong_fanout
+from graphzero.bench.rivals.clock import PATIENCE
+from graphzero.bench.rivals.samplers import FANOUTS
+from graphzero.bench.sample_checks import SampleCheck
 
 NUM_BATCHES, BATCH, STARTS = 20, 1024, 100_000
 OPTIONS = {
@@ -23,14 +32,9 @@ OPTIONS = {
     "both.gl": {},
     "weighted.gl": {"index": "in", "edge_ids": False},
 }
-# What others measured on another machine; shown where a rival is missing, never compared with.
-ELSEWHERE = {
-    "pyg-lib": "5.0 M edges/s on 1 thread, 9.7 on 2",
-    "GraphBolt": "10.4 M edges/s on 1 thread, 16.7 on 2",
-    "pyg-lib, weighted": "2.4 batches/s",
-}
-# GraphBolt draws at each hop for the nodes of the hops before, too.
-MORE_EDGES = {"GraphBolt": 0.25}
+RIVAL = "pyg-lib, weighted"
+# What others measured on another machine; shown where the rival is missing, never compared with.
+ELSEWHERE = "2.4 batches/s"
 
 
 def make_graphs(folder, scale):
@@ -51,7 +55,7 @@ def our_rows(what, task, graph, batches, ways, **options):
     hood = gz.sample_neighbors(graph, batches[0], FANOUTS, seed=1, **options)
     wrong = checker.wrong_edges(hood.node, hood.row, hood.col, hood.edge, batches[0]) or checker.wrong_counts(hood)
     if not wrong and task == "weighted":
-        wrong = checker.wrong_law(hood)
+        wrong = wrong_draws(graph, hood, FANOUTS)
     if wrong:
         return [{"what": what, "task": task, "note": f"WRONG RESULT, no time: {wrong}"}], len(hood.row)
     numbered = list(enumerate(batches))
@@ -70,61 +74,30 @@ def our_rows(what, task, graph, batches, ways, **options):
     return rows, len(hood.row)
 
 
-def rival_rows(name, task, folder, checker, seeds, edges):
+def rival_rows(folder, checker, seeds, edges):
     """A row for 1 and for 2 threads; one that says why, where the rival did not run."""
     rows = []
     for threads in (1, 2):
         result = os.path.join(folder, "sample.npz")
-        given = {"name": name, "folder": folder, "seconds": PATIENCE, "result": result}
+        given = {"name": RIVAL, "folder": folder, "seconds": PATIENCE, "result": result}
         found = run_rival("RIVALS_PYTHON", "rivals.samplers", given, threads=threads)
         if isinstance(found, str):
-            note = f"{found}; elsewhere {ELSEWHERE[name]}: not measured in this run" if name in ELSEWHERE else found
-            return [{"what": f"rival: {name}", "task": task, "note": note}]
+            note = f"{found}; elsewhere {ELSEWHERE}: not measured in this run"
+            return [{"what": f"rival: {RIVAL}", "task": "weighted", "note": note}]
         with np.load(result) as drawn:
             sample = dict(drawn)
         wrong = checker.wrong_edges(**sample, seeds=seeds)
-        most = sum(FANOUTS) if name in MORE_EDGES else max(FANOUTS)
-        if not wrong and np.bincount(sample["col"]).max() > most:
+        if not wrong and np.bincount(sample["col"]).max() > max(FANOUTS):
             wrong = "more edges into a node than the fanout"
-        if not wrong and not 0.97 <= len(sample["row"]) / edges <= 1.03 + MORE_EDGES.get(name, 0):
+        if not wrong and not 0.97 <= len(sample["row"]) / edges <= 1.03:
             wrong = f"{len(sample['row'])} edges where we draw {edges}"
-        row = {"what": f"rival: {name}", "task": task, "threads": threads}
+        row = {"what": f"rival: {RIVAL}", "task": "weighted", "threads": threads}
         if wrong:
             row["note"] = f"WRONG RESULT, no time: {wrong}"
         else:
             rate = max(found["runs"])
             row |= {"rate": rate, "batches/s": f"{rate / len(sample['row']):.1f}"}
         rows.append(row)
-    return rows
-
-
-def fanout_rows(graph, folder, starts):
-    index = graph.index("out")
-    with open(os.path.join(folder, "graphzero02.gl"), "wb") as file:
-        file.write(graphzero02_gl(index.indptr, index.indices))
-    np.save(os.path.join(folder, "starts.npy"), starts)
-    what, task = "one hop, 10 of 100,000 nodes", "fanout"
-    drawn, counts = graph.batch_random_fanout(starts, FANOUT, return_counts=True, seed=1)
-    wrong = wrong_fanout(graph, starts, drawn, counts, FANOUT)
-    rows = []
-    for threads in (1, 2):
-        row = {"what": what, "task": task, "threads": threads}
-        gz.set_num_threads(threads)
-        seconds = best_seconds(lambda: graph.batch_random_fanout(starts, FANOUT))
-        rows.append(row | ({"note": f"WRONG RESULT, no time: {wrong}"} if wrong else {"rate": counts.sum() / seconds}))
-    gz.set_num_threads(0)
-    for threads in (1, 2):
-        row = {"what": "rival: GraphZero 0.2", "task": task, "threads": threads}
-        result = os.path.join(folder, "fanout.npz")
-        given = {"name": "GraphZero 0.2", "folder": folder, "seconds": PATIENCE, "result": result}
-        given["edges"] = int(counts.sum())
-        found = run_rival("GRAPHZERO02_PYTHON", "rivals.samplers", given, threads=threads)
-        if isinstance(found, str):
-            return [*rows, row | {"note": found}]
-        with np.load(result) as file:
-            wrong = wrong_fanout(graph, starts, file["drawn"], counts, FANOUT)
-        note = {"note": f"WRONG RESULT, no time: {wrong}"}
-        rows.append(row | (note if wrong else {"rate": max(found["runs"])}))
     return rows
 
 
@@ -183,17 +156,11 @@ def main(folder, scratch, scale):
 
     limits = read_limits(os.path.getsize(os.path.join(folder, "in.gl")))
     ways = [(1, 1, ""), (2, 1, ", across batches"), (1, 2, ", inside a batch")]
-    rows, edges = our_rows("3 hops", "hops", graphs["in.gl"], batches, ways)
+    rows = our_rows("3 hops", "hops", graphs["in.gl"], batches, ways)[0]
     rows += our_rows("3 hops, stored edge ids", "hops", graphs["both.gl"], batches, ways)[0]
-    for rival in ("torch-sparse", "pyg-lib", "GraphBolt"):
-        rows += rival_rows(rival, "hops", scratch, SampleCheck(graphs["in.gl"], FANOUTS), batches[0], edges)
     more, edges = our_rows("3 hops, weighted", "weighted", graphs["weighted.gl"], batches, ways, weighted=True)
     rows += more
-    rows += rival_rows(
-        "pyg-lib, weighted", "weighted", scratch, SampleCheck(graphs["weighted.gl"], FANOUTS), batches[0], edges
-    )
-    starts = rng.choice(np.flatnonzero(np.diff(graphs["both.gl"].index("out").indptr)), STARTS)
-    rows += fanout_rows(graphs["both.gl"], scratch, starts)
+    rows += rival_rows(scratch, SampleCheck(graphs["weighted.gl"], FANOUTS), batches[0], edges)
     rows += hub_rows(scratch, 1 << min(scale + 2, 24))
     conditions = {
         "graph": f"R-MAT scale {scale}, {graphs['in.gl'].num_edges:,} edges",

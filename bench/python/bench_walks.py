@@ -1,34 +1,32 @@
-"""Random walks, beside torch-cluster, PecanPy and GraphZero 0.2, and beside the limit of RAM.
+"""Random walks beside the limit of RAM, and by weight beside PecanPy and GraphZero 0.2.
 
 python bench_walks.py [FOLDER] [--scale 22] [--quick]
 FOLDER holds walks.gl, or gets it: R-MAT, edge factor 16, out index, weights; without one it is made anew.
-RIVALS_PYTHON names a Python that has torch and the rivals, GRAPHZERO02_PYTHON one that has GraphZero 0.2.
+RIVALS_PYTHON names a Python that has PecanPy, GRAPHZERO02_PYTHON one that has GraphZero 0.2; graphzero bench has the
+rivals of the other laws.
 """
 
 import os
 
 import numpy as np
-from common import limit_conditions, read_limits, report, run_on_rmat, run_rival, with_ratios
+from common import best_seconds, limit_conditions, read_limits, report, run_on_rmat, run_rival, with_ratios
 from rmat import rmat_without_sinks
+from weight_laws import wrong_steps
 
 import graphzero as gz
 from files import graphzero02_gl
-from graphzero.bench.rivals.clock import PATIENCE, best_seconds
+from graphzero.bench.rivals.clock import PATIENCE
 from graphzero.bench.rivals.walkers import LENGTH, P, Q
-from graphzero.bench.walk_checks import wrong_walks, wrong_weights
+from graphzero.bench.walks import wrong_walks
 
 WALKS = 100_000
 LAWS = {"uniform": {}, "node2vec": {"p": P, "q": Q}, "weighted": {"weighted": True}}
-# Which laws a rival knows, and from how many starts it walks: those below WALKS are slow.
-RIVALS = {
-    "torch-cluster": ("RIVALS_PYTHON", {"uniform": WALKS, "node2vec": WALKS}),
-    "PecanPy": ("RIVALS_PYTHON", {"uniform": WALKS, "node2vec": 2000, "weighted": WALKS}),
-    "GraphZero 0.2": ("GRAPHZERO02_PYTHON", {"uniform": WALKS, "node2vec": 2000, "weighted": 2000}),
-}
+# From how many starts a rival walks by weight: those below WALKS are slow.
+RIVALS = {"PecanPy": ("RIVALS_PYTHON", WALKS), "GraphZero 0.2": ("GRAPHZERO02_PYTHON", 2000)}
 
 
 def wrong_in(graph, starts, walks, law):
-    return wrong_walks(graph, starts, walks, LENGTH) or wrong_weights(graph.index(), walks, law)
+    return wrong_walks(graph, starts, walks, LENGTH) or wrong_steps(graph.index(), walks, law)
 
 
 def our_rows(graph, law, starts):
@@ -45,11 +43,10 @@ def our_rows(graph, law, starts):
     return rows
 
 
-def rival_rows(graph, name, law, starts, folder):
-    variable, known = RIVALS[name]
-    rows = []
+def rival_rows(graph, name, starts, folder):
+    variable, walks = RIVALS[name]
+    law, rows = "weighted", []
     for threads in (1, 2):
-        walks = known[law]
         row = {"what": f"rival: {name}", "task": law, "threads": threads, "walks": f"{walks:,}"}
         result = os.path.join(folder, "walks.npz")
         given = {"name": name, "law": law, "walks": walks, "folder": folder, "seconds": PATIENCE, "result": result}
@@ -83,18 +80,16 @@ def main(folder, scratch, scale):
         np.save(os.path.join(scratch, f"{name}.npy"), array.astype(np.int64))
     np.save(os.path.join(scratch, "weights.npy"), index.weights)
     if os.environ.get("GRAPHZERO02_PYTHON"):
-        for name, weights in {"graphzero02.gl": None, "weighted02.gl": index.weights}.items():
-            with open(os.path.join(scratch, name), "wb") as file:
-                file.write(graphzero02_gl(index.indptr, index.indices, weights))
+        with open(os.path.join(scratch, "weighted02.gl"), "wb") as file:
+            file.write(graphzero02_gl(index.indptr, index.indices, index.weights))
 
     # What a uniform walk reads: the offsets and the neighbours, not the weights.
     limits = read_limits(index.indptr.nbytes + index.indices.nbytes)
     rows = []
     for law in LAWS:
         rows += our_rows(graph, law, starts)
-        for name, (_, known) in RIVALS.items():
-            if law in known:
-                rows += rival_rows(graph, name, law, starts, scratch)
+    for name in RIVALS:
+        rows += rival_rows(graph, name, starts, scratch)
     conditions = {
         "graph": f"R-MAT scale {scale}, {graph.num_edges:,} edges",
         "steps": LENGTH,

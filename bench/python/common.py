@@ -10,16 +10,19 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import graphzero as gz
-from graphzero.bench.children import surroundings
-from graphzero.bench.machine import machine, versions
+from graphzero._tools.machine import machine, versions
+from graphzero.bench.contestants import surroundings
+from graphzero.bench.memory_watch import MemoryWatch
+from graphzero.bench.rivals.clock import batch_rates, rates_of
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tests"))  # sparse files and control groups
-from cgroups import limited_to
 
 
 def median_seconds(body: Callable[[], Any], *, repeat: int = 20, before: Callable[[], Any] = lambda: None) -> float:
@@ -31,6 +34,34 @@ def median_seconds(body: Callable[[], Any], *, repeat: int = 20, before: Callabl
         body()
         times.append(time.perf_counter() - begin)
     return statistics.median(times)
+
+
+def best_seconds(body: Callable[[], Any]) -> float:
+    """Return the shortest time of ``body``, by the clock that rivals have."""
+    return 1 / max(rates_of(body, 1))
+
+
+def edges_per_second(count_edges: Callable[[Any], int], batches: Sequence[Any], threads: int) -> float:
+    """Return the best rate over all batches, shared out among ``threads`` Python threads."""
+    return max(batch_rates(count_edges, batches, threads))
+
+
+@contextmanager
+def watched() -> Iterator[MemoryWatch]:
+    """Look at the memory of this process a hundred times a second, until the block ends."""
+    watch, over = MemoryWatch(os.getpid()), threading.Event()
+
+    def look() -> None:
+        while not over.wait(0.01):
+            watch.look()
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield watch
+    finally:
+        over.set()
+        thread.join()
 
 
 def device_bytes() -> int:
@@ -59,13 +90,10 @@ def read_limits(num_bytes: int) -> dict[int, float]:
         return {threads: float(answer([program, num_bytes, threads])["reads_per_second"]) for threads in (1, 2)}
 
 
-def run_rival(
-    variable: str, module: str, given: dict[str, Any], *, threads: int, limit: int | None = None
-) -> dict[str, Any] | str:
+def run_rival(variable: str, module: str, given: dict[str, Any], *, threads: int) -> dict[str, Any] | str:
     """Run a module of graphzero/bench/rivals, or of this folder, with the Python that ``variable`` names.
 
-    With a ``limit`` it runs in a memory control group. Returns the JSON of its last line, or the reason why there is
-    none: a module that is not there, or its error.
+    Returns the JSON of its last line, or the reason why there is none: a module that is not there, or its error.
     """
     python = os.environ.get(variable)
     if not python:
@@ -73,13 +101,7 @@ def run_rival(
     command = [python, "-m", module, json.dumps({**given, "threads": threads})]
     environment = surroundings(threads, ours=False)
     environment["PYTHONPATH"] += os.pathsep + os.path.dirname(os.path.abspath(__file__))
-    done = subprocess.run(
-        command if limit is None else limited_to(limit, command),
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment,
-    )
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
         error = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
         return "not installed" if error.startswith("ModuleNotFoundError") else f"not run: {error[:80]}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from common import answer, compiled
 
-from graphzero.bench.page_cache import drop_from_page_cache
+from graphzero._tools.page_cache import drop_from_page_cache
 
 DEPTH = 128  # reads in flight, as many as a pipeline has
 SMALL, LARGE = 4 << 10, 64 << 10

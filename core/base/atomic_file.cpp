@@ -32,7 +32,7 @@ constexpr std::string_view kSuffix = ".graphzero-tmp";
 
 std::string temporary_prefix(const std::string& path) { return concat(".", name_of(path), "."); }
 
-// A temporary file that nobody has locked belongs to a process that died.
+// A temporary file that is not locked belongs to a process that died.
 void remove_stale(const std::string& path) {
   const std::string folder = folder_of(path);
   const std::string prefix = temporary_prefix(path);

@@ -55,7 +55,7 @@ void write_cache_file(const std::string& name, const std::string& text) {
     file.write_at(std::as_bytes(std::span(text)), 0);
     file.commit_unsynced();
   } catch (const IoError&) {
-    // Then the next process finds out for itself.
+    // Then the next process measures again.
   }
 }
 

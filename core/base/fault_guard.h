@@ -21,7 +21,7 @@ class FaultGuard {
   // Throws IoError if the file has shrunk below the range, or a page of it could not be read.
   void check_intact() const;
   // The same of the mapping, if any, that an array from outside lies in: a view of a file reads
-  // zeros when that shrinks, so whoever reads one on behalf of others asks afterwards. The array's
+  // zeros when that shrinks, so a call that reads one asks afterwards. The array's
   // owner keeps the mapping alive meanwhile.
   static void check_intact_at(const void* address);
 

@@ -116,27 +116,9 @@ void MappedFile::advise(Advice advice, std::uint64_t offset, std::uint64_t lengt
   if (offset >= size_ || length == 0) return;
   length = std::min(length, size_ - offset);
   const std::uint64_t begin = offset / machine_page() * machine_page();
-  int code = MADV_NORMAL;
-  switch (advice) {
-    case Advice::kNormal:
-      code = MADV_NORMAL;
-      break;
-    case Advice::kRandom:
-      code = MADV_RANDOM;
-      break;
-    case Advice::kSequential:
-      code = MADV_SEQUENTIAL;
-      break;
-    case Advice::kWillNeed:
-      code = MADV_WILLNEED;
-      break;
-    case Advice::kDontNeed:
-      code = MADV_DONTNEED;
-      break;
-    case Advice::kPopulate:
-      code = MADV_POPULATE_READ;
-      break;
-  }
+  constexpr int kCodes[] = {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED,
+                            MADV_POPULATE_READ};
+  const int code = kCodes[static_cast<std::size_t>(advice)];
   ::madvise(data() + begin, offset + length - begin, code);
 }
 

@@ -53,7 +53,6 @@ enum class Advice {
   kRandom,
   kSequential,
   kWillNeed,
-  kDontNeed,
   kPopulate,  // map what is in the page cache now, and read what is not: no fault later
 };
 
@@ -84,7 +83,7 @@ class MappedFile {
 
   // Reads the whole file into the page cache now, in huge pages where the file system has them, so
   // that random access misses the TLB less. Pages that are cached already are dropped and read
-  // again, unless somebody has them mapped. The kernel may still take the memory back. Throws
+  // again, unless a process has them mapped. The kernel may still take the memory back. Throws
   // MemoryShortage if there is not enough.
   void preload() const;
 

@@ -6,7 +6,7 @@
 namespace gz {
 
 // Functions of the CUDA driver (cuCtxSetCurrent, cuMemHostRegister, cuMemHostUnregister), which
-// whoever has a device finds: nothing here is linked with it. Without them nothing is pinned.
+// the caller looks up: nothing here is linked with it. Without them nothing is pinned.
 struct Pinning {
   int (*set_context)(void* context) = nullptr;
   int (*pin)(void* data, std::size_t bytes, unsigned flags) = nullptr;

@@ -39,7 +39,12 @@ enum class Purpose : std::uint64_t {
   kNegatives = 3,
   kFanout = 4,
   kEpochOrder = 5,
-  kSynthesis = 6
+  kSynthesis = 6,
+  // Of loaders, which derive seeds of their own from a user's.
+  kWalkBatches = 7,
+  kEmbeddingBatches = 8,
+  kRankSeeds = 9,
+  kIndexCalls = 10
 };
 
 // Names a stream of draws: (seed, words...), for instance (seed, epoch, batch, hop, node). Keys of

@@ -36,7 +36,7 @@ struct Shelf {
   std::uint64_t allowed = 0;
   std::size_t num_allowances = 0;
 
-  // Whether there may be so many more bytes, idle or in use.
+  // Whether `bytes` more may be idle or in use.
   bool has_room(std::size_t bytes) const {
     return num_allowances == 0 || in_use + idle + bytes <= allowed;
   }

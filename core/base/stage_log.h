@@ -1,4 +1,4 @@
-// What an engine's threads did, and when: kept only while somebody wants to see it.
+// What an engine's threads did, and when: kept only while the log is on.
 #pragma once
 
 #include <algorithm>

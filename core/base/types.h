@@ -12,6 +12,13 @@ namespace gz {
 using NodeId = std::int64_t;
 using EdgeId = std::int64_t;
 
+// The most nodes or edges of a file; ids are below it. Leaves room for (count + 1) * 8 in 64 bits.
+inline constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 59;
+
+constexpr bool is_possible_id(std::int64_t id) {
+  return static_cast<std::uint64_t>(id) < kMaxCount;
+}
+
 // Sections start on multiples of this. It is part of the file formats, not the machine's page size.
 inline constexpr std::size_t kPage = 4096;
 
@@ -47,23 +54,8 @@ enum class Dtype : std::uint32_t {
 inline constexpr std::uint32_t kNumDtypes = 10;
 
 constexpr std::size_t item_size(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::kInt8:
-    case Dtype::kUint8:
-    case Dtype::kBool:
-      return 1;
-    case Dtype::kInt16:
-    case Dtype::kFloat16:
-    case Dtype::kBfloat16:
-      return 2;
-    case Dtype::kInt32:
-    case Dtype::kFloat32:
-      return 4;
-    case Dtype::kInt64:
-    case Dtype::kFloat64:
-      return 8;
-  }
-  return 0;
+  constexpr std::size_t kSizes[kNumDtypes] = {4, 8, 4, 8, 2, 2, 1, 2, 1, 1};
+  return kSizes[static_cast<std::uint32_t>(dtype)];
 }
 
 constexpr std::string_view dtype_name(Dtype dtype) {

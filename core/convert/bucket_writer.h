@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/ordered_gate.h"
 #include "core/base/parallel.h"
-#include "core/base/turnstile.h"
 #include "core/convert/bucket_sorter.h"
 #include "core/convert/edge_buckets.h"
 #include "core/convert/index_output.h"
@@ -31,9 +31,9 @@ template <class Narrow, class Record>
 class BucketWriter {
  public:
   // `done` counts the entries that have been written.
-  BucketWriter(EdgeBuckets<Narrow>& buckets, IndexOutput& output, Turnstile& turnstile,
+  BucketWriter(EdgeBuckets<Narrow>& buckets, IndexOutput& output, OrderedGate& gate,
                const BucketWriterOptions& options, std::atomic<std::uint64_t>& done)
-      : buckets_(buckets), output_(output), turnstile_(turnstile), options_(options), done_(done) {
+      : buckets_(buckets), output_(output), gate_(gate), options_(options), done_(done) {
     const std::uint64_t bytes = 2 * sizeof(Record) + 64;  // record, sort keys twice, columns
     most_records_ = std::max<std::uint64_t>(options.sort_bytes / bytes, 1 << 12);
   }
@@ -42,13 +42,13 @@ class BucketWriter {
     const std::uint64_t first_key = std::uint64_t{bucket} << shift;
     if (count(blocks) <= most_records_) {
       sort(blocks, first_key, static_cast<int>(shift));
-      turnstile_.wait(bucket);
+      gate_.wait(bucket);
       add();
     } else {
-      turnstile_.wait(bucket);
+      gate_.wait(bucket);
       split(std::move(blocks), 0, first_key, static_cast<int>(shift));
     }
-    turnstile_.pass(bucket);
+    gate_.pass(bucket);
   }
 
  private:
@@ -166,7 +166,7 @@ class BucketWriter {
 
   EdgeBuckets<Narrow>& buckets_;
   IndexOutput& output_;
-  Turnstile& turnstile_;
+  OrderedGate& gate_;
   BucketWriterOptions options_;
   std::atomic<std::uint64_t>& done_;
   std::uint64_t most_records_;

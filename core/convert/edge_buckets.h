@@ -1,6 +1,7 @@
 // Edge records grouped by ranges of their key, in memory while a budget lasts, on disk after that.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/object_pool.h"
 #include "core/base/temporary_file.h"
 #include "core/convert/edge_record.h"
 
@@ -64,7 +66,7 @@ class EdgeBuckets {
   // at most `largest_key`.
   template <class Record, class Emit>
   void fill(std::uint64_t largest_key, Emit&& emit) {
-    auto filling = borrow<Record>();
+    auto filling = pool<Record>().borrow([] { return std::make_unique<Filling<Record>>(); });
     while (largest_key >> filling->shift >= kBuckets) {
       hand_over(*filling);
       ++filling->shift;
@@ -75,15 +77,13 @@ class EdgeBuckets {
       if (next == filling->end[bucket]) start_block(*filling, bucket);
       *next++ = record;
     });
-    give_back(std::move(filling));
+    pool<Record>().give_back(std::move(filling));
   }
 
   // No more records will come.
   void close() {
-    for (auto& filling : narrow_) hand_over(*filling);
-    for (auto& filling : wide_) hand_over(*filling);
-    narrow_.clear();
-    wide_.clear();
+    for (const auto& filling : narrow_.take_all()) hand_over(*filling);
+    for (const auto& filling : wide_.take_all()) hand_over(*filling);
   }
 
   bool has_wide() const { return has_wide_; }
@@ -95,9 +95,15 @@ class EdgeBuckets {
   };
   Sorted take(std::uint64_t num_keys) {
     Sorted sorted;
-    for (const RecordBlock& block : blocks_) sorted.shift = std::max(sorted.shift, block.shift);
-    // A known number of nodes may ask for larger ranges than the keys that came.
-    while (num_keys > 0 && (num_keys - 1) >> sorted.shift >= kBuckets) ++sorted.shift;
+    std::uint64_t num_records = 0;
+    for (const RecordBlock& block : blocks_) {
+      sorted.shift = std::max(sorted.shift, block.shift);
+      num_records += block.count;
+    }
+    // A known number of nodes may ask for larger ranges than the keys that came, and buckets of few
+    // records cost more to write in turn than to sort.
+    const std::uint64_t most = std::clamp<std::uint64_t>(num_records >> 14, 1, kBuckets);
+    while (num_keys > 0 && (num_keys - 1) >> sorted.shift >= most) ++sorted.shift;
     sorted.buckets.resize(
         num_keys == 0 ? 0 : static_cast<std::size_t>((num_keys - 1) >> sorted.shift) + 1);
     for (RecordBlock& block : blocks_) {
@@ -146,22 +152,6 @@ class EdgeBuckets {
     } else {
       return wide_;
     }
-  }
-
-  template <class Record>
-  std::unique_ptr<Filling<Record>> borrow() {
-    const std::lock_guard lock(mutex_);
-    auto& idle = pool<Record>();
-    if (idle.empty()) return std::make_unique<Filling<Record>>();
-    auto filling = std::move(idle.back());
-    idle.pop_back();
-    return filling;
-  }
-
-  template <class Record>
-  void give_back(std::unique_ptr<Filling<Record>> filling) {
-    const std::lock_guard lock(mutex_);
-    pool<Record>().push_back(std::move(filling));
   }
 
   template <class Record>
@@ -226,8 +216,8 @@ class EdgeBuckets {
 
   RecordMemory& memory_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Filling<Narrow>>> narrow_;
-  std::vector<std::unique_ptr<Filling<Wide>>> wide_;
+  ObjectPool<Filling<Narrow>> narrow_;
+  ObjectPool<Filling<Wide>> wide_;
   std::vector<RecordBlock> blocks_;
   bool has_wide_ = false;
 };

@@ -9,8 +9,9 @@
 #include <tuple>
 
 #include "core/base/error.h"
+#include "core/base/object_pool.h"
+#include "core/base/ordered_gate.h"
 #include "core/base/parallel.h"
-#include "core/base/turnstile.h"
 #include "core/convert/bucket_writer.h"
 #include "core/convert/edge_buckets.h"
 #include "core/convert/index_output.h"
@@ -19,7 +20,6 @@
 namespace gz {
 namespace {
 
-constexpr std::uint64_t kMaxId = (std::uint64_t{1} << 59) - 1;
 constexpr std::uint64_t kNarrowIds = std::uint64_t{1} << 32;
 
 // Edges of one batch, wherever they came from.
@@ -144,9 +144,9 @@ class EdgeConverter::Engine {
     const auto wrong = std::find_if(ids.begin(), ids.end(), [&](std::uint64_t id) {
       return id >= static_cast<std::uint64_t>(told);
     });
-    throw std::out_of_range(concat("edge ",
-                                   first_row + static_cast<std::uint64_t>(wrong - ids.begin()),
-                                   ": ", what, " ", *wrong, " is not below num_nodes = ", told));
+    throw std::out_of_range(
+        concat("edge ", first_row + static_cast<std::uint64_t>(wrong - ids.begin()),
+               ": expected a ", what, " id below num_nodes = ", told, ", found ", *wrong));
   }
 
   void note_order(const Columns& columns, std::uint64_t first_row) {
@@ -244,30 +244,19 @@ void EdgeConverter::TypedEngine<Narrow>::write_index(EdgeBuckets<Narrow>& bucket
                                                      IndexOutput& output, std::uint64_t num_nodes,
                                                      const BucketWriterOptions& writing) {
   auto sorted = buckets.take(num_nodes);
-  Turnstile turnstile;
-  std::mutex idle_mutex;
-  std::vector<std::unique_ptr<BucketWriter<Narrow, Record>>>
-      idle;  // with their memory, from bucket to bucket
+  OrderedGate gate;
+  using Writer = BucketWriter<Narrow, Record>;
+  ObjectPool<Writer> writers;  // with their memory, from bucket to bucket
   parallel_chunks(sorted.buckets.size(), 1, [&](std::size_t bucket, std::size_t) {
-    std::unique_ptr<BucketWriter<Narrow, Record>> writer;
-    {
-      const std::lock_guard lock(idle_mutex);
-      if (!idle.empty()) {
-        writer = std::move(idle.back());
-        idle.pop_back();
-      }
-    }
-    if (!writer)
-      writer = std::make_unique<BucketWriter<Narrow, Record>>(buckets, output, turnstile, writing,
-                                                              done_entries);
+    auto writer = writers.borrow(
+        [&] { return std::make_unique<Writer>(buckets, output, gate, writing, done_entries); });
     try {
       writer->write(bucket, sorted.shift, std::move(sorted.buckets[bucket]));
     } catch (...) {
-      turnstile.abandon(bucket);
+      gate.abandon(bucket);
       throw;
     }
-    const std::lock_guard lock(idle_mutex);
-    idle.push_back(std::move(writer));
+    writers.give_back(std::move(writer));
   });
 }
 
@@ -439,9 +428,10 @@ void EdgeConverter::add_edges(std::span<const NodeId> src, std::span<const NodeI
                               std::span<const float> weight, std::span<const std::int64_t> time) {
   Engine& engine = *engine_;
   const auto expect_length = [&](const char* what, std::size_t found, bool wanted) {
-    if (found != (wanted ? src.size() : 0)) {
-      throw std::invalid_argument(
-          concat(what, ": expected ", wanted ? src.size() : 0, " items, found ", found));
+    const std::size_t expected = wanted ? src.size() : 0;
+    if (found != expected) {
+      throw std::invalid_argument(concat(what, ": expected ", expected, " items",
+                                         wanted ? ", as many as src has" : "", ", found ", found));
     }
   };
   expect_length("dst", dst.size(), true);
@@ -452,7 +442,7 @@ void EdgeConverter::add_edges(std::span<const NodeId> src, std::span<const NodeI
   parallel_chunks(src.size(), kBatch, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       const auto check_id = [&](const char* what, NodeId id) {
-        if (id < 0 || static_cast<std::uint64_t>(id) > kMaxId) {
+        if (!is_possible_id(id)) {
           throw std::out_of_range(concat("edge ", rows_before + i, ": expected a ", what,
                                          " id from 0 to 2^59 - 1, found ", id));
         }

@@ -17,12 +17,10 @@
 namespace gz {
 namespace {
 
-constexpr std::int64_t kMaxId = std::int64_t{1} << 59;
 constexpr std::size_t kSkipped = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kId = kSkipped - 1;
 constexpr std::size_t kLeastRow = 1;  // bytes of text
 
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // What a bool is stored as; a type of its own, so that it is parsed as one.
@@ -238,9 +236,7 @@ class RowParser {
       }
       if (!closed) return nullptr;
     }
-    const auto at_end = [&] {
-      return *p == '\r' || (options_.delimiter == ' ' ? is_blank(*p) : *p == options_.delimiter);
-    };
+    const auto at_end = [&] { return *p == '\r' || is_delimiter(*p, options_.delimiter); };
     while (p < end && !at_end()) ++p;
     return p;
   }
@@ -273,7 +269,7 @@ class RowParser {
       }
       if (target == kId) {
         p = parse_number(p, end, id);
-        if (p == nullptr || id < 0 || id >= kMaxId) return false;
+        if (p == nullptr || !is_possible_id(id)) return false;
       } else {
         p = parse_number(p, end, row[target]);
         if (p == nullptr) return false;
@@ -305,7 +301,7 @@ class RowParser {
       if (targets_[i] == kSkipped) continue;
       if (targets_[i] == kId) {
         std::int64_t id = 0;
-        if (!is_whole(field, id) || id < 0 || id >= kMaxId) {
+        if (!is_whole(field, id) || !is_possible_id(id)) {
           return concat(where, "an id from 0 to 2^59-1, found ", shown(field));
         }
         continue;

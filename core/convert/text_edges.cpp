@@ -8,14 +8,12 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/base/types.h"
 
 namespace gz {
 namespace {
 
 constexpr std::size_t kUsualPiece = 2 << 20;
-constexpr std::uint64_t kMaxId = (std::uint64_t{1} << 59) - 1;
-
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 // Up to 16 digits, eight at a time: a byte less '0' is 0 to 9 for digits, and the multiplications
 // join neighbouring digits, then pairs, then fours (Lemire, Muła: number parsing by SWAR). Returns
@@ -92,7 +90,7 @@ class LineParser {
       const char* line = at_;
       std::uint64_t a = 0, b = 0;
       const char* p = parse_digits(line, a);
-      if (p != line && (delimiter == ' ' ? is_blank(*p) : *p == delimiter)) {
+      if (p != line && is_delimiter(*p, delimiter)) {
         const char* const q = p + 1;
         p = parse_digits(q, b);
         if (p != q) {
@@ -165,9 +163,7 @@ class LineParser {
     return true;
   }
 
-  bool at_delimiter(const char* p) const {
-    return format_.delimiter == ' ' ? is_blank(*p) : *p == format_.delimiter;
-  }
+  bool at_delimiter(const char* p) const { return is_delimiter(*p, format_.delimiter); }
 
   void store(std::uint64_t src, std::uint64_t dst, float weight, std::int64_t time) {
     out_.src[out_.count] = src;
@@ -208,7 +204,8 @@ class LineParser {
     std::uint64_t value = 0;
     std::errc error{};
     const bool whole = parse_whole(field, value, error);
-    if (reason.empty() && (error == std::errc::result_out_of_range || (whole && value > kMaxId))) {
+    if (reason.empty() &&
+        (error == std::errc::result_out_of_range || (whole && value >= kMaxCount))) {
       reason = concat("expected a node id below 2^59, found '", excerpt(field), "'");
     } else if (reason.empty() && !whole) {
       reason = concat("expected a node id, found '", excerpt(field), "'");

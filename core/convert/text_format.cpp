@@ -14,8 +14,6 @@ namespace {
 constexpr std::size_t kChunk = 64 << 10;
 constexpr std::size_t kShownText = 80;
 
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (is_blank(text.front()) || text.front() == '\r')) text.remove_prefix(1);
   while (!text.empty() && (is_blank(text.back()) || text.back() == '\r')) text.remove_suffix(1);
@@ -42,9 +40,7 @@ bool is_number(std::string_view field) {
 template <class Visit>
 bool for_each_field(std::string_view line, char delimiter, Visit visit) {
   std::size_t at = 0;
-  const auto at_delimiter = [&] {
-    return delimiter == ' ' ? is_blank(line[at]) : line[at] == delimiter;
-  };
+  const auto at_delimiter = [&] { return is_delimiter(line[at], delimiter); };
   if (delimiter == ' ') line = trimmed(line);
   std::string unquoted;
   while (true) {
@@ -96,7 +92,7 @@ bool has_outside_quotes(std::string_view line, char wanted) {
   bool quoted = false;
   for (const char c : line) {
     if (c == '"') quoted = !quoted;
-    if (!quoted && (wanted == ' ' ? is_blank(c) : c == wanted)) return true;
+    if (!quoted && is_delimiter(c, wanted)) return true;
   }
   return false;
 }

@@ -11,7 +11,13 @@
 
 namespace gz {
 
+inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
 // A delimiter of ' ' stands for any run of spaces and tabs.
+inline bool is_delimiter(char c, char delimiter) {
+  return delimiter == ' ' ? is_blank(c) : c == delimiter;
+}
+
 struct TextFormat {
   char delimiter = ',';
   std::string comment = "#%";           // a line that starts with one of these is no data

@@ -112,7 +112,7 @@ template <class Edges, class Parse>
 Edges parse_in_order(const TextInput& input, std::uint64_t begin, std::uint64_t lines_before,
                      Parse parse) {
   Edges all;
-  Turnstile turnstile;
+  OrderedGate gate;
   for_each_piece(input, begin, kPiece, kAnyLength, [&](const TextPiece& piece) {
     Edges part;
     std::optional<BadLine> failed;
@@ -121,12 +121,12 @@ Edges parse_in_order(const TextInput& input, std::uint64_t begin, std::uint64_t 
     } catch (BadLineError& error) {
       failed = std::move(error.bad);
     } catch (...) {
-      turnstile.abandon(piece.index);
+      gate.abandon(piece.index);
       throw;
     }
-    turnstile.wait(piece.index);
+    gate.wait(piece.index);
     if (failed) {
-      turnstile.abandon(piece.index);
+      gate.abandon(piece.index);
       failed->line += lines_before + all.lines;
       refuse_line(input.name(), *failed);
     }
@@ -140,7 +140,7 @@ Edges parse_in_order(const TextInput& input, std::uint64_t begin, std::uint64_t 
     all.time.insert(all.time.end(), part.time.begin(), part.time.end());
     all.num_bad += part.num_bad;
     all.lines += part.lines;
-    turnstile.pass(piece.index);
+    gate.pass(piece.index);
   });
   return all;
 }

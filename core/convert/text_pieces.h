@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "core/base/file.h"
-#include "core/base/turnstile.h"
+#include "core/base/ordered_gate.h"
 
 namespace gz {
 
@@ -85,28 +85,28 @@ class PieceCounts {
     std::uint64_t lines = 0;
   };
 
-  // The sums over the pieces before `piece`. Throws Turnstile::Abandoned if one of them failed.
+  // The sums over the pieces before `piece`. Throws OrderedGate::Abandoned if one of them failed.
   Counts publish(std::size_t piece, Counts own) {
-    turnstile_.wait(piece);
+    gate_.wait(piece);
     const Counts before = total_;
     total_.rows += own.rows;
     total_.lines += own.lines;
-    turnstile_.pass(piece);
+    gate_.pass(piece);
     return before;
   }
   // For a piece that failed, instead of publish(): the same sums, then nobody passes any more.
   Counts fail(std::size_t piece) {
-    turnstile_.wait(piece);
+    gate_.wait(piece);
     const Counts before = total_;
-    turnstile_.abandon(piece);
+    gate_.abandon(piece);
     return before;
   }
   // The same without waiting.
-  void abandon(std::size_t piece) { turnstile_.abandon(piece); }
+  void abandon(std::size_t piece) { gate_.abandon(piece); }
   Counts total() const { return total_; }
 
  private:
-  Turnstile turnstile_;
+  OrderedGate gate_;
   Counts total_;  // over the pieces that passed
 };
 

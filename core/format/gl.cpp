@@ -13,9 +13,6 @@
 namespace gz {
 namespace {
 
-// Leaves room for (count + 1) * 8 in 64 bits and keeps every id inside int64.
-constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 59;
-
 bool is_known(std::uint32_t kind) {
   const std::uint32_t role = kind & 15;
   return kind < 32 && role >= 1 && role <= 6;

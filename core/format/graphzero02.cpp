@@ -33,8 +33,6 @@ struct GdHeader {
 };
 static_assert(sizeof(GdHeader) == 32);
 
-constexpr std::uint64_t kMaxCount = std::uint64_t{1} << 59;
-
 template <class Header>
 Header read_header(const File& file) {
   if (file.size() < sizeof(Header)) {

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/base/io_ring.h"
 #include "core/base/parallel.h"
-#include "core/gather/pread_reader.h"
+#include "core/gather/read_cost.h"
+#include "core/gather/read_queue.h"
 
 namespace gz {
 namespace {
@@ -28,26 +29,46 @@ std::size_t worth_waking_for(std::size_t in_flight) {
   return std::min<std::size_t>(32, in_flight / 4);
 }
 
-// A thread that gets no ring, for want of memory or descriptors, does without.
-void make_ring(std::optional<IoRing>& ring, std::size_t entries) {
-  try {
-    ring.emplace(static_cast<unsigned>(entries));
-  } catch (const IoError&) {
-    ring.reset();
+// Threads that each wait for one read at a time, so their number is the depth of the device's
+// queue. Twice as many were slower on two cores.
+constexpr std::size_t kThreads = 32;
+constexpr std::size_t kFewestOfThread = 4;  // reads that are worth waking another thread
+
+void read_in_turn(const DirectFile& file, const ReadPlan& plan,
+                  std::span<const ReadPlan::Read> reads, std::byte* out) {
+  const DirectMemory memory(plan.largest(), file.alignment());
+  for (const ReadPlan::Read& read : reads) {
+    file.read_at({memory.data(), read.length}, read.needed, read.offset);
+    plan.copy_rows(read, memory.data(), out);
+    check_interrupt();
   }
 }
 
+void read_by_threads(const DirectFile& file, const ReadPlan& plan,
+                     std::span<const ReadPlan::Read> reads, std::byte* out) {
+  const std::size_t grain =
+      std::clamp<std::size_t>(reads.size() / (4 * kThreads), kFewestOfThread, 64);
+  parallel_chunks(
+      reads.size(), grain,
+      [&](std::size_t begin, std::size_t end) {
+        read_in_turn(file, plan, reads.subspan(begin, end - begin), out);
+      },
+      kThreads);
+}
+
+// Through one ring. A thread that gets none, for want of memory or descriptors, does without.
 void read_part(const DirectFile& file, const ReadPlan& plan, std::span<const ReadPlan::Read> reads,
                std::byte* out) {
   const std::size_t room = plan.largest();
   const std::size_t depth =
       std::min({kQueueDepth, reads.size(), std::max<std::size_t>(kMostMemory / room, 1)});
   const DirectMemory memory(depth * room, file.alignment());
-  std::optional<IoRing> ring;  // behind the memory: it goes first, and waits for what is in flight
-  make_ring(ring, depth);
-  if (!ring) return read_by_threads(file, plan, reads, out);
-  ring->register_memory({memory.data(), depth * room});
-  ring->register_file(file.descriptor());
+  std::unique_ptr<ReadQueue> ring;  // goes before the memory, and waits for what is in flight
+  try {
+    ring = ring_queue(depth, {memory.data(), depth * room}, file);
+  } catch (const IoError&) {
+    return read_by_threads(file, plan, reads, out);
+  }
 
   std::vector<std::size_t> read_of(depth);  // by slot of the memory
   std::size_t next = 0;
@@ -55,8 +76,7 @@ void read_part(const DirectFile& file, const ReadPlan& plan, std::span<const Rea
   const auto start = [&](std::size_t slot) {
     const ReadPlan::Read& read = reads[next];
     read_of[slot] = next++;
-    ring->read(file.descriptor(), buffer_of(slot), static_cast<unsigned>(read.length), read.offset,
-               slot);
+    ring->read(file, buffer_of(slot), static_cast<unsigned>(read.length), read.offset, slot);
   };
   for (std::size_t slot = 0; slot < depth; ++slot) start(slot);
 
@@ -83,15 +103,27 @@ void read_part(const DirectFile& file, const ReadPlan& plan, std::span<const Rea
 
 }  // namespace
 
+PlanOptions plan_options(const DirectFile& file, std::uint64_t file_size) {
+  PlanOptions options;
+  options.block = std::max(options.block, file.alignment());
+  options.gap = read_gap(file, file_size);
+  options.most = std::max({options.most, options.block, 2 * options.gap});
+  return options;
+}
+
 DirectReader::DirectReader(std::shared_ptr<const DirectFile> file, const RowLayout& layout,
-                           std::uint64_t file_size, const PlanOptions& options)
-    : file_(std::move(file)), layout_(layout), file_size_(file_size), options_(options) {
-  const IoRing probe(1);
+                           std::uint64_t file_size, const PlanOptions& options, By by)
+    : file_(std::move(file)), layout_(layout), file_size_(file_size), options_(options), by_(by) {
+  if (by_ == By::kRing) const IoRing probe(1);
 }
 
 GatherCounts DirectReader::gather(std::span<const std::int64_t> rows, std::byte* out) {
   const ReadPlan plan(rows, layout_, file_size_, options_);
   const auto reads = plan.reads();
+  if (by_ == By::kThreads) {
+    read_by_threads(*file_, plan, reads, out);
+    return plan.counts();
+  }
   // One part per ring: neighbouring reads stay together, and a ring is set up once.
   const auto rings =
       std::max<std::size_t>(static_cast<std::size_t>(num_threads()) / kThreadsPerRing, 1);

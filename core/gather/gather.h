@@ -41,7 +41,7 @@ class Gatherer {
   // Of all calls that succeeded.
   GatherCounts counts() const;
 
-  // Bytes of the result. Throws MemoryShortage if there is no room for so much, and what gather()
+  // Bytes of the result. Throws MemoryShortage if that does not fit, and what gather()
   // throws about `ids` and `dtype`: a file of no rows may claim any width, and is not allocated
   // for.
   std::size_t result_bytes(std::span<const std::int64_t> ids,

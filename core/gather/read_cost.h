@@ -1,4 +1,4 @@
-// What a read costs the device: so much for being one, and so much for each byte.
+// What a read costs the device: a fixed time, and a time for each byte.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@
 
 namespace gz {
 
-// Seconds of the device's time while its queue is full. Those of a common SSD unless told.
+// Seconds of the device's time while its queue is full. By default those of a common SSD.
 struct ReadCost {
   double per_read = 3e-6;
   double per_byte = 1.1e-6 / 4096;
 
-  // Bytes that are rather read in vain than by another read: whole blocks of 4 kB, 256 kB at most.
+  // Up to this many unneeded bytes are read rather than making another read: whole blocks of 4 kB,
+  // 256 kB at most.
   std::uint64_t gap() const;
 };
 

@@ -11,10 +11,10 @@
 namespace gz {
 
 struct PlanOptions {
-  // Reads start and end at multiples of it, a power of two. Devices read 4 kB inside whatever they
-  // are asked for.
+  // Reads start and end at multiples of it, a power of two. Devices read 4 kB even if they are
+  // asked for less.
   std::uint64_t block = 4096;
-  std::uint64_t gap = 0;          // bytes that are rather read in vain than by another read
+  std::uint64_t gap = 0;          // unneeded bytes that are read rather than making another read
   std::uint64_t most = 64 << 10;  // of one read; a multiple of `block`
 };
 

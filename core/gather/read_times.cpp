@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
+#include <system_error>
 
 #include "core/base/error.h"
-#include "core/base/io_ring.h"
-#include "core/base/parallel.h"
 #include "core/base/random.h"
 #include "core/base/types.h"
+#include "core/gather/read_queue.h"
 
 namespace gz {
 namespace {
@@ -41,20 +40,20 @@ struct Target {
 
 // From the first read's begin to the last one's end. A window in between would be closer to the
 // device's own time, but now and then, when this thread had to wait for its core, far too short.
-std::optional<double> time_by_ring(IoRing& ring, Target& target, std::uint64_t bytes,
-                                   std::size_t reads) {
+std::optional<double> time_round(ReadQueue& queue, Target& target, std::uint64_t bytes,
+                                 std::size_t reads) {
   std::array<IoRing::Done, kDepth> done;
   std::size_t started = 0, taken = 0;
   const auto start = [&](std::uint64_t slot) {
-    ring.read(target.file.descriptor(), target.memory + slot * bytes, static_cast<unsigned>(bytes),
-              target.place(bytes), slot);
+    queue.read(target.file, target.memory + slot * bytes, static_cast<unsigned>(bytes),
+               target.place(bytes), slot);
     ++started;
   };
   const auto opened = Clock::now();
   for (std::size_t slot = 0; slot < target.depth; ++slot) start(slot);
   bool sound = true;
-  while (ring.in_flight() > 0) {
-    const std::size_t count = ring.wait(done, ring.in_flight() / 4);
+  while (queue.in_flight() > 0) {
+    const std::size_t count = queue.wait(done, std::max<std::size_t>(queue.in_flight() / 4, 1));
     taken += count;
     const bool more = Clock::now() - opened < kForRound;
     for (const IoRing::Done& one : std::span(done).first(count)) {
@@ -66,33 +65,13 @@ std::optional<double> time_by_ring(IoRing& ring, Target& target, std::uint64_t b
   return seconds_of(Clock::now() - opened) / static_cast<double>(taken);
 }
 
-std::optional<double> time_by_threads(Target& target, std::uint64_t bytes, std::size_t reads) {
-  const std::uint64_t seed = target.rng.next();
-  std::atomic<std::size_t> taken{0};
-  const auto opened = Clock::now();
-  parallel_chunks(
-      target.depth, 1,
-      [&](std::size_t slot, std::size_t) {
-        Rng rng(seed, {slot});
-        for (std::size_t i = slot; i < reads && Clock::now() - opened < kForRound;
-             i += target.depth, ++taken) {
-          target.file.read_at({target.memory + slot * bytes, bytes}, bytes,
-                              rng.below(target.file_size / bytes) * bytes);
-        }
-      },
-      target.depth);
-  if (taken < kFewest) return std::nullopt;
-  return seconds_of(Clock::now() - opened) / static_cast<double>(taken);
-}
-
-template <class TimeRound>
-std::optional<ReadTimes> best_of_rounds(std::uint64_t small, std::uint64_t large, std::size_t depth,
-                                        TimeRound&& time_round) {
+std::optional<ReadTimes> best_of_rounds(ReadQueue& queue, Target& target, std::uint64_t small,
+                                        std::uint64_t large) {
   ReadTimes best = {small, large, 0, 0};
   const auto opened = Clock::now();
   for (int round = 0; round < kRounds && Clock::now() - opened < kForRounds; ++round) {
-    const auto small_seconds = time_round(small, 16 * depth);
-    const auto large_seconds = time_round(large, 4 * depth);
+    const auto small_seconds = time_round(queue, target, small, 16 * target.depth);
+    const auto large_seconds = time_round(queue, target, large, 4 * target.depth);
     if (!small_seconds || !large_seconds) break;
     best.small_seconds = round == 0 ? *small_seconds : std::min(best.small_seconds, *small_seconds);
     best.large_seconds = round == 0 ? *large_seconds : std::min(best.large_seconds, *large_seconds);
@@ -126,22 +105,16 @@ std::optional<ReadTimes> time_reads(const DirectFile& file, std::uint64_t file_s
     const auto fits = static_cast<std::size_t>(kForRest / latency(target, small));
     target.depth = std::clamp(fits, kLeastDepth, kDepth);
     try {
-      IoRing ring(static_cast<unsigned>(target.depth));
-      ring.register_memory({memory.data(), target.depth * large});
-      ring.register_file(file.descriptor());
-      return best_of_rounds(small, large, target.depth,
-                            [&](std::uint64_t bytes, std::size_t reads) {
-                              return time_by_ring(ring, target, bytes, reads);
-                            });
+      const auto ring = ring_queue(target.depth, {memory.data(), target.depth * large}, file);
+      return best_of_rounds(*ring, target, small, large);
     } catch (const IoError&) {
       target.depth = std::min(target.depth, kThreads);
-      return best_of_rounds(small, large, target.depth,
-                            [&](std::uint64_t bytes, std::size_t reads) {
-                              return time_by_threads(target, bytes, reads);
-                            });
+      return best_of_rounds(*thread_queue(target.depth), target, small, large);
     }
+  } catch (const std::system_error&) {
+    return std::nullopt;  // no threads are left
   } catch (const IoError&) {
-    return std::nullopt;  // whoever reads these bytes in earnest will be told
+    return std::nullopt;  // a caller that needs these bytes gets the error
   }
 }
 

@@ -4,7 +4,6 @@
 #include "core/base/machine.h"
 #include "core/gather/direct_reader.h"
 #include "core/gather/mmap_reader.h"
-#include "core/gather/pread_reader.h"
 
 namespace gz {
 namespace {
@@ -55,16 +54,17 @@ ChosenReader choose_reader(const std::shared_ptr<const MappedFile>& mapping,
     try {
       const auto file = std::make_shared<const DirectFile>(mapping->file());
       plan = plan_options(*file, mapping->size());
+      const auto reader = [&](DirectReader::By by) {
+        return std::make_shared<DirectReader>(file, layout, mapping->size(), plan, by);
+      };
       if (wanted == ReaderKind::kDirect) {
         try {
-          return with(std::make_shared<DirectReader>(file, layout, mapping->size(), plan),
-                      ReaderKind::kDirect, file);
+          return with(reader(DirectReader::By::kRing), ReaderKind::kDirect, file);
         } catch (const IoError& error) {
           why += concat("; no direct reader: io_uring ", error.what());
         }
       }
-      return with(std::make_shared<PreadReader>(file, layout, mapping->size(), plan),
-                  ReaderKind::kPread, file);
+      return with(reader(DirectReader::By::kThreads), ReaderKind::kPread, file);
     } catch (const IoError& error) {
       why += concat("; no ", name_of(wanted), " reader: the file ", error.what());
     }

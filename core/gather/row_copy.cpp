@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/error.h"
@@ -24,30 +25,10 @@ struct FixedSize {
   constexpr operator std::size_t() const { return kSize; }
 };
 
-template <class Body>
-void with_row_size(std::size_t size, Body&& body) {
-  switch (size) {
-    case 1:
-      return body(FixedSize<1>());
-    case 2:
-      return body(FixedSize<2>());
-    case 4:
-      return body(FixedSize<4>());
-    case 8:
-      return body(FixedSize<8>());
-    case 16:
-      return body(FixedSize<16>());
-    case 32:
-      return body(FixedSize<32>());
-    case 64:
-      return body(FixedSize<64>());
-    case 128:
-      return body(FixedSize<128>());
-    case 256:
-      return body(FixedSize<256>());
-    default:
-      return body(size);
-  }
+template <std::size_t... kSizes, class Body>
+void with_row_size(std::index_sequence<kSizes...>, std::size_t size, Body&& body) {
+  const bool known = ((size == kSizes && (body(FixedSize<kSizes>()), true)) || ...);
+  if (!known) body(size);
 }
 
 struct Addresses {
@@ -125,7 +106,8 @@ void RowCopy::copy_from(Places places, std::span<const float> scales, std::byte*
     });
     return;
   }
-  with_row_size(stored_bytes(), [&](auto size) {
+  constexpr std::index_sequence<1, 2, 4, 8, 16, 32, 64, 128, 256> kKnownSizes;
+  with_row_size(kKnownSizes, stored_bytes(), [&](auto size) {
     for_each_row(places, size, [&](std::size_t i, const std::byte* row) {
       std::memcpy(out + i * size, row, size);
     });

@@ -19,7 +19,6 @@ class RowCopy {
 
   std::uint64_t stored_bytes() const { return items_ * item_size(stored_); }  // of a row
   std::uint64_t out_bytes() const { return items_ * item_size(out_); }
-  Dtype out_dtype() const { return out_; }
   bool converts() const { return convert_ != nullptr; }
   bool needs_scales() const { return quantised_ && converts(); }
 

@@ -1,4 +1,4 @@
-// Some rows of a file, and the how-manieth each of them is.
+// Some rows of a file, and the rank of each among them.
 #pragma once
 
 #include <bit>
@@ -11,8 +11,8 @@
 
 namespace gz {
 
-// Which of many rows are chosen, and the how-manieth of the chosen each is: two bits per row, and
-// one line of memory to look at.
+// Which of many rows are chosen, and the rank of each among the chosen: two bits per row, and one
+// cache line to look at.
 class ChosenRows {
  public:
   explicit ChosenRows(std::uint64_t num_rows) : words_(num_rows / 64 + 1) {}

@@ -1,5 +1,4 @@
-// Places in memory for rows that somebody needs soon, each kept until the last who needs it is
-// done.
+// Places in memory for rows that batches need soon, each kept until the last batch has used it.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +52,7 @@ class RowSlots {
 
   struct Taken {
     Slot slot;      // kNone: all are taken
-    bool is_first;  // nobody had it before: its row is not there yet
+    bool is_first;  // the slot was free: its row has not been read yet
   };
 
   Taken take(std::uint64_t row) {

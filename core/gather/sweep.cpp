@@ -18,9 +18,9 @@ constexpr std::size_t kDepth = 128;
 constexpr std::uint64_t kMostOfRead = 64 << 10;
 constexpr std::size_t kMostMemory = 8 << 20;  // of all reads in flight
 constexpr std::uint64_t kBlock = 4096;
-// Floors of all files together: the finer, the earlier a batch learns that its rows are there.
-constexpr std::uint64_t kFloors = 1024;
-constexpr std::uint64_t kLeastOfFloor = 256 << 10;
+// Sections of all files together: the finer, the earlier a batch learns that its rows were read.
+constexpr std::uint64_t kSections = 1024;
+constexpr std::uint64_t kLeastOfSection = 256 << 10;
 // Completions that are worth waking up for: a wait that ends with each costs twice the time.
 constexpr std::size_t kAtOnce = 32;
 
@@ -44,17 +44,17 @@ Sweep::Sweep(std::vector<Source> sources, bool use_ring, std::function<void()> o
   }
   room_ = (room_ + alignment_ - 1) / alignment_ * alignment_;
   depth_ = std::clamp<std::size_t>(kMostMemory / room_, 1, kDepth);
-  const std::uint64_t of_floor = std::max(total / kFloors, kLeastOfFloor);
+  const std::uint64_t of_section = std::max(total / kSections, kLeastOfSection);
   for (Source& source : sources) {
     const RowLayout& layout = source.layout;
     Held held;
     held.slots = std::make_unique<RowSlots>(source.slots, layout.row_bytes);
-    held.first_floor = floors_.size();
-    held.rows_per_floor = std::max<std::uint64_t>(of_floor / layout.row_bytes, 1);
+    held.first_section = sections_.size();
+    held.rows_per_section = std::max<std::uint64_t>(of_section / layout.row_bytes, 1);
     held.source = std::move(source);
-    // One at least: the head stands somewhere even if there are no rows at all.
+    // One at least: the sweep is somewhere even if there are no rows at all.
     const std::uint64_t last = std::max<std::uint64_t>(layout.num_rows, 1) - 1;
-    floors_.resize(floors_.size() + last / held.rows_per_floor + 1, {sources_.size(), {}});
+    sections_.resize(sections_.size() + last / held.rows_per_section + 1, {sources_.size(), {}});
     sources_.push_back(std::move(held));
   }
   thread_ = engine_thread(stop_, [this] { run(); });
@@ -73,7 +73,7 @@ void Sweep::reserve(std::size_t source, std::span<const std::int64_t> rows, std:
                     std::uint64_t& due) {
   Held& held = sources_[source];
   const std::lock_guard lock(mutex_);
-  const std::uint64_t here = head_ % floors_.size();
+  const std::uint64_t here = head_ % sections_.size();
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (i + kAhead < rows.size())
       held.slots->prefetch_row(static_cast<std::uint64_t>(rows[i + kAhead]));
@@ -82,14 +82,14 @@ void Sweep::reserve(std::size_t source, std::span<const std::int64_t> rows, std:
     slots[i] = slot;
     if (slot == RowSlots::kNone) continue;
     if (is_first) {
-      const std::size_t floor = held.first_floor + row / held.rows_per_floor;
+      const std::size_t section = held.first_section + row / held.rows_per_section;
       try {
-        floors_[floor].wanted.push_back({row, slot});
-      } catch (...) {  // else others would share a row that nobody reads
+        sections_[section].wanted.push_back({row, slot});
+      } catch (...) {  // else others would share a row that is never read
         held.slots->give_back(slot);
         throw;
       }
-      held.slots->due(slot) = head_ + (floor + floors_.size() - here) % floors_.size();
+      held.slots->due(slot) = head_ + (section + sections_.size() - here) % sections_.size();
       ++num_wanted_;
     } else {
       ++counts_.shared;
@@ -224,23 +224,23 @@ void Sweep::sweep() {
   }
 }
 
-// Moves the head to the next floor where something is wanted. False if there is none for now.
+// Moves on to the next section where something is wanted. False if there is none for now.
 bool Sweep::visit_next(bool may_wait) {
   Visit visit;
   {
     std::unique_lock lock(mutex_);
     while (true) {
       if (stop_) throw Stopped();
-      const std::uint64_t floor = head_ % floors_.size();
-      if (num_wanted_ > 0 && (floor > 0 || hurry_)) {
-        if (!floors_[floor].wanted.empty()) break;
+      const std::uint64_t section = head_ % sections_.size();
+      if (num_wanted_ > 0 && (section > 0 || hurry_)) {
+        if (!sections_[section].wanted.empty()) break;
         ++head_;
       } else if (may_wait) {
         lock.unlock();
         publish();
         lock.lock();
         const auto there = [&] {
-          return stop_ || (num_wanted_ > 0 && (head_ % floors_.size() > 0 || hurry_));
+          return stop_ || (num_wanted_ > 0 && (head_ % sections_.size() > 0 || hurry_));
         };
         changed_.wait(lock, there);
       } else {
@@ -248,9 +248,9 @@ bool Sweep::visit_next(bool may_wait) {
       }
     }
     visit.number = head_++;
-    Floor& floor = floors_[visit.number % floors_.size()];
-    visit.source = floor.source;
-    visit.wanted.swap(floor.wanted);
+    Section& section = sections_[visit.number % sections_.size()];
+    visit.source = section.source;
+    visit.wanted.swap(section.wanted);
     num_wanted_ -= visit.wanted.size();
   }
   plan(visit);

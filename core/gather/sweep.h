@@ -1,4 +1,4 @@
-// Rows that batches will need, read by a head that sweeps over the files again and again.
+// Rows that batches will need, read by a thread that sweeps over the files again and again.
 #pragma once
 
 #include <atomic>
@@ -17,16 +17,17 @@
 
 #include "core/base/direct_file.h"
 #include "core/base/stage_log.h"
+#include "core/gather/read_plan.h"
 #include "core/gather/read_queue.h"
 #include "core/gather/row_reader.h"
 #include "core/gather/row_slots.h"
 
 namespace gz {
 
-// Batches reserve rows long before they need them. The head moves over all files in order, and
-// where it comes by it reads what has been reserved there, by whomever: rows of many batches that
-// lie close together are one read, and a row that several need is read once and kept until the last
-// of them is done. It is the elevator of disk scheduling, with rows for floors.
+// Batches reserve rows long before they need them. The sweep passes over all files in order and
+// reads what any batch has reserved (the elevator algorithm of disk scheduling): rows of many
+// batches that lie close together are one read, and a row that several need is read once and kept
+// until the last of them is done.
 class Sweep {
  public:
   using Slot = RowSlots::Slot;
@@ -35,7 +36,7 @@ class Sweep {
     std::shared_ptr<const DirectFile> file;
     RowLayout layout;
     std::uint64_t file_size = 0;  // what the layout was proven against
-    std::uint64_t gap = 0;        // bytes that are rather read in vain than by another read
+    std::uint64_t gap = 0;        // unneeded bytes that are read rather than making another read
     std::size_t slots = 0;        // rows that can be reserved at a time
   };
 
@@ -96,25 +97,19 @@ class Sweep {
     std::uint64_t row;
     Slot slot;
   };
-  // A stretch of a file.
-  struct Floor {
+  // A part of a file.
+  struct Section {
     std::size_t source;
     std::vector<Wanted> wanted;
   };
   struct Held {
     Source source;
     std::unique_ptr<RowSlots> slots;
-    std::size_t first_floor;
-    std::uint64_t rows_per_floor;
+    std::size_t first_section;
+    std::uint64_t rows_per_section;
   };
-  struct Read {
-    std::uint64_t offset;
-    std::uint64_t length;
-    std::uint64_t needed;
-    std::size_t first;  // wanted rows first … last-1 lie in it
-    std::size_t last;
-  };
-  // A floor that the head has reached.
+  using Read = ReadPlan::Read;
+  // A section that the sweep has reached.
   struct Visit {
     std::uint64_t number;
     std::size_t source;
@@ -142,9 +137,9 @@ class Sweep {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Floor> floors_;
+  std::vector<Section> sections_;
   std::size_t num_wanted_ = 0;
-  std::uint64_t head_ = 0;  // number of the next visit; floors repeat
+  std::uint64_t head_ = 0;  // number of the next visit; sections repeat
   bool hurry_ = true;
   std::exception_ptr error_;
   Counts counts_;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/base/recycled_vector.h"
@@ -21,22 +22,26 @@ struct Attribute {
   bool of_edges = false;
   std::size_t of = 0;           // node type, or relation
   std::optional<Dtype> wanted;  // empty: as stored
-  // So many bytes of rows, as they are handed out, are with the one who takes the batches.
-  std::uint64_t elsewhere = 0;
+  // Bytes of rows, as they are handed out, that the device of the caller has room for.
+  std::uint64_t bytes_on_device = 0;
+
+  std::span<const std::int64_t> ids_in(const Neighborhood& hood) const {
+    return of_edges ? hood.relations[of].edges.span() : hood.types[of].nodes.span();
+  }
 };
 
-// Where the rows of a batch are if some of them are elsewhere.
-struct Whereabouts {
-  RecycledVector<std::int32_t> slots;   // by row: its place among those elsewhere; 0 if it is here
-  RecycledVector<std::int64_t> places;  // of the rows that are here, rising
+// Where the rows of a batch are if the device has some of them.
+struct DeviceRowIndex {
+  RecycledVector<std::int32_t> slots;   // by row: its slot on the device; 0 for a host row
+  RecycledVector<std::int64_t> places;  // of the host rows, rising
 };
 
-// One row per node, or edge, in the order of the sample.
+// One row per node, or edge, in the order of the sample, without those that are on the device.
 struct BatchRows {
   std::byte* data = nullptr;
   std::size_t count = 0;
-  BatchMemory::Block memory;               // what `data` points into
-  std::optional<Whereabouts> whereabouts;  // empty: all rows are here
+  BatchMemory::Block memory;                   // what `data` points into
+  std::optional<DeviceRowIndex> device_index;  // empty: all rows are host rows
 };
 
 struct IdArray {

@@ -17,8 +17,8 @@ BatchMemory::Held BatchMemory::fresh(std::size_t bytes) {
   Held held{hand_out(bytes)};
   held.pinned = pinning_.pin_block(held.block.data, held.block.bytes);
   const std::lock_guard lock(mutex_);
-  bytes_ += held.block.bytes;
-  if (held.pinned) pinned_bytes_ += held.block.bytes;
+  use_.bytes += held.block.bytes;
+  if (held.pinned) use_.pinned_bytes += held.block.bytes;
   return held;
 }
 
@@ -39,7 +39,7 @@ BatchMemory::Block BatchMemory::take(std::size_t bytes) {
       too_small = held.block.bytes < bytes;
       if (too_small) forget(held);
     }
-    ++num_out_;
+    ++use_.num_out;
   }
   if (too_small) {
     try {
@@ -47,7 +47,7 @@ BatchMemory::Block BatchMemory::take(std::size_t bytes) {
       held = fresh(bytes);
     } catch (...) {
       const std::lock_guard lock(mutex_);
-      --num_out_;
+      --use_.num_out;
       throw;
     }
   }
@@ -58,8 +58,8 @@ BatchMemory::Block BatchMemory::take(std::size_t bytes) {
 
 // Holds the lock.
 void BatchMemory::forget(const Held& held) {
-  bytes_ -= held.block.bytes;
-  if (held.pinned) pinned_bytes_ -= held.block.bytes;
+  use_.bytes -= held.block.bytes;
+  if (held.pinned) use_.pinned_bytes -= held.block.bytes;
 }
 
 void BatchMemory::give_back(const Held& held) noexcept {
@@ -72,7 +72,7 @@ void BatchMemory::give_back(const Held& held) noexcept {
   bool kept = false;
   {
     const std::lock_guard lock(mutex_);
-    --num_out_;
+    --use_.num_out;
     kept = idle_.size() < keep_;
     if (kept) {
       idle_.push_back(held);
@@ -85,19 +85,9 @@ void BatchMemory::give_back(const Held& held) noexcept {
   if (on_return) on_return();
 }
 
-std::size_t BatchMemory::num_out() const {
+BatchMemory::Use BatchMemory::use() const {
   const std::lock_guard lock(mutex_);
-  return num_out_;
-}
-
-std::size_t BatchMemory::bytes() const {
-  const std::lock_guard lock(mutex_);
-  return bytes_;
-}
-
-std::size_t BatchMemory::pinned_bytes() const {
-  const std::lock_guard lock(mutex_);
-  return pinned_bytes_;
+  return use_;
 }
 
 void BatchMemory::keep(std::size_t count) {

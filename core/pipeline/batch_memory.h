@@ -1,4 +1,4 @@
-// Memory that finished batches are handed out in, and that comes back when nobody looks at them.
+// Memory that finished batches are handed out in, and that comes back when they are no longer used.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +27,17 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
 
   bool is_pinned() const { return pinning_.pin != nullptr; }
 
-  std::size_t num_out() const;
-  std::size_t bytes() const;         // out and idle
-  std::size_t pinned_bytes() const;  // of these
+  struct Use {
+    std::size_t num_out = 0;       // blocks
+    std::size_t bytes = 0;         // out and idle
+    std::size_t pinned_bytes = 0;  // of these
+  };
+  Use use() const;
 
-  // At most so many blocks wait for the next take().
+  // At most `count` idle blocks are kept for the next take().
   void keep(std::size_t count);
-  // Called, on the thread that lets go and with no lock held, when a block has come back; also once
-  // or so after it has been replaced, so it owns what it uses. Empty: nobody wants to know.
+  // Called on the thread that releases a block, with no lock held, when the block has come back. A
+  // call may still arrive after it has been replaced, so it owns what it uses.
   void set_on_return(std::function<void()> on_return);
 
  private:
@@ -52,9 +55,7 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   mutable std::mutex mutex_;
   std::vector<Held> idle_;
   std::size_t keep_ = 2;
-  std::size_t num_out_ = 0;
-  std::size_t bytes_ = 0;
-  std::size_t pinned_bytes_ = 0;
+  Use use_;
   std::function<void()> on_return_;
   const long process_ = process_id();
 };

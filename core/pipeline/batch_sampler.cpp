@@ -135,16 +135,16 @@ std::int64_t BatchSampler::seed_at(const EpochOrder& order, std::uint64_t place)
   return static_cast<std::int64_t>(order[of_all < num_seeds() ? of_all : of_all % num_seeds()]);
 }
 
-void BatchSampler::plant(const NodeSeeds& seeds, SampledBatch& batch, Planted& planted) const {
+void BatchSampler::add_seeds(const NodeSeeds& seeds, SampledBatch& batch, BatchSeeds& found) const {
   for (const std::int64_t id : batch.input_ids) {
     const auto place = static_cast<std::size_t>(id);
-    planted.nodes[seeds.type].push_back(seeds.nodes ? (*seeds.nodes)[place] : id);
-    if (!seeds.times.empty()) planted.times[seeds.type].push_back(seeds.times[place]);
+    found.nodes[seeds.type].push_back(seeds.nodes ? (*seeds.nodes)[place] : id);
+    if (!seeds.times.empty()) found.times[seeds.type].push_back(seeds.times[place]);
   }
 }
 
-void BatchSampler::plant(const LinkSeeds& seeds, const NeighborOptions& sampling,
-                         SampledBatch& batch, Planted& planted) const {
+void BatchSampler::add_seeds(const LinkSeeds& seeds, const NeighborOptions& sampling,
+                             SampledBatch& batch, BatchSeeds& found) const {
   std::vector<NodeId> src, dst;
   std::vector<std::int64_t> times;
   for (const std::int64_t id : batch.input_ids) {
@@ -154,8 +154,8 @@ void BatchSampler::plant(const LinkSeeds& seeds, const NeighborOptions& sampling
     if (!seeds.times.empty()) times.push_back(seeds.times[place]);
   }
   if (seeds.exclude) {
-    planted.excluded_src = src;
-    planted.excluded_dst = dst;
+    found.excluded_src = src;
+    found.excluded_dst = dst;
   }
   const std::size_t count = src.size();
   std::vector<std::int64_t> src_times = times, dst_times = times;
@@ -173,10 +173,10 @@ void BatchSampler::plant(const LinkSeeds& seeds, const NeighborOptions& sampling
   if (options_.sampling.disjoint) {
     // A tree for each end of each edge. Trees of negatives go through all links again and again,
     // as PyG's do.
-    planted.nodes[seeds.src_type] = src;
-    planted.times[seeds.src_type] = src_times;
-    auto& far = planted.nodes[seeds.dst_type];
-    auto& far_times = planted.times[seeds.dst_type];
+    found.nodes[seeds.src_type] = src;
+    found.times[seeds.src_type] = src_times;
+    auto& far = found.nodes[seeds.dst_type];
+    auto& far_times = found.times[seeds.dst_type];
     const std::size_t first_dst = far.size();
     for (std::size_t i = 0; i < src.size(); ++i) batch.src.push_back(static_cast<std::int64_t>(i));
     batch.dst.resize(dst.size());
@@ -194,23 +194,22 @@ void BatchSampler::plant(const LinkSeeds& seeds, const NeighborOptions& sampling
   }
   std::vector<NodeId> both = src;
   if (one_type) both.insert(both.end(), dst.begin(), dst.end());
-  planted.nodes[seeds.src_type] = unique_nodes(both, batch.src);
+  found.nodes[seeds.src_type] = unique_nodes(both, batch.src);
   if (one_type) {
     batch.dst.assign(batch.src.begin() + static_cast<std::ptrdiff_t>(src.size()), batch.src.end());
     batch.src.resize(src.size());
   } else {
-    planted.nodes[seeds.dst_type] = unique_nodes(dst, batch.dst);
+    found.nodes[seeds.dst_type] = unique_nodes(dst, batch.dst);
   }
 }
 
-void BatchSampler::exclude(const Planted& planted, std::vector<Relation>& relations, std::size_t of,
-                           NeighborOptions& sampling) {
+void BatchSampler::exclude(const BatchSeeds& found, std::vector<Relation>& relations,
+                           std::size_t of, NeighborOptions& sampling) {
   Relation& relation = relations[of];
-  relation.excluded = {planted.excluded_src, planted.excluded_dst, std::nullopt};
+  relation.excluded = {found.excluded_src, found.excluded_dst, std::nullopt};
   // Reverses that another relation holds are its own edges.
   if (sampling.exclude_reverse && relation.reverse && *relation.reverse != of) {
-    relations[*relation.reverse].excluded = {planted.excluded_dst, planted.excluded_src,
-                                             std::nullopt};
+    relations[*relation.reverse].excluded = {found.excluded_dst, found.excluded_src, std::nullopt};
     sampling.exclude_reverse = false;
   }
 }
@@ -242,20 +241,20 @@ SampledBatch BatchSampler::sample(const EpochOrder& order, std::uint64_t epoch,
   NeighborOptions sampling = options_.sampling;
   sampling.epoch = epoch;
   sampling.batch = number * options_.world_size + options_.rank;  // no two ranks draw alike
-  Planted planted;
-  planted.nodes.resize(options_.num_nodes.size());
-  planted.times.resize(options_.num_nodes.size());
+  BatchSeeds found;
+  found.nodes.resize(options_.num_nodes.size());
+  found.times.resize(options_.num_nodes.size());
   std::vector<Relation> relations = options_.relations;
   if (const auto* const nodes = std::get_if<NodeSeeds>(&options_.seeds)) {
-    plant(*nodes, batch, planted);
+    add_seeds(*nodes, batch, found);
   } else {
     const auto& links = std::get<LinkSeeds>(options_.seeds);
-    plant(links, sampling, batch, planted);
-    if (links.relation) exclude(planted, relations, *links.relation, sampling);
+    add_seeds(links, sampling, batch, found);
+    if (links.relation) exclude(found, relations, *links.relation, sampling);
   }
   std::vector<TypeSeeds> seeds;
-  for (std::size_t type = 0; type < planted.nodes.size(); ++type) {
-    seeds.push_back({planted.nodes[type], planted.times[type], options_.node_times[type],
+  for (std::size_t type = 0; type < found.nodes.size(); ++type) {
+    seeds.push_back({found.nodes[type], found.times[type], options_.node_times[type],
                      options_.num_nodes[type]});
   }
   batch.hood = sample_neighbors(seeds, relations, sampling);

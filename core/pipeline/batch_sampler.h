@@ -44,8 +44,9 @@ struct SamplerOptions {
   std::uint64_t batch_size = 1;
   bool shuffle = false;
   bool drop_last = false;
-  // One of `world_size` samplers that share the seeds of an epoch: each takes every so manieth, and
-  // all take as many. The last ones are left out, or the first ones are taken again.
+  // One of `world_size` samplers that share the seeds of an epoch: each takes every
+  // `world_size`-th, and all take equally many. The last ones are left out, or the first ones are
+  // taken again.
   std::uint64_t rank = 0;
   std::uint64_t world_size = 1;
   bool drop_uneven = false;
@@ -86,8 +87,8 @@ class BatchSampler {
   SampledBatch sample(const EpochOrder& order, std::uint64_t epoch, std::uint64_t number) const;
 
  private:
-  // Seeds of a batch, by type.
-  struct Planted {
+  // The seeds of one batch, by type.
+  struct BatchSeeds {
     std::vector<std::vector<NodeId>> nodes;
     std::vector<std::vector<std::int64_t>> times;
     std::vector<NodeId> excluded_src;
@@ -95,11 +96,11 @@ class BatchSampler {
   };
 
   std::int64_t seed_at(const EpochOrder& order, std::uint64_t place) const;
-  void plant(const NodeSeeds& seeds, SampledBatch& batch, Planted& planted) const;
-  void plant(const LinkSeeds& seeds, const NeighborOptions& sampling, SampledBatch& batch,
-             Planted& planted) const;
+  void add_seeds(const NodeSeeds& seeds, SampledBatch& batch, BatchSeeds& found) const;
+  void add_seeds(const LinkSeeds& seeds, const NeighborOptions& sampling, SampledBatch& batch,
+                 BatchSeeds& found) const;
   // Leaves the links of a batch out of the relation that has them.
-  static void exclude(const Planted& planted, std::vector<Relation>& relations, std::size_t of,
+  static void exclude(const BatchSeeds& found, std::vector<Relation>& relations, std::size_t of,
                       NeighborOptions& sampling);
 
   // Throws IoError if seeds or times are views of a file that shrank: they were read as zeros.

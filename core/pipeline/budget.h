@@ -28,7 +28,8 @@ struct Budget {
   std::uint64_t window = 0;     // batches ahead: their samples and the rows read for them
 };
 
-// Names the least memory that would do, in bytes too, for whoever gave a share of a larger number.
+// Names the least memory that would do; in bytes too, for a caller that gave a share of a larger
+// number.
 class BudgetTooSmall : public std::invalid_argument {
  public:
   BudgetTooSmall(const std::string& message, std::uint64_t least)

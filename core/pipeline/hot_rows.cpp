@@ -14,23 +14,23 @@ constexpr double kRare = 0.25;
 
 }  // namespace
 
-RecycledVector<float> expected_visits(RecycledVector<std::uint32_t> appearances,
+RecycledVector<float> expected_visits(RecycledVector<std::uint32_t> neighbor_counts,
                                       RecycledVector<std::int64_t> visits,
                                       std::size_t num_batches) {
   std::sort(visits.begin(), visits.end());
   const auto batches = static_cast<double>(num_batches);
   double total = 0;
-  for (const std::uint32_t count : appearances) total += count;
+  for (const std::uint32_t count : neighbor_counts) total += count;
   const double rate =
       total > 0 && !visits.empty() ? static_cast<double>(visits.size()) / (batches * total) : 1;
 
   // Calls body(node, expected visits per batch, visits seen), with some of each for every node.
   const auto for_each = [&](auto&& body) {
     std::size_t at = 0;
-    for (std::size_t node = 0; node < appearances.size(); ++node) {
+    for (std::size_t node = 0; node < neighbor_counts.size(); ++node) {
       std::size_t seen = 0;
       for (; at < visits.size() && visits[at] == static_cast<std::int64_t>(node); ++at) ++seen;
-      body(node, rate * std::max(static_cast<double>(appearances[node]), 0.01),
+      body(node, rate * std::max(static_cast<double>(neighbor_counts[node]), 0.01),
            static_cast<double>(seen));
     }
   };
@@ -44,7 +44,7 @@ RecycledVector<float> expected_visits(RecycledVector<std::uint32_t> appearances,
   // Without excess the shape is infinite, and what was seen is no news.
   const double shape = excess > 0 ? std::max(squares / excess, 0.1) : 1e6;
 
-  RecycledVector<float> scores(appearances.size());
+  RecycledVector<float> scores(neighbor_counts.size());
   for_each([&](std::size_t node, double expected, double seen) {
     scores[node] = static_cast<float>((shape + seen) / (shape / expected + batches));
   });

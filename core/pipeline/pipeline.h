@@ -1,7 +1,6 @@
 // Batches from disk: sampled, their rows fetched, in order, inside one memory budget.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -10,13 +9,11 @@
 #include <vector>
 
 #include "core/base/recycled_memory.h"
-#include "core/base/recycled_vector.h"
 #include "core/base/stage_log.h"
 #include "core/gather/reader_choice.h"
 #include "core/pipeline/batch.h"
 #include "core/pipeline/batch_sampler.h"
 #include "core/pipeline/budget.h"
-#include "core/pipeline/packed_ids.h"
 #include "core/pipeline/row_source.h"
 #include "core/pipeline/run.h"
 
@@ -38,12 +35,10 @@ struct PipelineStats {
   Budget budget;
   std::uint64_t memory = 0;
   std::size_t threads = 0;
-  std::size_t batches_ahead = 0;
-  std::size_t most_ahead = 0;
+  std::size_t most_ahead = 0;  // batches
   // Bytes held now.
   std::uint64_t cache_bytes = 0;
-  std::uint64_t window_bytes = 0;
-  std::uint64_t sweep_bytes = 0;
+  Run::Held held;
   std::uint64_t output_bytes = 0;
   std::uint64_t pinned_bytes = 0;  // of these
   double preparing = 0;            // seconds before the first batch: choosing and filling caches
@@ -73,10 +68,10 @@ class Pipeline {
   // Of all epochs that begin from now on.
   void arrange(Arrangement arrangement);
 
-  // Begins an epoch at batch `first`, of which every `stride`-th follows; a run that is under way
-  // ends. The first time some batches are
-  // sampled to see how large they are, memory is divided and caches are filled. Throws
-  // std::invalid_argument if the memory is too little, IoError, MemoryShortage.
+  // Begins an epoch at batch `first`; every `stride`-th batch follows. A run that is under way
+  // ends. The first call samples some batches to see how large they are, divides the memory and
+  // fills the caches. Throws std::invalid_argument if the memory is too little, IoError,
+  // MemoryShortage.
   void start(std::uint64_t epoch, std::uint64_t first, std::uint64_t stride);
   // The next batch; empty behind the last one, and without a start().
   std::optional<Batch> next();
@@ -91,32 +86,12 @@ class Pipeline {
   // What has been noted in this process.
   StageLog::Events stages() const;
 
-  // The rows of the file that are elsewhere, in the order of their slots. Known after start().
-  const RowSet& elsewhere(std::size_t attribute) const { return sources_[attribute].elsewhere(); }
+  // The rows of the file that are on the device, in the order of their slots. Known after start().
+  const RowSet& on_device(std::size_t attribute) const { return sources_[attribute].on_device(); }
 
  private:
   void forget_parent();
   void prepare();
-  // What is kept of a batch that was sampled to see what an epoch is like.
-  struct Look {
-    std::uint64_t sample_bytes = 0;
-    std::vector<PackedIds> ids;  // by attribute
-  };
-  Look look(const EpochOrder& order, std::uint64_t number) const;
-  RecycledVector<float> scores_of(std::size_t attribute, const std::vector<Look>& looks) const;
-  void choose_elsewhere(std::size_t attribute, const std::vector<Look>& looks);
-  void choose_rows(std::size_t attribute, std::uint64_t bytes, const std::vector<Look>& looks);
-  // How many rows so many batches miss: a power of their number (Heaps' law).
-  struct Growth {
-    double of_one = 0;
-    double power = 1;
-
-    double of(double batches) const { return of_one * std::pow(batches, power); }
-    // Of the misses of one more batch, those of rows that no other misses.
-    double fresh_share(double batches) const { return power * std::pow(batches, power - 1); }
-  };
-  Growth growth_of_misses(std::size_t attribute, const std::vector<Look>& looks) const;
-  RecycledVector<std::int64_t> rows_here(std::size_t attribute, const Look& look) const;
 
   // Goes last: what the others held does not wait for another call.
   std::optional<BlockAllowance> allowance_;

@@ -68,20 +68,20 @@ void RowSource::translate(std::span<const std::int64_t> ids, std::span<std::int6
   guarded(*features_->mapping(), [&] { features_->translate(ids, rows); });
 }
 
-RecycledVector<std::int64_t> RowSource::rows_here(std::span<const std::int64_t> rows,
-                                                  Whereabouts& whereabouts) const {
-  RecycledVector<std::int64_t> here;
-  whereabouts.slots.resize(rows.size());
+RecycledVector<std::int64_t> RowSource::host_rows(std::span<const std::int64_t> rows,
+                                                  DeviceRowIndex& index) const {
+  RecycledVector<std::int64_t> on_host;
+  index.slots.resize(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const std::uint64_t slot = elsewhere_.find(static_cast<std::uint64_t>(rows[i]));
+    const std::uint64_t slot = on_device_.find(static_cast<std::uint64_t>(rows[i]));
     if (slot != RowSet::kNone) {
-      whereabouts.slots[i] = static_cast<std::int32_t>(slot);
+      index.slots[i] = static_cast<std::int32_t>(slot);
       continue;
     }
-    whereabouts.places.push_back(static_cast<std::int64_t>(i));
-    here.push_back(rows[i]);
+    index.places.push_back(static_cast<std::int64_t>(i));
+    on_host.push_back(rows[i]);
   }
-  return here;
+  return on_host;
 }
 
 RecycledVector<std::int64_t> RowSource::find_misses(std::span<const std::int64_t> rows,

@@ -41,12 +41,11 @@ class RowSource {
   const RowCache* cache() const { return cache_.get(); }
   void set_cache(std::unique_ptr<RowCache> cache) { cache_ = std::move(cache); }
 
-  // Rows that need not be handed out.
-  const RowSet& elsewhere() const { return elsewhere_; }
-  void set_elsewhere(RowSet rows) { elsewhere_ = std::move(rows); }
-  // Of all rows that have to be handed out.
-  std::uint64_t data_bytes_here() const {
-    return (layout_.num_rows - elsewhere_.count()) * layout_.row_bytes;
+  // Rows that need not be handed out; the others are host rows.
+  const RowSet& on_device() const { return on_device_; }
+  void set_on_device(RowSet rows) { on_device_ = std::move(rows); }
+  std::uint64_t host_data_bytes() const {
+    return (layout_.num_rows - on_device_.count()) * layout_.row_bytes;
   }
 
   // Reads what is to be in memory before the first batch: the cache, or a mapped file that fits.
@@ -58,9 +57,9 @@ class RowSource {
   // Where the rows of `ids` are in the file.
   void translate(std::span<const std::int64_t> ids, std::span<std::int64_t> rows) const;
 
-  // Those of `rows` that are here; where the others are goes to `whereabouts`.
-  RecycledVector<std::int64_t> rows_here(std::span<const std::int64_t> rows,
-                                         Whereabouts& whereabouts) const;
+  // The host rows among `rows`; where all of them are goes to `index`.
+  RecycledVector<std::int64_t> host_rows(std::span<const std::int64_t> rows,
+                                         DeviceRowIndex& index) const;
 
   // Those of `rows` that have to be read: their places go to `misses`, they themselves are
   // returned.
@@ -83,7 +82,7 @@ class RowSource {
   ChosenReader chosen_;
   std::optional<MmapReader> scales_;  // rows of one float; none if they are not needed
   std::unique_ptr<RowCache> cache_;
-  RowSet elsewhere_;
+  RowSet on_device_;
 };
 
 }  // namespace gz

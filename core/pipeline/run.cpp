@@ -14,7 +14,7 @@ namespace {
 
 constexpr auto kPollEvery = std::chrono::milliseconds(50);
 
-// A thread takes so much of a batch at a time: long enough that asking for the next costs nothing,
+// How much of a batch a thread takes at a time: long enough that asking for the next costs nothing,
 // short enough that several threads end together.
 constexpr std::size_t kPieceBytes = 512 << 10;
 constexpr std::size_t kSample = ~std::size_t{0};  // the piece that is no attribute
@@ -47,14 +47,14 @@ Run::Run(RunOptions options)
     : options_(std::move(options)),
       order_(options_.sampler->order(options_.epoch)),
       num_batches_(options_.sampler->num_batches()),
-      bell_(std::make_shared<Bell>()),
+      wakeup_(std::make_shared<Wakeup>()),
       next_number_(options_.first),
-      sample_bytes_(options_.sample_bytes) {
-  const auto ring = [bell = bell_] {
+      sample_bytes_(options_.ahead.sample_bytes) {
+  const auto wake = [wakeup = wakeup_] {
     {
-      const std::lock_guard lock(bell->mutex);
+      const std::lock_guard lock(wakeup->mutex);
     }
-    bell->changed.notify_all();
+    wakeup->changed.notify_all();
   };
   std::vector<Sweep::Source> swept;
   bool use_ring = true;
@@ -64,11 +64,11 @@ Run::Run(RunOptions options)
     if (source.is_mapped()) continue;
     use_ring = use_ring && source.choice().kind == ReaderKind::kDirect;
     swept.push_back(source.for_sweep());
-    swept.back().slots = options_.slots[a];
+    swept.back().slots = options_.ahead.rows[a].slots;
   }
   if (!swept.empty())
-    sweep_ = std::make_unique<Sweep>(std::move(swept), use_ring, ring, options_.stages);
-  options_.memory->set_on_return(ring);
+    sweep_ = std::make_unique<Sweep>(std::move(swept), use_ring, wake, options_.stages);
+  options_.memory->set_on_return(wake);
   try {
     for (std::size_t i = 0; i < options_.threads; ++i)
       threads_.push_back(engine_thread(stop_, [this, i] { work(i); }));
@@ -80,17 +80,17 @@ Run::Run(RunOptions options)
 Run::~Run() {
   options_.memory->set_on_return({});
   {
-    const std::lock_guard lock(bell_->mutex);
+    const std::lock_guard lock(wakeup_->mutex);
     stop_ = true;
   }
-  bell_->changed.notify_all();
+  wakeup_->changed.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
 void Run::work(std::size_t thread) {
-  std::unique_lock lock(bell_->mutex);
+  std::unique_lock lock(wakeup_->mutex);
   while (!stop_) {
-    if (!work_once(lock, thread)) bell_->changed.wait(lock);
+    if (!work_once(lock, thread)) wakeup_->changed.wait(lock);
   }
 }
 
@@ -124,7 +124,7 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock, std::size_t thread) {
       if (entry->error) entry->pieces.clear();
       entry->pieces_left = entry->pieces.size();
       if (entry->error) finish(*entry);
-      bell_->changed.notify_all();
+      wakeup_->changed.notify_all();
       return true;
     }
   } else {
@@ -150,12 +150,12 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock, std::size_t thread) {
     window_bytes_ -= entry.bytes;
     entry.bytes = entry.packed.bytes();
     for (const PackedIds& rows : entry.rows) entry.bytes += rows.bytes();
-    for (const auto& where : entry.whereabouts)
-      if (where) entry.bytes += 4 * where->slots.size() + 8 * where->places.size();
+    for (const auto& index : entry.device_index)
+      if (index) entry.bytes += 4 * index->slots.size() + 8 * index->places.size();
     window_bytes_ += entry.bytes;
     sample_bytes_ = std::max(sample_bytes_, entry.bytes);
     for (std::size_t a = 0; a < entry.misses.size(); ++a) {
-      double& most = options_.misses_per_batch[a];
+      double& most = options_.ahead.rows[a].misses_per_batch;
       most = std::max(most, static_cast<double>(entry.misses[a].slots.size()));
     }
     entry.state = State::kWaiting;
@@ -165,7 +165,7 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock, std::size_t thread) {
       count_rows(entry);
     }
     set_hurry();
-    bell_->changed.notify_all();
+    wakeup_->changed.notify_all();
     return true;
   }
   return false;
@@ -174,21 +174,22 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock, std::size_t thread) {
 bool Run::can_sample() {
   if (over_ || next_number_ >= num_batches_) return false;
   if (window_.empty()) return true;
-  if (window_.size() >= options_.most_ahead + options_.budget.num_outputs) return false;
+  if (window_.size() >= options_.ahead.most_batches + options_.budget.num_outputs) return false;
   if (window_bytes_ + sample_bytes_ > options_.budget.window) return false;
   // A batch whose rows find no room ahead would read them one batch at a time.
   for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
     if ((*options_.sources)[a].is_mapped()) continue;
-    const double of_batch = std::min(options_.misses_per_batch[a] * options_.fresh_share[a],
-                                     static_cast<double>(options_.slots[a]));
+    const ReadAhead::Rows& rows = options_.ahead.rows[a];
+    const double of_batch =
+        std::min(rows.misses_per_batch * rows.fresh_share, static_cast<double>(rows.slots));
     const double wanted = of_batch * static_cast<double>(num_sampling_ + 1);
     if (static_cast<double>(sweep_->num_free(sweep_source_[a])) < wanted) return false;
   }
   return true;
 }
 
-// Batches are begun in order, when their rows are there and there is memory to put them in. If all
-// of that is with the taker, who wants yet another, it gets more.
+// Batches are begun in order, when their rows have been read and there is memory to put them in. If
+// the caller holds all of that and waits for another batch, it gets more.
 Run::Entry* Run::entry_to_assemble() {
   std::size_t held = 0;
   for (const auto& entry : window_) {
@@ -203,8 +204,8 @@ Run::Entry* Run::entry_to_assemble() {
       entry->error = std::current_exception();
       return entry.get();
     }
-    const bool room = options_.memory->num_out() < options_.budget.num_outputs;
-    return room || (taker_waits_ && held == 0) ? entry.get() : nullptr;
+    const bool room = options_.memory->use().num_out < options_.budget.num_outputs;
+    return room || (next_waits_ && held == 0) ? entry.get() : nullptr;
   }
   return nullptr;
 }
@@ -217,7 +218,7 @@ const PackedIds& Run::ids_of(const Entry& entry, std::size_t attribute) const {
 
 const PackedIds& Run::rows_of(const Entry& entry, std::size_t attribute) const {
   const RowSource& source = (*options_.sources)[attribute];
-  const bool are_ids = !source.features().is_reordered() && source.elsewhere().count() == 0;
+  const bool are_ids = !source.features().is_reordered() && source.on_device().count() == 0;
   return are_ids ? ids_of(entry, attribute) : entry.rows[attribute];
 }
 
@@ -225,24 +226,21 @@ void Run::sample(Entry& entry) {
   SampledBatch sampled = options_.sampler->sample(order_, options_.epoch, entry.batch.number);
   entry.misses.resize(options_.attributes.size());
   entry.rows.resize(options_.attributes.size());
-  entry.whereabouts.resize(options_.attributes.size());
+  entry.device_index.resize(options_.attributes.size());
   for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
-    const Attribute& wanted = options_.attributes[a];
     const RowSource& source = (*options_.sources)[a];
-    std::span<const std::int64_t> rows = wanted.of_edges
-                                             ? sampled.hood.relations[wanted.of].edges.span()
-                                             : sampled.hood.types[wanted.of].nodes.span();
+    std::span<const std::int64_t> rows = options_.attributes[a].ids_in(sampled.hood);
     Buffer<std::int64_t> translated;
     if (source.features().is_reordered()) {
       source.translate(rows, {translated.extend(rows.size()), rows.size()});
       rows = translated.span();
     }
-    RecycledVector<std::int64_t> here;
-    if (source.elsewhere().count() > 0) {
-      here = source.rows_here(rows, entry.whereabouts[a].emplace());
-      rows = here;
+    RecycledVector<std::int64_t> on_host;
+    if (source.on_device().count() > 0) {
+      on_host = source.host_rows(rows, entry.device_index[a].emplace());
+      rows = on_host;
     }
-    if (source.features().is_reordered() || entry.whereabouts[a]) entry.rows[a] = PackedIds(rows);
+    if (source.features().is_reordered() || entry.device_index[a]) entry.rows[a] = PackedIds(rows);
     if (source.is_mapped()) continue;
     Misses& misses = entry.misses[a];
     const RecycledVector<std::int64_t> missed = source.find_misses(rows, misses);
@@ -279,7 +277,7 @@ void Run::begin(Entry& entry) {
   for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
     const std::size_t count = rows_of(entry, a).size();
     entry.batch.rows.push_back(
-        {memory.get() + offsets[a], count, memory, std::move(entry.whereabouts[a])});
+        {memory.get() + offsets[a], count, memory, std::move(entry.device_index[a])});
     const std::uint64_t size = (*options_.sources)[a].copy().out_bytes();
     const std::size_t at_once =
         std::max<std::size_t>(kPieceBytes / std::max<std::uint64_t>(size, 1), 64);
@@ -289,8 +287,8 @@ void Run::begin(Entry& entry) {
   entry.pieces = std::move(pieces);
 }
 
-// Pinned memory is for the device's copies of all that a batch has. Elsewhere ids have memory of
-// their own: whoever keeps the nodes of a batch does not keep its rows.
+// All that a batch has is copied to the device, so if memory is pinned, ids are in it too. If not,
+// ids have memory of their own: whoever keeps the nodes of a batch does not keep its rows.
 IdArray Run::ids_in(Entry& entry, std::size_t count) {
   const std::size_t bytes = count * sizeof(std::int64_t);
   if (options_.memory->is_pinned()) {
@@ -323,7 +321,7 @@ void Run::hand_out_ids(Entry& entry) {
     entry.batch.relations.push_back(
         {std::move(ends), unpacked(relation.edges), std::move(relation.per_hop)});
   }
-  entry.memory.reset();  // now, as it rings the bell if nothing of the batch is in it
+  entry.memory.reset();  // now, as this wakes other threads if nothing of the batch is in it
 }
 
 void Run::assemble(Entry& entry, const Piece& piece) {
@@ -348,7 +346,7 @@ void Run::assemble(Entry& entry, const Piece& piece) {
 void Run::count_rows(const Entry& entry) {
   for (std::size_t a = 0; a < entry.misses.size(); ++a) {
     const std::uint64_t rows = rows_of(entry, a).size();
-    counts_.elsewhere_rows += ids_of(entry, a).size() - rows;
+    counts_.on_device_rows += ids_of(entry, a).size() - rows;
     if ((*options_.sources)[a].is_mapped()) {
       counts_.mapped_rows += rows;
       continue;
@@ -370,13 +368,13 @@ void Run::finish(Entry& entry) {
   }
   entry.misses.clear();
   entry.rows.clear();
-  entry.whereabouts.clear();
+  entry.device_index.clear();
   entry.packed = {};
   window_bytes_ -= std::exchange(entry.bytes, 0);
   entry.state = State::kDone;
   set_hurry();
-  bell_->changed.notify_all();
-  bell_->ready.notify_all();
+  wakeup_->changed.notify_all();
+  wakeup_->ready.notify_all();
 }
 
 // The sweep goes on while at least as many batches are behind the first that waits for it as are
@@ -387,7 +385,7 @@ void Run::set_hurry() {
   for (const auto& entry : window_) {
     try {
       if (entry->state == State::kWaiting && !sweep_->is_there(entry->due)) break;
-    } catch (...) {  // told when the batch is assembled
+    } catch (...) {  // reported when the batch is assembled
       break;
     }
     ++ready;
@@ -402,38 +400,38 @@ bool Run::has_next() const {
 }
 
 bool Run::is_ready() const {
-  const std::lock_guard lock(bell_->mutex);
+  const std::lock_guard lock(wakeup_->mutex);
   return has_next();
 }
 
 std::optional<Batch> Run::next() {
   const Stopwatch watch;
-  std::unique_lock lock(bell_->mutex);
-  taker_waits_ = true;
-  bell_->changed.notify_all();
+  std::unique_lock lock(wakeup_->mutex);
+  next_waits_ = true;
+  wakeup_->changed.notify_all();
   while (!has_next()) {
-    if (bell_->ready.wait_for(lock, kPollEvery) == std::cv_status::timeout) {
+    if (wakeup_->ready.wait_for(lock, kPollEvery) == std::cv_status::timeout) {
       lock.unlock();
       try {
         check_interrupt();
       } catch (...) {
         lock.lock();
-        taker_waits_ = false;
+        next_waits_ = false;
         throw;
       }
       lock.lock();
     }
   }
-  taker_waits_ = false;
+  next_waits_ = false;
   counts_.waited += watch.seconds();
   if (over_ || window_.empty()) return std::nullopt;
   const std::unique_ptr<Entry> entry = std::move(window_.front());
   window_.pop_front();
   set_hurry();
-  bell_->changed.notify_all();
+  wakeup_->changed.notify_all();
   if (entry->error) {
     over_ = true;
-    lock.unlock();  // the memory of its rows rings the bell as it goes back
+    lock.unlock();  // the memory of its rows takes the lock as it goes back
     std::rethrow_exception(entry->error);
   }
   ++counts_.batches;
@@ -441,22 +439,15 @@ std::optional<Batch> Run::next() {
 }
 
 RunCounts Run::counts() const {
-  const std::lock_guard lock(bell_->mutex);
+  const std::lock_guard lock(wakeup_->mutex);
   RunCounts counts = counts_;
   if (sweep_) counts.sweep = sweep_->counts();
   return counts;
 }
 
-std::uint64_t Run::window_bytes() const {
-  const std::lock_guard lock(bell_->mutex);
-  return window_bytes_;
-}
-
-std::uint64_t Run::sweep_bytes() const { return sweep_ ? sweep_->memory_bytes() : 0; }
-
-std::size_t Run::batches_ahead() const {
-  const std::lock_guard lock(bell_->mutex);
-  return window_.size();
+Run::Held Run::held() const {
+  const std::lock_guard lock(wakeup_->mutex);
+  return {window_.size(), window_bytes_, sweep_ ? sweep_->memory_bytes() : 0};
 }
 
 }  // namespace gz

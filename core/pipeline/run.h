@@ -1,5 +1,4 @@
-// One pass over an epoch: threads that sample, read and assemble ahead of whoever takes the
-// batches.
+// One pass over an epoch: threads that sample, read and assemble ahead of the caller.
 #pragma once
 
 #include <atomic>
@@ -20,6 +19,7 @@
 #include "core/pipeline/batch_sampler.h"
 #include "core/pipeline/budget.h"
 #include "core/pipeline/packed_ids.h"
+#include "core/pipeline/plan.h"
 #include "core/pipeline/row_source.h"
 
 namespace gz {
@@ -29,19 +29,19 @@ struct RunCounts {
   std::uint64_t batches = 0;  // handed out
   std::uint64_t rows = 0;     // of finished batches
   // Of these and of batches on their way.
-  std::uint64_t elsewhere_rows = 0;  // with the taker
+  std::uint64_t on_device_rows = 0;  // that are not handed out
   std::uint64_t mapped_rows = 0;     // through the page cache
   std::uint64_t cached_rows = 0;
   std::uint64_t unslotted_rows = 0;  // that found no room ahead and were read when needed
   double sampling = 0;
   double assembling = 0;
-  double waited = 0;  // the one who takes batches, for the next
+  double waited = 0;  // in next()
   Sweep::Counts sweep;
 
   RunCounts& operator+=(const RunCounts& more) {
     batches += more.batches;
     rows += more.rows;
-    elsewhere_rows += more.elsewhere_rows;
+    on_device_rows += more.on_device_rows;
     mapped_rows += more.mapped_rows;
     cached_rows += more.cached_rows;
     unslotted_rows += more.unslotted_rows;
@@ -57,18 +57,14 @@ struct RunOptions {
   const BatchSampler* sampler = nullptr;
   std::vector<Attribute> attributes;
   std::deque<RowSource>* sources = nullptr;  // by attribute
-  std::vector<double> misses_per_batch;      // by attribute: what to expect
-  std::vector<double> fresh_share;  // by attribute: of these, rows that no batch ahead misses
-  std::vector<std::size_t> slots;   // by attribute: rows that are kept or read ahead
-  std::uint64_t sample_bytes = 0;   // of a batch that waits: what to expect
+  ReadAhead ahead;
   std::shared_ptr<BatchMemory> memory;
   Budget budget;
-  std::size_t most_ahead = 0;  // batches
   std::size_t threads = 1;
   StageLog* stages = nullptr;
   std::uint64_t epoch = 0;
   std::uint64_t first = 0;   // batch to begin with
-  std::uint64_t stride = 1;  // and every so manieth from there on
+  std::uint64_t stride = 1;  // of batch numbers, from there on
 };
 
 class Run {
@@ -87,9 +83,12 @@ class Run {
   bool is_ready() const;
 
   RunCounts counts() const;
-  std::uint64_t window_bytes() const;  // samples that wait
-  std::uint64_t sweep_bytes() const;   // slots and reads
-  std::size_t batches_ahead() const;
+  struct Held {
+    std::size_t batches_ahead = 0;
+    std::uint64_t window_bytes = 0;  // samples that wait
+    std::uint64_t sweep_bytes = 0;   // slots and reads
+  };
+  Held held() const;
 
  private:
   struct Packed {
@@ -122,10 +121,10 @@ class Run {
     State state = State::kSampling;
     Packed packed;
     std::vector<PackedIds> rows;  // by attribute, where they are not the ids
-    std::vector<std::optional<Whereabouts>> whereabouts;  // by attribute
-    std::vector<Misses> misses;                           // by attribute
-    std::uint64_t due = 0;                                // when the sweep has read them
-    std::uint64_t bytes = 0;                              // counted in the window
+    std::vector<std::optional<DeviceRowIndex>> device_index;  // by attribute
+    std::vector<Misses> misses;                               // by attribute
+    std::uint64_t due = 0;                                    // when the sweep has read them
+    std::uint64_t bytes = 0;                                  // counted in the window
     Batch batch;
     BatchMemory::Block memory;     // of its rows, and of its ids if that is pinned
     std::size_t memory_taken = 0;  // bytes
@@ -134,8 +133,8 @@ class Run {
     std::size_t pieces_left = 0;
     std::exception_ptr error;
   };
-  // Outlives the run in those who tell it something.
-  struct Bell {
+  // Wakes the threads of a run. Callbacks that may come after the run's end own it too.
+  struct Wakeup {
     std::mutex mutex;
     std::condition_variable changed;
     std::condition_variable ready;
@@ -162,13 +161,13 @@ class Run {
   std::uint64_t num_batches_;
   std::vector<std::size_t> sweep_source_;  // by attribute; of no use for mapped ones
 
-  std::shared_ptr<Bell> bell_;
+  std::shared_ptr<Wakeup> wakeup_;
   std::deque<std::unique_ptr<Entry>> window_;  // the front is next to be handed out
   std::uint64_t next_number_;
   std::uint64_t window_bytes_ = 0;
   std::uint64_t sample_bytes_;
   std::size_t num_sampling_ = 0;
-  bool taker_waits_ = false;
+  bool next_waits_ = false;  // somebody is in next()
   bool over_ = false;
   RunCounts counts_;
 

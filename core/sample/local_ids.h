@@ -39,7 +39,7 @@ class LocalIds {
 
   // A seed keeps its place even where it is repeated: row i of the sample belongs to seed i. Trees
   // are numbered from `first_tree` on.
-  void plant(std::span<const NodeId> seeds, std::int64_t first_tree) {
+  void add_seeds(std::span<const NodeId> seeds, std::int64_t first_tree) {
     std::visit(
         [&]<class Word>(NodeTable<Word>& table) {
           table.reserve(seeds.size());

@@ -52,10 +52,10 @@ class EdgeRefusal {
 // Whether any of `sources`, sorted and without repeats, has an edge to `dst`. Needs the in index.
 template <class Id>
 bool any_points_to(const EdgeLookup<Id>& lookup, std::span<const NodeId> sources, NodeId dst) {
-  const IndexReader<Id>& in = *lookup.in();
+  const IndexReader<Id>& in = *lookup.backward();
   const EdgeRange list = in.edges_of(dst);
   // The shorter side is gone through, the longer one searched.
-  if (lookup.searchable() && sources.size() < static_cast<std::size_t>(list.size())) {
+  if (lookup.in_order() && sources.size() < static_cast<std::size_t>(list.size())) {
     return std::any_of(sources.begin(), sources.end(),
                        [&](NodeId source) { return EdgeLookup<Id>::holds(in, list, source); });
   }
@@ -108,7 +108,7 @@ class SharedRefusal {
   // `sources` must be sorted and without repeats, and outlive this.
   SharedRefusal(const Topology& graph, std::span<const NodeId> sources)
       : lookup_(graph), sources_(sources) {
-    if (lookup_.in() == nullptr) collected_ = destinations_of<Id>(graph, sources);
+    if (lookup_.backward() == nullptr) collected_ = destinations_of<Id>(graph, sources);
   }
 
   void test(std::span<const Draw> draws, std::uint8_t* refused) const {
@@ -117,7 +117,7 @@ class SharedRefusal {
 
  private:
   bool refuses(NodeId dst) const {
-    if (lookup_.in() != nullptr) return any_points_to(lookup_, sources_, dst);
+    if (lookup_.backward() != nullptr) return any_points_to(lookup_, sources_, dst);
     return std::binary_search(collected_.begin(), collected_.end(), dst);
   }
 
@@ -152,6 +152,12 @@ void settle(std::vector<Draw>& pending, std::uint64_t tries, const Propose& prop
     }
     pending.erase(pending.begin() + static_cast<std::ptrdiff_t>(kept), pending.end());
   }
+}
+
+// Calls fill(refusal): `make`() if edges are excluded.
+template <class Make, class Fill>
+void with_refusal(const NegativeOptions& options, const Make& make, const Fill& fill) {
+  options.exclude_edges ? fill(make()) : fill(NoRefusal());
 }
 
 // Calls settle_group(pending) for groups of draws 0 … count-1, on all threads. start(i) makes draw
@@ -289,10 +295,7 @@ std::vector<NodeId> sample_negatives(const NegativeEnds& ends, std::span<const N
                          ": expected one to be left; leave the source out, or allow edges"));
             });
       };
-      if (options.exclude_edges)
-        fill(EdgeRefusal<Id>(*ends.graph));
-      else
-        fill(NoRefusal());
+      with_refusal(options, [&] { return EdgeRefusal<Id>(*ends.graph); }, fill);
     });
   });
   return result;
@@ -310,25 +313,20 @@ std::vector<NodeId> sample_shared_negatives(const Topology& graph, std::span<con
     std::sort(distinct.begin(), distinct.end());
     distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   }
-  guarded(*graph.mapping(), [&] {
-    with_id_type(graph.layout().id_width, [&]<class Id>() {
-      with_law<Id>(graph, options, Direction::kIn, [&](const auto& law) {
-        const auto fill = [&](const auto& refusal) {
-          fill_rows(
-              result, amount, options.seed, law, refusal, [](std::size_t) { return NodeId{0}; },
-              [&](std::size_t) { return destinations_of<Id>(graph, distinct); },
-              [&](std::size_t) {
-                throw std::invalid_argument(
-                    concat("sources: together they have an edge in ", graph.path(), " to every ",
-                           law.kDestination,
-                           ": expected one to be left; give fewer sources, or allow edges"));
-              });
-        };
-        if (options.exclude_edges)
-          fill(SharedRefusal<Id>(graph, distinct));
-        else
-          fill(NoRefusal());
-      });
+  with_graph(graph, [&]<class Id>() {
+    with_law<Id>(graph, options, Direction::kIn, [&](const auto& law) {
+      const auto fill = [&](const auto& refusal) {
+        fill_rows(
+            result, amount, options.seed, law, refusal, [](std::size_t) { return NodeId{0}; },
+            [&](std::size_t) { return destinations_of<Id>(graph, distinct); },
+            [&](std::size_t) {
+              throw std::invalid_argument(
+                  concat("sources: together they have an edge in ", graph.path(), " to every ",
+                         law.kDestination,
+                         ": expected one to be left; give fewer sources, or allow edges"));
+            });
+      };
+      with_refusal(options, [&] { return SharedRefusal<Id>(graph, distinct); }, fill);
     });
   });
   return result;
@@ -384,10 +382,7 @@ NodePairs sample_negative_pairs(const NegativeEnds& ends, std::uint64_t count,
                 };
               });
         };
-        if (options.exclude_edges)
-          fill(EdgeRefusal<Id>(*ends.graph));
-        else
-          fill(NoRefusal());
+        with_refusal(options, [&] { return EdgeRefusal<Id>(*ends.graph); }, fill);
       });
     });
   });

@@ -69,8 +69,20 @@ std::optional<NodeId> race_outside(const Law& law, std::span<const NodeId> refus
   return first;
 }
 
-// Laws ask whether they are to stop after so many nodes of a long way.
+// A long scan asks whether it is to stop each time it has passed this many nodes.
 inline constexpr std::int64_t kStepsPerCheck = 1 << 20;
+
+// Calls body(node) for every node that is not in `refused`, which is sorted and has no repeats.
+template <class Body>
+void for_each_node_outside(NodeId num_nodes, std::span<const NodeId> refused, const Body& body) {
+  for (NodeId node = 0; node < num_nodes; ++node) {
+    if (node % kStepsPerCheck == 0) check_interrupt();
+    if (!refused.empty() && refused.front() == node)
+      refused = refused.subspan(1);
+    else
+      body(node);
+  }
+}
 
 // Every node of one side with the same probability.
 class UniformLaw {
@@ -107,12 +119,7 @@ class UniformLaw {
   // Calls body(node, logarithm of its weight) for every node that is not in `refused`.
   template <class Body>
   void for_each_outside(std::span<const NodeId> refused, Body&& body) const {
-    for (NodeId node = 0; node < num_nodes_; ++node) {
-      if (!refused.empty() && refused.front() == node)
-        refused = refused.subspan(1);
-      else
-        body(node, 0.0);
-    }
+    for_each_node_outside(num_nodes_, refused, [&](NodeId node) { body(node, 0.0); });
   }
 
  private:
@@ -185,14 +192,10 @@ class DegreeLaw {
       }
       return;
     }
-    for (NodeId node = 0; node < num_nodes_; ++node) {
-      if (node % kStepsPerCheck == 0) check_interrupt();
-      if (!refused.empty() && refused.front() == node) {
-        refused = refused.subspan(1);
-      } else if (const EdgeId degree = lists_->edges_of(node).size(); degree > 0) {
-        body(node, power_ * natural_log(static_cast<double>(degree)));
-      }
-    }
+    for_each_node_outside(num_nodes_, refused, [&](NodeId node) {
+      const EdgeId degree = lists_->edges_of(node).size();
+      if (degree > 0) body(node, power_ * natural_log(static_cast<double>(degree)));
+    });
   }
 
  private:
@@ -270,13 +273,9 @@ class WeightLaw {
 
   template <class Body>
   void for_each_outside(std::span<const NodeId> refused, Body&& body) const {
-    for (NodeId node = 0; node < num_nodes(); ++node) {
-      if (node % kStepsPerCheck == 0) check_interrupt();
-      if (!refused.empty() && refused.front() == node)
-        refused = refused.subspan(1);
-      else if ((*weights_)[node] > 0)
-        body(node, natural_log((*weights_)[node]));
-    }
+    for_each_node_outside(num_nodes(), refused, [&](NodeId node) {
+      if ((*weights_)[node] > 0) body(node, natural_log((*weights_)[node]));
+    });
   }
 
  private:

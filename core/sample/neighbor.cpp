@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "core/base/dispatch.h"
+#include "core/base/object_pool.h"
+#include "core/base/ordered_gate.h"
 #include "core/base/parallel.h"
-#include "core/base/spares.h"
-#include "core/base/turnstile.h"
 #include "core/sample/frontier_draw.h"
 #include "core/sample/labor_pick.h"
 #include "core/sample/last_pick.h"
@@ -33,7 +33,7 @@ class Sampler {
       excluded_.emplace_back(*relation.graph, options_.direction, relation.excluded,
                              options_.exclude_reverse);
     }
-    plant_seeds();
+    add_seeds();
   }
 
   Neighborhood sample() {
@@ -61,7 +61,7 @@ class Sampler {
   }
 
  private:
-  // Frontier nodes per task. Large enough that passing the turnstile costs nothing beside it, small
+  // Frontier nodes per task. Large enough that passing the gate costs nothing beside it, small
   // enough that the second hop of an ordinary batch keeps several threads busy.
   static constexpr std::size_t kTask = 512;
   // The word in the place of the hop, or of the relation, where one number serves all of them.
@@ -75,13 +75,13 @@ class Sampler {
     return options_.temporal && (relation.timed || !seeds_[far(relation)].node_times.empty());
   }
 
-  void plant_seeds() {
+  void add_seeds() {
     std::uint64_t num_seeds = 0;
     for (const TypeSeeds& type : seeds_) num_seeds += type.nodes.size();
     std::int64_t tree = 0;
     for (const TypeSeeds& type : seeds_) {
       ids_.emplace_back(type.num_nodes, num_seeds, options_.disjoint);
-      ids_.back().plant(type.nodes, tree);
+      ids_.back().add_seeds(type.nodes, tree);
       tree += static_cast<std::int64_t>(type.nodes.size());
       seed_times_.insert(seed_times_.end(), type.times.begin(), type.times.end());
     }
@@ -148,8 +148,8 @@ class Sampler {
     };
     const Limits limits = this->limits(r);
     const Key key = key_.with(hop).with(r);
-    Turnstile turnstile;
-    Spares<Worker> workers;
+    OrderedGate gate;
+    ObjectPool<Worker> workers;
     if (!only_known) reserve(r, frontier.nodes.size(), fanout);
     guarded(*reader.graph().mapping(), [&] {
       parallel_chunks(frontier.nodes.size(), kTask, [&](std::size_t begin, std::size_t end) {
@@ -161,17 +161,17 @@ class Sampler {
         try {
           worker->drawn.clear();
           worker->draw.draw(frontier, begin, end, worker->drawn);
-          turnstile.wait(task);
+          gate.wait(task);
           if (only_known) {
             ids_[far(relations_[r])].keep_known(frontier, begin, worker->drawn, edges_[r]);
           } else {
             ids_[far(relations_[r])].relabel(frontier, begin, worker->drawn, edges_[r]);
           }
         } catch (...) {
-          turnstile.abandon(task);
+          gate.abandon(task);
           throw;
         }
-        turnstile.pass(task);
+        gate.pass(task);
         workers.give_back(std::move(worker));
       });
     });

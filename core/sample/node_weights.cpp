@@ -34,7 +34,7 @@ NodeWeights::NodeWeights(std::string name, std::span<const double> weights)
   weights_.reserve(weights.size());
   sums_.reserve(strides);
   // In units of a power of two near the largest no sum overflows and no bit is lost. What would be
-  // too small to be a normal number, whose logarithm is not to be had, is made the smallest one.
+  // too small to be a normal number, which a logarithm needs, becomes the smallest normal one.
   int exponent = 0;
   std::frexp(largest, &exponent);
   for (std::size_t i = 0; i < weights.size(); ++i) {

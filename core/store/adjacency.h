@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "core/base/types.h"
+#include "core/store/ahead.h"
 #include "core/store/index_reader.h"
 #include "core/store/topology.h"
 
@@ -21,96 +23,135 @@ namespace gz {
 template <class Id>
 class EdgeLookup {
  public:
-  // As many searches as run side by side, so that they wait for memory together.
+  // As many questions as are answered side by side, so that they wait for memory together.
   static constexpr std::size_t kGroup = 32;
 
-  explicit EdgeLookup(const Topology& graph) : searchable_(graph.in_order_of_neighbor()) {
-    if (graph.has(Direction::kOut)) out_.emplace(graph, Direction::kOut);
-    if (graph.has(Direction::kIn)) in_.emplace(graph, Direction::kIn);
+  // In the out and the in index, or in the one that the file stores.
+  explicit EdgeLookup(const Topology& graph) : in_order_(graph.in_order_of_neighbor()) {
+    if (graph.has(Direction::kOut)) forward_.emplace(graph, Direction::kOut);
+    if (graph.has(Direction::kIn)) backward_.emplace(graph, Direction::kIn);
+  }
+  // In `index` alone, of either direction. That of an undirected graph holds each edge both ways.
+  explicit EdgeLookup(const IndexReader<Id>& index)
+      : in_order_(index.graph().in_order_of_neighbor()), forward_(index) {
+    if (!index.graph().layout().directed) backward_ = index;
   }
 
   // Whether lists are in order of neighbour.
-  bool searchable() const { return searchable_; }
-  // Null: the file does not store this index.
-  const IndexReader<Id>* in() const { return in_ ? &*in_ : nullptr; }
+  bool in_order() const { return in_order_; }
+  // The lists in which `from` is looked up instead of `to`. Null: there are none.
+  const IndexReader<Id>* backward() const { return backward_ ? &*backward_ : nullptr; }
 
-  // found[i] = 1 if src[i] → dst[i] is an edge, else 0.
-  void test(std::span<const NodeId> src, std::span<const NodeId> dst, std::uint8_t* found) const {
-    for (std::size_t begin = 0; begin < src.size(); begin += kGroup) {
-      const std::size_t count = std::min(kGroup, src.size() - begin);
-      test_group(src.subspan(begin, count), dst.subspan(begin, count), found + begin);
+  // Is there an entry `to` in the list of `from`? The answer is in `found`: the first such entry,
+  // or the end of the list.
+  struct Question {
+    std::uint32_t asker = 0;  // a number of the caller's own
+    NodeId from = 0;
+    NodeId to = 0;
+    const IndexReader<Id>* index = nullptr;
+    EdgeId found = 0;
+    EdgeId count = 0;  // entries still to be compared
+    EdgeRange list = {};
+
+    bool yes() const { return found < list.end; }
+
+    void open() {
+      found = list.begin;
+      count = list.size();
     }
-  }
-
-  // Whether `list`, which must be searchable, names `wanted`.
-  static bool holds(const IndexReader<Id>& index, EdgeRange list, NodeId wanted) {
-    Search search = {&index, wanted, list.begin, list.size(), list.end};
-    while (search.count > 0) search.narrow();
-    return search.found();
-  }
-
- private:
-  struct Search {
-    const IndexReader<Id>* index;
-    NodeId wanted;
-    EdgeId low;    // entries before this one are below `wanted`
-    EdgeId count;  // entries still to be compared
-    EdgeId end;
-
-    [[gnu::always_inline]] void expect() const { index->prefetch_entry(low + count / 2); }
+    // Which half comes next is arithmetic: a branch would be mispredicted every other time.
     void narrow() {
       const EdgeId half = count / 2;
-      const bool below = index->neighbor(low + half) < wanted;
-      low = below ? low + half + 1 : low;
-      count = below ? count - half - 1 : half;
+      const EdgeId below = index->neighbor(found + half) < to;
+      found += (half + 1) & -below;
+      count = half - (below & ~count);
     }
-    bool found() const { return low < end && index->neighbor(low) == wanted; }
-    bool scan() const {
-      for (EdgeId at = low; at < end; ++at) {
-        if (index->neighbor(at) == wanted) return true;
-      }
-      return false;
+    void close() {
+      if (yes() && index->neighbor(found) != to) found = list.end;
+    }
+    void scan() {
+      for (found = list.begin; found < list.end && index->neighbor(found) != to;) ++found;
     }
   };
 
-  Search begin_search(NodeId src, NodeId dst) const {
-    const EdgeRange out = out_ ? out_->edges_of(src) : EdgeRange{};
-    const EdgeRange in = in_ ? in_->edges_of(dst) : EdgeRange{};
-    if (!in_ || (out_ && out.size() <= in.size()))
-      return {&*out_, dst, out.begin, out.size(), out.end};
-    return {&*in_, src, in.begin, in.size(), in.end};
+  // Chooses the shorter of the two lists that would hold each edge; if that is the one of `to`,
+  // `to` becomes `from`. Offsets should be on their way to the cache: those of `from` forward, of
+  // `to` backward.
+  template <class Ahead>
+  void answer(std::span<Question> questions, Ahead& ahead) const {
+    for (Question& question : questions) {
+      const EdgeRange list = forward_ ? forward_->edges_of(question.from) : EdgeRange{};
+      const EdgeRange other = backward_ ? backward_->edges_of(question.to) : EdgeRange{};
+      const bool back = backward_ && (!forward_ || other.size() < list.size());
+      question.index = back ? &*backward_ : &*forward_;
+      question.list = back ? other : list;
+      question.to = back ? question.from : question.to;
+    }
+    answer_in_list(questions, ahead);
   }
 
-  void test_group(std::span<const NodeId> src, std::span<const NodeId> dst,
-                  std::uint8_t* found) const {
-    for (std::size_t i = 0; i < src.size(); ++i) {
-      if (out_) out_->prefetch_range(src[i]);
-      if (in_) in_->prefetch_range(dst[i]);
-    }
-    std::array<Search, kGroup> searches;
-    for (std::size_t i = 0; i < src.size(); ++i) {
-      searches[i] = begin_search(src[i], dst[i]);
-      searches[i].expect();
-    }
-    if (!searchable_) {
-      for (std::size_t i = 0; i < src.size(); ++i) found[i] = searches[i].scan();
+  // The same where `index` and `list` are given.
+  template <class Ahead>
+  void answer_in_list(std::span<Question> questions, Ahead& ahead) const {
+    if (!in_order_) {
+      for (Question& question : questions) question.scan();
       return;
     }
-    for (bool more = true; more;) {
-      more = false;
-      for (std::size_t i = 0; i < src.size(); ++i) {
-        if (searches[i].count == 0) continue;
-        searches[i].narrow();
-        searches[i].expect();
-        more = true;
-      }
+    for (Question& question : questions) {
+      question.open();
+      expect(question, ahead);
     }
-    for (std::size_t i = 0; i < src.size(); ++i) found[i] = searches[i].found();
+    ahead.flush();
+    for (bool open = true; open;) {
+      open = false;
+      for (Question& question : questions) {
+        if (question.count == 0) continue;
+        open = true;
+        question.narrow();
+        expect(question, ahead);
+      }
+      ahead.flush();
+    }
+    for (Question& question : questions) question.close();
   }
 
-  bool searchable_;
-  std::optional<IndexReader<Id>> out_;
-  std::optional<IndexReader<Id>> in_;
+  // found[i] = 1 if src[i] → dst[i] is an edge, else 0.
+  void test(std::span<const NodeId> src, std::span<const NodeId> dst, std::uint8_t* found) const {
+    CacheLines ahead;
+    std::array<Question, kGroup> questions;
+    for (std::size_t begin = 0; begin < src.size(); begin += kGroup) {
+      const std::size_t count = std::min(kGroup, src.size() - begin);
+      for (std::size_t i = 0; i < count; ++i) {
+        questions[i].from = src[begin + i];
+        questions[i].to = dst[begin + i];
+        if (forward_) forward_->prefetch_range(questions[i].from);
+        if (backward_) backward_->prefetch_range(questions[i].to);
+      }
+      answer(std::span(questions).first(count), ahead);
+      for (std::size_t i = 0; i < count; ++i) found[begin + i] = questions[i].yes();
+    }
+  }
+
+  // Whether `list`, which must be in order of neighbour, names `wanted`.
+  static bool holds(const IndexReader<Id>& index, EdgeRange list, NodeId wanted) {
+    Question question{.to = wanted, .index = &index, .list = list};
+    question.open();
+    while (question.count > 0) question.narrow();
+    question.close();
+    return question.yes();
+  }
+
+ private:
+  template <class Ahead>
+  [[gnu::always_inline]] static void expect(const Question& question, Ahead& ahead) {
+    // To bring a line closer in vain costs less than to know; to ask for a page does not.
+    if (!Ahead::kPages || question.count > 0)
+      ahead.want(question.index->entry(question.found + question.count / 2));
+  }
+
+  bool in_order_;
+  std::optional<IndexReader<Id>> forward_;
+  std::optional<IndexReader<Id>> backward_;
 };
 
 // Item i is 1 if src[i] → dst[i] is an edge, else 0. Throws std::invalid_argument if the lengths

@@ -10,7 +10,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/random.h"
-#include "core/walk/ahead.h"
+#include "core/store/ahead.h"
 #include "core/walk/random_walk.h"
 #include "core/walk/uniform.h"
 #include "core/walk/walkers.h"

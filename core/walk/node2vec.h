@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "core/store/adjacency.h"
 #include "core/store/index_reader.h"
-#include "core/walk/adjacency.h"
 #include "core/walk/walkers.h"
 
 namespace gz {
@@ -29,12 +29,12 @@ class Node2vec {
     std::vector<EdgeId> return_entry;   // by walker: one of them
     std::vector<std::uint32_t> pending;
     std::vector<std::uint32_t> rejected;
-    std::vector<typename Adjacency<Id>::Question> questions;
+    std::vector<typename EdgeLookup<Id>::Question> questions;
   };
 
   Node2vec(const Topology& graph, Direction direction, double p, double q)
       : proposal_(graph, direction),
-        adjacency_(proposal_.index()),
+        lookup_(proposal_.index()),
         return_bias_(1 / p),
         far_bias_(1 / q),
         bound_(std::max(1.0, far_bias_)),
@@ -77,12 +77,16 @@ class Node2vec {
     for (const std::uint32_t i : scratch.pending) {
       scratch.return_weight[i] = 0;
       if (walkers.previous[i] == kNowhere) continue;
-      questions.push_back({i, walkers.node[i], walkers.previous[i], walkers.list[i], 0, 0});
+      questions.push_back({.asker = i,
+                           .from = walkers.node[i],
+                           .to = walkers.previous[i],
+                           .index = &index(),
+                           .list = walkers.list[i]});
     }
-    adjacency_.answer(questions, ahead);
+    lookup_.answer_in_list(questions, ahead);
     for (const auto& question : questions) {
-      scratch.return_entry[question.walker] = question.found;
-      scratch.return_weight[question.walker] = weight_of_equal(question.list, question.found);
+      scratch.return_entry[question.asker] = question.found;
+      scratch.return_weight[question.asker] = weight_of_equal(question.list, question.found);
     }
   }
 
@@ -92,7 +96,7 @@ class Node2vec {
     for (EdgeId at = first; at < list.end; ++at) {
       if (*index().entry(at) == *index().entry(first)) {
         sum += proposal_.weight(at);
-      } else if (adjacency_.in_order()) {
+      } else if (lookup_.in_order()) {
         break;
       }
     }
@@ -141,13 +145,18 @@ class Node2vec {
       if (next == previous) {
         if (heights[i] >= return_bias_) rejected.push_back(i);
       } else if (heights[i] >= low) {
-        questions.push_back({i, previous, next, {}, 0, 0});
+        questions.push_back({.asker = i, .from = previous, .to = next});
       }
     }
-    adjacency_.answer_either_way(questions, ahead);
+    // The offsets of the nodes that walkers came from have been read before.
+    if (const IndexReader<Id>* const backward = lookup_.backward()) {
+      for (const auto& question : questions) ahead.want(backward->offset_of(question.to));
+      ahead.flush();
+    }
+    lookup_.answer(questions, ahead);
     for (const auto& question : questions) {
       const double bias = question.yes() ? 1.0 : far_bias_;
-      if (heights[question.walker] >= bias) rejected.push_back(question.walker);
+      if (heights[question.asker] >= bias) rejected.push_back(question.asker);
     }
     std::swap(pending, rejected);
   }
@@ -160,7 +169,7 @@ class Node2vec {
     const EdgeRange near_list = index().edges_of(previous);
     std::span<const Id> near(index().entry(near_list.begin), index().entry(near_list.end));
     std::vector<Id> sorted;
-    if (!adjacency_.in_order()) {
+    if (!lookup_.in_order()) {
       sorted.assign(near.begin(), near.end());
       std::sort(sorted.begin(), sorted.end());
       near = sorted;
@@ -185,7 +194,7 @@ class Node2vec {
   }
 
   Proposal proposal_;
-  Adjacency<Id> adjacency_;
+  EdgeLookup<Id> lookup_;
   double return_bias_;
   double far_bias_;
   double bound_;  // of all biases, but for the outlier's

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from graphzero.features import FeatureStore, write_features
     from graphzero.graph import Graph, Index, write_graph
     from graphzero.ids import IdDictionary, write_ids
+    from graphzero.loaders.layerwise import inference as inference
     from graphzero.memory import MemoryReport, memory_report
     from graphzero.negatives import sample_negative_pairs, sample_negatives
     from graphzero.pipeline import Batch, Pipeline

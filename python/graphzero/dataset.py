@@ -45,10 +45,17 @@ EDGE: EdgeTriple = ("node", "to", "node")
 
 @dataclass(frozen=True)
 class NodeType:
-    """One kind of node: how many there are and what is known of each.
+    """One kind of node of a data set.
 
-    ``in_memory`` are tensors with a row per node that were assigned to the data set after it was mounted.
-    ``other`` are tensors and values of the type that have no row per node; they come with every batch as they are.
+    Attributes:
+        name: Its name.
+        num_nodes: The number of nodes.
+        attributes: The stores that have a row per node, by name.
+        label: The name of the attribute that holds the labels; ``None`` if there is none.
+        num_classes: The number of classes of the label; ``None`` if it is not known.
+        ids: The dictionary of the nodes' labels; ``None`` if nodes have none.
+        in_memory: Tensors with a row per node that were assigned after the data set was mounted, by name.
+        other: Tensors and values without a row per node, by name. They come with every batch.
     """
 
     name: str
@@ -66,10 +73,17 @@ class NodeType:
 
 @dataclass(frozen=True)
 class EdgeType:
-    """One kind of edge: its graph and what is known of each edge, by edge id.
+    """One kind of edge of a data set.
 
-    ``weight`` and ``time`` name the attributes that the graph's weights and times were made of, where that is known.
-    ``in_memory`` and ``other`` are as in :class:`NodeType`.
+    Attributes:
+        name: Its ``(source, relation, destination)``.
+        graph: Its edges.
+        attributes: The stores that have a row per edge, by edge id, by name.
+        weight: The name of the attribute that the graph's weights come from; ``None`` if that is not known.
+        time: The name of the attribute that the graph's times come from; ``None`` if that is not known.
+        in_memory: Tensors with a row per edge that were assigned after the data set was mounted, by name.
+        other: Tensors and values without a row per edge, by name. They come with every batch.
+        files: The owner of temporary files that hold assigned edges; ``None`` if there are none.
     """
 
     name: EdgeTriple
@@ -95,16 +109,24 @@ def _attribute(kind: NodeType | EdgeType, name: str, owner: str) -> FeatureStore
 
 @dataclass
 class Dataset(PygNames):
-    """A mounted data set folder; made by :func:`graphzero.open`.
+    """A mounted data set folder, as [`open`][graphzero.open] returns it.
 
-    Besides the names below it answers to those of PyG's ``Data``, ``HeteroData`` and data sets: ``data.x``,
-    ``data.y``, ``data.train_mask``, ``data.edge_index``, ``data["paper"].x``, ``data.x_dict``, ``dataset[0]`` and so
-    on are tensors, views of the files where that is possible. What is assigned or deleted changes this object and
-    the batches of its loaders, and no file.
+    It also answers to the names of PyG's ``Data``, ``HeteroData`` and data sets: ``data.x``, ``data.train_mask``,
+    ``data.edge_index``, ``data["paper"].x``, ``data.x_dict``, ``dataset[0]`` and so on are tensors, views of the files
+    where possible. Assigning or deleting changes this object and the batches of its loaders, never a file.
 
-    >>> ds = open_dataset(tiny_dataset)
-    >>> ds.graph.num_edges, ds.features("x").shape, ds.split("train")
-    (4, (4, 3), array([0, 2]))
+    Attributes:
+        path: The folder.
+        nodes: The kinds of node by name.
+        edges: The kinds of edge by ``(source, relation, destination)``.
+        metadata: What the manifest says about the data set, such as its name.
+        other: Tensors and values of the whole data set, by name. They come with every batch.
+        device: Where tensors and batches go; ``None`` leaves them in the memory of the host.
+
+    Examples:
+        >>> ds = open_dataset(tiny_dataset)
+        >>> ds.graph.num_edges, ds.features("x").shape, ds.split("train")
+        (4, (4, 3), array([0, 2]))
     """
 
     path: str
@@ -125,7 +147,7 @@ class Dataset(PygNames):
 
     @property
     def is_hetero(self) -> bool:
-        """Whether there is more than one kind of node or edge, or it was made of PyG's ``HeteroData``."""
+        """Whether there is more than one kind of node or edge, or it was made from PyG's ``HeteroData``."""
         return self._hetero or len(self.nodes) > 1 or len(self.edges) > 1
 
     @property
@@ -150,7 +172,7 @@ class Dataset(PygNames):
 
     @property
     def graph(self) -> Graph:
-        """The graph of a data set that has one; with several, use ``edges[type].graph``."""
+        """The graph of a data set that has only one. With several, use ``edges[type].graph``."""
         if len(self.edges) != 1:
             raise ValueError(
                 f"{self.path}: has {len(self.edges)} edge types; use edges[type].graph with one of {self.edge_types}"
@@ -158,24 +180,57 @@ class Dataset(PygNames):
         return next(iter(self.edges.values())).graph
 
     def features(self, name: str = "x", of: TypeName | None = None) -> FeatureStore:
-        """Return the attribute ``name`` of a node type, or of an edge type given as a triple."""
+        """Return an attribute of nodes or edges.
+
+        Args:
+            name: The name of the attribute.
+            of: A node type, or an edge type as a triple. May be left out if there is only one node type.
+
+        Raises:
+            KeyError: There is no such attribute.
+        """
         take_edits(self)
         kind = self._kind(of)
         return (self.edges[kind] if isinstance(kind, tuple) else self.nodes[kind])[name]
 
     def labels(self, of: str | None = None) -> FeatureStore:
-        """Return the attribute that the manifest names as label."""
+        """Return the attribute that the manifest names as label.
+
+        Args:
+            of: The node type. May be left out if there is only one.
+
+        Raises:
+            ValueError: The node type has no label.
+        """
         kind = self.nodes[str(self._kind(of))]
         if kind.label is None:
             raise ValueError(f"{self.path}: node type {kind.name!r} has no label")
         return kind[kind.label]
 
     def node_index(self, label: Any, of: str | None = None) -> int:
-        """Return the id of the node with this label; needs an id dictionary."""
+        """Return the id of the node with this label.
+
+        Args:
+            label: Text or an integer.
+            of: The node type. May be left out if there is only one.
+
+        Raises:
+            KeyError: There is no such label.
+            ValueError: The node type has no id dictionary.
+        """
         return self._ids(of).index(label)
 
     def node_label(self, id: int, of: str | None = None) -> int | str:
-        """Return the label of a node; needs an id dictionary."""
+        """Return the label of a node.
+
+        Args:
+            id: The node id.
+            of: The node type. May be left out if there is only one.
+
+        Raises:
+            IndexError: There is no such node.
+            ValueError: The node type has no id dictionary.
+        """
         return self._ids(of).label(id)
 
     def _ids(self, of: str | None) -> IdDictionary:
@@ -195,8 +250,13 @@ class Dataset(PygNames):
     def split(self, name: str, of: TypeName | None = None, *, writable: bool = True) -> NDArray[np.int64]:
         """Return the ids of a split, as a view of its file.
 
-        ``val``, ``validation`` and ``dev`` also find ``valid``, and the other way round. Writes are private to this
-        process; ``writable=False`` gives a view that refuses them.
+        Args:
+            name: Such as ``"train"``. ``val``, ``validation`` and ``dev`` also find ``valid``, and the other way round.
+            of: A node type, or an edge type as a triple. May be left out if there is only one node type.
+            writable: ``False`` gives a view that refuses writes. Otherwise they are private to this process.
+
+        Raises:
+            KeyError: There is no such split.
         """
         kind = self._kind(of)
         take_edits(self)
@@ -211,7 +271,12 @@ class Dataset(PygNames):
         return copied
 
     def has_split(self, name: str, of: TypeName | None = None) -> bool:
-        """Return whether there is such a split of a node type, or of an edge type given as a triple."""
+        """Return whether there is such a split.
+
+        Args:
+            name: Such as ``"train"``.
+            of: A node type, or an edge type as a triple. May be left out if there is only one node type.
+        """
         return self._split_name(name, self._kind(of)) is not None
 
     def _split_name(self, name: str, kind: TypeName) -> str | None:
@@ -232,7 +297,11 @@ class Dataset(PygNames):
         return kind  # type: ignore[return-value]
 
     def stores(self) -> Iterator[Mounted[Any]]:
-        """Walk over every mounted file."""
+        """Iterate over all mounted files.
+
+        Yields:
+            Graphs, feature stores and id dictionaries.
+        """
         for node in self.nodes.values():
             yield from node.attributes.values()
             if node.ids is not None:
@@ -251,15 +320,15 @@ class Dataset(PygNames):
 
     @property
     def nbytes(self) -> int:
-        """The size of all files."""
+        """The size of all files in bytes."""
         return sum(store.nbytes for store in self.stores())
 
     def memory_report(self) -> MemoryReport:
-        """Return :func:`graphzero.memory_report` for the files of this data set."""
+        """Return [`memory_report`][graphzero.memory_report] for the files of this data set."""
         return memory_report(*self.stores())
 
     def close(self) -> None:
-        """Give all files back. Arrays taken from them stay valid. May be repeated."""
+        """Close all files. Arrays taken from them stay valid. May be called again."""
         for store in self.stores():
             store.close()
 
@@ -272,7 +341,7 @@ class Dataset(PygNames):
         self.close()
 
     def __copy__(self) -> Self:
-        """Return a data set on the same files whose attributes are assigned and deleted by themselves."""
+        """Return a data set on the same files, whose attributes are assigned and deleted independently."""
         copied = object.__new__(type(self))
         copied.__dict__.update(self.__dict__)
         copied.__dict__["_made"] = dict(self._made)
@@ -283,7 +352,7 @@ class Dataset(PygNames):
         return _reopen, (os.path.abspath(self.path), self._fingerprint, self._changes() if self._changed else None)
 
     def _changes(self) -> tuple[Any, ...]:
-        """Return what assignments made of the files, as far as the files do not tell."""
+        """Return what was changed by assignment, as far as the files do not say it."""
         nodes = {
             name: (list(node.attributes), node.in_memory, _given(node.other), node.label)
             for name, node in self.nodes.items()
@@ -344,7 +413,7 @@ class Dataset(PygNames):
 
 
 def _given(other: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return values that were assigned; those of the files need not travel."""
+    """Return values that were assigned; those of the files need not be pickled."""
     return None if isinstance(other, StoredValues) else other
 
 
@@ -365,7 +434,17 @@ def _listed(attributes: Mapping[str, FeatureStore]) -> str:
 def open_dataset(path: str | os.PathLike[str]) -> Dataset:
     """Mount a data set folder.
 
-    Every file is opened, and its counts and fingerprint are compared with the manifest; none is read.
+    Opens every file and compares its counts and fingerprint with the manifest, but reads none.
+
+    Args:
+        path: The folder.
+
+    Returns:
+        The data set.
+
+    Raises:
+        FormatError: The folder or a file in it is not what the manifest says.
+        OSError: A file cannot be opened.
     """
     folder = os.fsdecode(path)
     manifest, fingerprint = read_manifest(folder)

@@ -15,11 +15,17 @@ from graphzero.sampling import HeteroNeighborhood, Neighborhood
 
 @dataclass(frozen=True)
 class Block:
-    """The edges that one layer sends messages along.
+    """The edges along which one layer sends messages.
 
-    Destination ``i`` receives from the sources ``indices[indptr[i]:indptr[i + 1]]``, along the edges with
-    the ids ``edge[indptr[i]:indptr[i + 1]]``. ``src_nodes`` and ``dst_nodes`` are global ids. If both are of
-    one type, the sources begin with the destinations.
+    Destination ``i`` receives from ``indices[indptr[i]:indptr[i + 1]]``. If sources and destinations are of one type,
+    the sources begin with the destinations.
+
+    Attributes:
+        indptr: Where the list of each destination starts, and the end of the last one.
+        indices: The sources of each destination, as positions in ``src_nodes``.
+        edge: The edge id of each entry of ``indices``.
+        src_nodes: Global ids of the sources.
+        dst_nodes: Global ids of the destinations.
     """
 
     indptr: IntArray
@@ -44,10 +50,14 @@ class Block:
 
 @dataclass(frozen=True)
 class HeteroBlock:
-    """The edges that one layer sends messages along, by type.
+    """The edges along which one layer sends messages, by type.
 
-    ``src_nodes`` and ``dst_nodes`` are global ids by node type; the sources of a type begin with its
-    destinations. The blocks in ``relations`` share them.
+    The sources of a node type begin with its destinations.
+
+    Attributes:
+        relations: The block of each edge type.
+        src_nodes: Global ids of the sources by node type.
+        dst_nodes: Global ids of the destinations by node type.
     """
 
     relations: dict[EdgeTriple, Block]
@@ -79,17 +89,22 @@ def blocks(sample: HeteroNeighborhood) -> list[HeteroBlock]: ...
 def blocks(sample: Any) -> list[Block] | list[HeteroBlock]:
     """Return a block for each layer of a model, that of the first layer first.
 
-    ``sample`` is what :func:`sample_neighbors` returns, or the ``sample`` of a batch. The first layer uses
-    all edges, the last those that lead to seeds; in between each layer leaves out the outermost hop. The
-    sources of the first block are ``sample.node``, the destinations of one block are the sources of the
-    next, and those of the last are the seeds.
+    The first layer uses all edges, each further one leaves out the outermost hop, and the last uses those that lead to
+    seeds. The destinations of a block are the sources of the next; the first sources are ``sample.node``.
 
-    >>> from graphzero import Graph, sample_neighbors
-    >>> first, last = blocks(sample_neighbors(Graph(tiny_gl), [2], [-1, -1]))   # 0→1  0→2  1→2  3→0
-    >>> first.src_nodes, first.dst_nodes, first.indptr, first.indices
-    (array([2, 0, 1, 3]), array([2, 0, 1]), array([0, 2, 3, 4]), array([1, 2, 3, 1]))
-    >>> last.dst_nodes, last.indptr, last.indices
-    (array([2]), array([0, 2]), array([1, 2]))
+    Args:
+        sample: What [`sample_neighbors`][graphzero.sample_neighbors] returns, or the ``sample`` of a batch.
+
+    Raises:
+        ValueError: The sample is not directional, or was not drawn with ``direction="in"``.
+
+    Examples:
+        >>> from graphzero import Graph, sample_neighbors
+        >>> first, last = blocks(sample_neighbors(Graph(tiny_gl), [2], [-1, -1]))   # 0→1  0→2  1→2  3→0
+        >>> first.src_nodes, first.dst_nodes, first.indptr, first.indices
+        (array([2, 0, 1, 3]), array([2, 0, 1]), array([0, 2, 3, 4]), array([1, 2, 3, 1]))
+        >>> last.dst_nodes, last.indptr, last.indices
+        (array([2]), array([0, 2]), array([1, 2]))
     """
     if not isinstance(sample, (Neighborhood, HeteroNeighborhood)):
         hint = "; a batch has one as its .sample" if hasattr(sample, "sample") else ""

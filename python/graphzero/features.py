@@ -45,14 +45,23 @@ READERS = {
 class FeatureStore(Mounted[_core.Features]):
     """A mounted ``.gd`` file: one array of rows.
 
-    Opening costs under a millisecond and no memory whatever the size. ``verify="full"`` reads the
-    whole file first and proves its checksums. Files of GraphZero 0.2 open too.
+    Opening takes under a millisecond and no memory, whatever the size. Files of GraphZero 0.2 open too.
 
-    >>> fs = FeatureStore(tiny_gd)
-    >>> fs.shape, fs.dtype
-    ((4, 3), 'float32')
-    >>> fs.get_tensor()[2]
-    array([6., 7., 8.], dtype=float32)
+    Args:
+        path: The file.
+        verify: ``"full"`` reads the whole file first and proves its checksums.
+        filename: GraphZero 0.2's name for ``path``.
+
+    Raises:
+        FormatError: The file is not a valid ``.gd`` file.
+        OSError: The file cannot be opened.
+
+    Examples:
+        >>> fs = FeatureStore(tiny_gd)
+        >>> fs.shape, fs.dtype
+        ((4, 3), 'float32')
+        >>> fs.get_tensor()[2]
+        array([6., 7., 8.], dtype=float32)
     """
 
     def __init__(
@@ -70,7 +79,7 @@ class FeatureStore(Mounted[_core.Features]):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Rows first."""
+        """The shape of the array, rows first."""
         return self._core.shape
 
     @property
@@ -80,20 +89,19 @@ class FeatureStore(Mounted[_core.Features]):
 
     @property
     def data_type(self) -> DataType:
-        """The stored element type as GraphZero 0.2 spells it."""
+        """The stored element type as GraphZero 0.2's enumeration."""
         return self._core.dtype
 
     @property
     def quantised(self) -> bool:
-        """Whether the items are int8 that count in steps of their row's scale."""
+        """Whether items are stored as int8, to be multiplied by the scale of their row."""
         return self._core.quantised
 
     @property
     def scales(self) -> NDArray[np.float32] | None:
-        """One per row, as a view of the file: a value is its int8 times the scale. ``None`` if not quantised.
+        """The float32 scale of each row, as a view of the file; ``None`` if not quantised.
 
-        Of a reordered file the view would not go by id, so it raises; :meth:`scales_of` goes by id for
-        every file.
+        A view of a reordered file would not go by id, so it raises ``ValueError``; use ``scales_of()``.
         """
         if not self.quantised:
             return None
@@ -104,12 +112,16 @@ class FeatureStore(Mounted[_core.Features]):
         return self._core.scales()
 
     def scales_of(self, ids: Any) -> NDArray[np.float32]:
-        """Copy the scales of the rows ``ids`` of a quantised array, in that order."""
+        """Return a copy of the scales of some rows of a quantised array.
+
+        Args:
+            ids: Row ids.
+        """
         return self._core.scales_of(int64_vector(ids, "ids"))
 
     @property
     def reordered(self) -> bool:
-        """Whether rows are stored in another order than that of their ids; see :func:`graphzero.reorder`."""
+        """Whether rows are stored in another order than that of their ids, as [`reorder`][graphzero.reorder] does."""
         return self._core.reordered
 
     @property
@@ -125,7 +137,7 @@ class FeatureStore(Mounted[_core.Features]):
 
     @property
     def num_nodes(self) -> int:
-        """The number of rows, as GraphZero 0.2 spells it."""
+        """The number of rows, under GraphZero 0.2's name."""
         return self.shape[0]
 
     @property
@@ -135,7 +147,7 @@ class FeatureStore(Mounted[_core.Features]):
 
     @property
     def row_bytes(self) -> int:
-        """The size of one row in the file."""
+        """The size of one row in the file, in bytes."""
         return self._core.row_bytes
 
     def __len__(self) -> int:
@@ -144,19 +156,20 @@ class FeatureStore(Mounted[_core.Features]):
     def get_tensor(self, *, writable: bool = True, access: Access = "random", order: Order = "id") -> NDArray[Any]:
         """Return the whole array without reading it: a view of the mapped file.
 
-        It behaves like an array that was loaded. Writes are private to this process, cost memory for
-        the pages they touch and never reach the file; all tensors of this store see them.
-        ``writable=False`` gives a view that refuses writes; so does a system that refuses
-        copy-on-write mappings of this size (strict overcommit, ``ulimit -d``). The view stays valid
-        after the store is closed or deleted.
+        Writes are private to this process, take memory for the pages they touch and never reach the file; all views of
+        this store see them. The view stays valid after the store is closed. bfloat16 comes as the uint16 of its bits,
+        since NumPy has no such type; use ``as_torch()``. A quantised array comes as its int8 items, to be multiplied by
+        ``scales``.
 
-        ``access`` tells the kernel how you will read: ``"random"`` rows, or a ``"sequential"`` scan,
-        which then reads ahead. bfloat16 comes as the uint16 of its bits, since NumPy has none; use
-        :meth:`as_torch`. A quantised array comes as the int8 that are stored; multiply a row by its
-        :attr:`scales`, or use :meth:`get_data`.
+        Args:
+            writable: ``False`` gives a view that refuses writes. So does a system that refuses copy-on-write mappings
+                of this size (strict overcommit, ``ulimit -d``).
+            access: How you will read: ``"random"`` rows, or a ``"sequential"`` scan, for which the kernel reads ahead.
+            order: ``"stored"`` gives the rows of a reordered file as they are stored: the row of ``id`` is
+                ``row_map[id]``. No view of such a file goes by id.
 
-        Of a reordered file no view goes by id, so this raises. ``order="stored"`` gives the rows as they
-        are stored: row ``id`` is at :attr:`row_map` ``[id]``. Other files have but one order.
+        Raises:
+            ValueError: The file is reordered and ``order`` is ``"id"``.
         """
         if access not in _ADVICE:
             raise ValueError(f"access: expected 'random', 'sequential' or 'normal', found {access!r}")
@@ -177,14 +190,26 @@ class FeatureStore(Mounted[_core.Features]):
         return plain(core.read_only_tensor(_ADVICE[access]))
 
     def as_torch(self, *, access: Access = "random", order: Order = "id") -> torch.Tensor:
-        """Return :meth:`get_tensor` as a torch tensor, bfloat16 included. Needs torch."""
+        """Return ``get_tensor()`` as a torch tensor, bfloat16 included. Needs torch.
+
+        Args:
+            access: As in ``get_tensor()``.
+            order: As in ``get_tensor()``.
+        """
         import torch
 
         tensor = torch.from_numpy(self.get_tensor(access=access, order=order))
         return tensor.view(torch.bfloat16) if self.data_type is DataType.BFLOAT16 else tensor
 
     def get_data(self, node_id: int) -> NDArray[Any]:
-        """Return a copy of one row; of a quantised array, its float32 values."""
+        """Return a copy of one row, of a quantised array as float32 values.
+
+        Args:
+            node_id: The row id.
+
+        Raises:
+            IndexError: There is no such row.
+        """
         place = integer(node_id, "node_id")
         row = self._core.row(place).view(numpy_dtype(self.data_type)).reshape(self.shape[1:] or (1,))
         return row.astype(np.float32) * self.scales_of([place]) if self.quantised else row
@@ -194,28 +219,32 @@ class FeatureStore(Mounted[_core.Features]):
     @overload
     def gather(self, ids: Any, out: Out, *, reader: Reader = "auto", dtype: Any = None) -> Out: ...
     def gather(self, ids: Any, out: Any = None, *, reader: Reader = "auto", dtype: Any = None) -> Any:
-        """Copy the rows ``ids``, in that order and repeated as often as they are, into memory.
+        """Return a copy of the rows ``ids``, in that order.
 
-        ``ids`` are a list, a NumPy array or a torch tensor. ``out``, a NumPy array or a torch tensor on
-        the CPU, takes the rows and is returned; without it a new array is. Items are those of
-        :meth:`get_tensor`: bfloat16 as its bits, unless ``out`` is a tensor of torch's own, and a
-        quantised array as the int8 that are stored.
+        Args:
+            ids: Row ids: a list, a NumPy array or a torch tensor. May repeat.
+            out: A NumPy array, or a torch tensor on the CPU, that takes the rows. Default: a new array.
+            reader: ``"mmap"`` reads through the page cache, ``"direct"`` from the device with io_uring, ``"pread"``
+                from the device with threads. All give the same bytes; one that this system lacks is replaced by the
+                next best. ``"auto"`` chooses at the first call, by the size of the file and the memory available;
+                ``gather_stats()`` says what and why.
+            dtype: Convert items while copying: float16, bfloat16, float64, int8, uint8 and bool to float32, the int8 of
+                a quantised array to its float32 values, float32 to float16 or bfloat16 (ties to even), int32 and int16
+                to int64. Default: as ``get_tensor()`` gives them, with real bfloat16 in an ``out`` of torch's.
 
-        ``dtype`` converts the items on their way: float16, bfloat16, float64, int8, uint8 and bool to
-        float32, the int8 of a quantised array to the float32 of :meth:`get_data`, float32 to float16 or
-        bfloat16 (ties to even), int32 and int16 to int64. ``out`` is then of that type.
+        Returns:
+            ``out``, or a new NumPy array with a row per id.
 
-        ``reader="mmap"`` reads through the page cache, ``"direct"`` from the device with io_uring and
-        ``"pread"`` from the device with threads; all give the same bytes. One that this system does
-        not have is replaced by the next best. ``"auto"`` chooses at the first call, by the size of the
-        file and the memory that is available; :meth:`gather_stats` tells what and why.
+        Raises:
+            IndexError: An id is not a row of the file.
 
-        >>> FeatureStore(tiny_gd).gather([2, 0, 2])
-        array([[6., 7., 8.],
-               [0., 1., 2.],
-               [6., 7., 8.]], dtype=float32)
-        >>> FeatureStore(tiny_gd).gather([1], dtype="float16")
-        array([[3., 4., 5.]], dtype=float16)
+        Examples:
+            >>> FeatureStore(tiny_gd).gather([2, 0, 2])
+            array([[6., 7., 8.],
+                   [0., 1., 2.],
+                   [6., 7., 8.]], dtype=float32)
+            >>> FeatureStore(tiny_gd).gather([1], dtype="float16")
+            array([[3., 4., 5.]], dtype=float16)
         """
         if reader not in READERS:
             raise ValueError(f"reader: expected 'auto', 'mmap', 'direct' or 'pread', found {reader!r}")
@@ -231,15 +260,15 @@ class FeatureStore(Mounted[_core.Features]):
         return out
 
     def gather_stats(self) -> dict[str, Any]:
-        """Return what :meth:`gather` has done since mounting.
+        """Return what ``gather()`` has done since the file was mounted.
 
-        ``rows`` were asked for, ``direct_rows`` of them from the direct and pread readers. The other
-        counts are of those alone, for what a mapping reads is the kernel's affair: ``unique_rows`` that
-        differ within a call (of a large one, within each 2^20 ids, or each 8 MB of rows to convert),
-        ``device_reads``, ``device_bytes``, and ``read_amplification``, the bytes read for each byte of
-        a unique row (``None`` before the first). ``reader`` and ``reason`` are of the last call,
-        ``None`` before it, and so is ``read_gap``, the bytes that its reader rather reads in vain than by
-        another read; ``None`` for a mapping.
+        Returns:
+            ``rows`` that were asked for, and ``direct_rows`` of them from the direct and pread readers. Of the latter:
+            ``unique_rows`` that differ within a call (of a large one, within each 2^20 ids, or each 8 MB of rows to
+            convert), ``device_reads``, ``device_bytes``, and ``read_amplification``, the bytes read per byte of a
+            unique row. Of the last call: its ``reader``, the ``reason`` for that, and ``read_gap``, the most bytes the
+            reader reads in vain to save a separate read. ``None`` stands for what is not known yet, or not known of a
+            mapping.
         """
         gatherer = self._open_gatherer()
         counts, choice = gatherer.counts, gatherer.choice
@@ -263,12 +292,12 @@ class FeatureStore(Mounted[_core.Features]):
         return _core.Gatherer(self._core) if gatherer is None else gatherer  # a closed store raises
 
     def close(self) -> None:
-        """Give the file back. Arrays taken from it stay valid; the store itself does not. May be repeated."""
+        """Close the file. Arrays taken from it stay valid. May be called again."""
         self._gatherer = None
         super().close()
 
     def memory_report(self) -> MemoryReport:
-        """Return :func:`graphzero.memory_report` for this file alone."""
+        """Return [`memory_report`][graphzero.memory_report] for this file alone."""
         return memory_report(self)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -295,19 +324,26 @@ def write_features(
     order: Any = None,
     graph: Graph | None = None,
 ) -> None:
-    """Write an array, rows first, to a ``.gd`` file.
+    """Write an array, rows first, to a ``.gd`` file, which appears whole or not at all.
 
-    Takes NumPy arrays (memory-mapped ones too: blocks of rows are copied, never the whole), torch
-    tensors and lists. ``dtype`` stores another type of the same kind: float64 as float16 or bfloat16,
-    int64 as int32; an integer that does not fit is an error. A uint16 array with
-    ``dtype="bfloat16"`` is taken as bits. The file appears whole or not at all.
+    Args:
+        path: The file to write.
+        array: A NumPy array (of a memory-mapped one blocks of rows are copied, never the whole), a torch tensor or a
+            list.
+        dtype: Store another type of the same kind: float64 as float16 or bfloat16, int64 as int32. A uint16 array with
+            ``dtype="bfloat16"`` is taken as bits.
+        order: Store rows in another order than that of their ids: all ids, hottest first, or ``"hot"`` with a
+            ``graph``, as [`reorder`][graphzero.reorder] does.
+        graph: The graph that says which rows are hot.
 
-    ``order`` stores the rows in another order than that of their ids, which stay what they are: all ids,
-    hottest first, or ``"hot"`` with a ``graph``, as in :func:`graphzero.reorder`.
+    Raises:
+        TypeError: The array cannot be stored as ``dtype``.
+        ValueError: An integer does not fit ``dtype``.
 
-    >>> write_features("x.gd", np.eye(3), dtype="float32")
-    >>> FeatureStore("x.gd").get_data(1)
-    array([0., 1., 0.], dtype=float32)
+    Examples:
+        >>> write_features("x.gd", np.eye(3), dtype="float32")
+        >>> FeatureStore("x.gd").get_data(1)
+        array([0., 1., 0.], dtype=float32)
     """
     source, stored = _with_stored_type(array, dtype)
     check_order(order, graph)
@@ -447,7 +483,7 @@ def rounded_to_bfloat16(block: NDArray[Any]) -> NDArray[np.uint16]:
 
 
 def _without_false_ties(block: NDArray[Any], floats: NDArray[np.float32]) -> NDArray[np.uint32]:
-    """Return the bits of ``floats``, moved back towards ``block`` where rounding made a tie of what was none."""
+    """Return the bits of ``floats``, moved back towards ``block`` where rounding to float32 has made a tie."""
     bits: NDArray[np.uint32] = floats.view(np.uint32)
     tie = (bits & np.uint32(0xFFFF)) == np.uint32(0x8000)
     if not tie.any():

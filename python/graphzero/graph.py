@@ -12,12 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from graphzero import _core
 from graphzero._base.arrays import float32_vector, int64_vector, plain, time_vector
 from graphzero._base.integers import as_seed, integer
-from graphzero._base.memory_sizes import byte_text
-from graphzero._files.folder import check_free_space
+from graphzero._base.memory_sizes import byte_text, conversion_budget
+from graphzero._files.folder import check_free_space, spill_folder
 from graphzero._files.mounted import Mounted, one_path, path_bytes, verify_if_asked
 from graphzero.memory import MemoryReport, memory_report
 
 Direction = Literal["out", "in"]
+
+# Bytes an edge that hold all records of both indexes, with weight and time, and blocks that are not full.
+_WRITER_MEMORY = 256
 
 _DIRECTIONS = {"out": _core.Direction.OUT, "in": _core.Direction.IN}
 
@@ -32,10 +35,16 @@ def as_direction(direction: str) -> _core.Direction:
 
 @dataclass(frozen=True)
 class Index:
-    """One side of a graph as zero-copy, read-only arrays.
+    """One side of a graph as read-only views of the file.
 
-    The list of node ``v`` is ``indices[indptr[v]:indptr[v + 1]]``; the other arrays run beside
-    ``indices``. ``edge_ids`` is ``None`` where an entry's position is its edge id.
+    The neighbours of node ``v`` are ``indices[indptr[v]:indptr[v + 1]]``.
+
+    Attributes:
+        indptr: Where the list of each node starts, and the end of the last one.
+        indices: The neighbours, list after list.
+        edge_ids: The edge id of each entry of ``indices``; ``None`` if it is the position of the entry.
+        weights: The weight of each entry; ``None`` if edges have none.
+        times: The timestamp of each entry; ``None`` if edges have none.
     """
 
     indptr: NDArray[np.int64]
@@ -48,16 +57,25 @@ class Index:
 class Graph(Mounted[_core.Topology]):
     """A mounted ``.gl`` file.
 
-    Opening costs under a millisecond and no memory whatever the size. ``verify="full"`` reads the
-    whole file first and proves every id and offset in it. Files of GraphZero 0.2 open too.
+    Opening takes under a millisecond and no memory, whatever the size. Files of GraphZero 0.2 open too.
 
-    >>> g = Graph(tiny_gl)                                  # 0→1  0→2  1→2  3→0
-    >>> g.num_nodes, g.num_edges
-    (4, 4)
-    >>> g.neighbors(0)
-    array([1, 2], dtype=int32)
-    >>> g.degree([0, 1, 2, 3])
-    array([2, 1, 0, 1])
+    Args:
+        path: The file.
+        verify: ``"full"`` reads the whole file first and proves every id and offset in it.
+        filename: GraphZero 0.2's name for ``path``.
+
+    Raises:
+        FormatError: The file is not a valid ``.gl`` file.
+        OSError: The file cannot be opened.
+
+    Examples:
+        >>> g = Graph(tiny_gl)                                  # 0→1  0→2  1→2  3→0
+        >>> g.num_nodes, g.num_edges
+        (4, 4)
+        >>> g.neighbors(0)
+        array([1, 2], dtype=int32)
+        >>> g.degree([0, 1, 2, 3])
+        array([2, 1, 0, 1])
     """
 
     def __init__(
@@ -74,7 +92,7 @@ class Graph(Mounted[_core.Topology]):
 
     @property
     def num_nodes(self) -> int:
-        """The number of nodes; a bipartite graph has two, and this raises."""
+        """The number of nodes. A bipartite graph has two numbers, so this raises ``ValueError``."""
         if self.bipartite:
             raise ValueError(f"{self._path}: is bipartite; use num_src_nodes and num_dst_nodes")
         return self._core.num_src_nodes
@@ -111,13 +129,13 @@ class Graph(Mounted[_core.Topology]):
 
     @property
     def indexes(self) -> tuple[Direction, ...]:
-        """The directions that can be asked for."""
+        """The directions in which neighbours can be looked up."""
         names: tuple[Direction, ...] = ("out", "in")
         return tuple(name for name in names if self._core.has(_DIRECTIONS[name]))
 
     @property
     def is_sorted(self) -> bool:
-        """Whether lists are in order, as they are in all but GraphZero 0.2 files."""
+        """Whether each list of neighbours is sorted, as in all files but those of GraphZero 0.2."""
         return self._core.sorted
 
     @property
@@ -136,7 +154,11 @@ class Graph(Mounted[_core.Topology]):
         return self.index(self.indexes[0]).indices.dtype
 
     def index(self, direction: Direction = "out") -> Index:
-        """Return one side of the graph as arrays: ``"out"`` is CSR, ``"in"`` is CSC."""
+        """Return one side of the graph as arrays.
+
+        Args:
+            direction: ``"out"`` for CSR, ``"in"`` for CSC.
+        """
         side = as_direction(direction)
         core = self._core
         core.check_intact()
@@ -154,52 +176,90 @@ class Graph(Mounted[_core.Topology]):
 
     @property
     def edge_ids(self) -> NDArray[np.int32] | NDArray[np.int64] | None:
-        """The input position of each entry of ``indices``; ``None`` where it is the entry's own."""
+        """The edge id of each entry of ``indices``; ``None`` if it is the position of the entry."""
         return self.index().edge_ids
 
     @property
     def weights(self) -> NDArray[np.float32] | None:
-        """The weight of each entry of ``indices``."""
+        """The weight of each entry of ``indices``; ``None`` if edges have none."""
         return self.index().weights
 
     @property
     def times(self) -> NDArray[np.int64] | None:
-        """The timestamp of each entry of ``indices``."""
+        """The timestamp of each entry of ``indices``; ``None`` if edges have none."""
         return self.index().times
 
     def degree(self, nodes: ArrayLike, direction: Direction = "out") -> NDArray[np.int64]:
-        """Return the number of neighbours of each of ``nodes``."""
+        """Return the number of neighbours of each of ``nodes``.
+
+        Args:
+            nodes: Node ids.
+            direction: ``"out"`` counts the edges that leave a node, ``"in"`` those that arrive.
+
+        Raises:
+            IndexError: An id is not a node of the graph.
+        """
         return plain(self._core.degrees(as_direction(direction), int64_vector(nodes, "nodes")))
 
     def has_edges(self, src: ArrayLike, dst: ArrayLike) -> NDArray[np.bool_]:
         """Return for each ``i`` whether there is an edge ``src[i] → dst[i]``.
 
-        Looks into the shorter of the two lists that would hold the edge, if both are stored. A list in
-        order of neighbour is searched by halving; with timestamps, and in files of GraphZero 0.2, it is
-        read from end to end.
+        Searches the shorter of the two lists that would hold the edge, if both are stored: by bisection, or from end to
+        end if edges have timestamps and in files of GraphZero 0.2.
 
-        >>> Graph(tiny_gl).has_edges([0, 2], [2, 0])        # 0→1  0→2  1→2  3→0
-        array([ True, False])
+        Args:
+            src: Ids of sources.
+            dst: Ids of destinations, one per source.
+
+        Raises:
+            IndexError: An id is not a node of the graph.
+
+        Examples:
+            >>> Graph(tiny_gl).has_edges([0, 2], [2, 0])        # 0→1  0→2  1→2  3→0
+            array([ True, False])
         """
         found = self._core.has_edges(int64_vector(src, "src"), int64_vector(dst, "dst"))
         return found.view(np.bool_)
 
     def neighbors(self, node: int, direction: Direction = "out") -> NDArray[np.int32] | NDArray[np.int64]:
-        """Return the neighbours of ``node``, in order, as a view of the file."""
+        """Return the sorted neighbours of a node, as a view of the file.
+
+        Args:
+            node: The node id.
+            direction: ``"out"`` for the nodes it has edges to, ``"in"`` for those that have edges to it.
+
+        Raises:
+            IndexError: There is no such node.
+        """
         side = as_direction(direction)
         core = self._core
         return plain(core.indices(side, core.edges_of(side, integer(node, "node"))))
 
     def get_degree(self, node_id: int) -> int:
-        """Return the out-degree of ``node_id``, as GraphZero 0.2 spells it."""
+        """Return the out-degree of a node, under GraphZero 0.2's name.
+
+        Args:
+            node_id: The node id.
+        """
         return int(self.degree([integer(node_id, "node_id")])[0])
 
     def get_neighbours(self, node_id: int) -> NDArray[np.int64]:
-        """Return a copy of the out-neighbours of ``node_id``, as GraphZero 0.2 spells it."""
+        """Return a copy of the out-neighbours of a node, under GraphZero 0.2's name.
+
+        Args:
+            node_id: The node id.
+        """
         return self.neighbors(node_id).astype(np.int64)
 
     def get_weights(self, node_id: int) -> NDArray[np.float32]:
-        """Return a copy of the weights of the edges out of ``node_id``, as GraphZero 0.2 spells it."""
+        """Return a copy of the weights of the edges that leave a node, under GraphZero 0.2's name.
+
+        Args:
+            node_id: The node id.
+
+        Raises:
+            ValueError: The graph has no weights.
+        """
         core = self._core
         side = _core.Direction.OUT
         weights = core.weights(side, core.edges_of(side, integer(node_id, "node_id")))
@@ -208,10 +268,14 @@ class Graph(Mounted[_core.Topology]):
         return np.array(weights)
 
     def sample_neighbours(self, start_node: int, K: int, *, seed: int | None = None) -> NDArray[np.int64]:
-        """Return ``K`` different out-neighbours of ``start_node``, or all if there are not more.
+        """Return ``K`` different out-neighbours of a node, or all of them in stored order if there are no more.
 
-        By edge, not by node: of parallel edges each may be drawn. Where there are not more than ``K``
-        they come in the order of the list.
+        Each of several parallel edges may be drawn, so a neighbour can come more than once.
+
+        Args:
+            start_node: The node id.
+            K: The number of neighbours.
+            seed: The same seed gives the same neighbours. Without one every call differs.
         """
         fanout = min(_fanout(K), self.get_degree(start_node))
         return self.batch_random_fanout([start_node], fanout, seed=seed).ravel()
@@ -247,26 +311,33 @@ class Graph(Mounted[_core.Topology]):
         return_counts: bool = False,
         seed: int | None = None,
     ) -> Any:
-        """Return ``K`` different out-neighbours of each node as an ``(n, K)`` array.
+        """Return ``K`` different out-neighbours of each node as an ``(n, K)`` array. Weights are ignored.
 
-        A node with fewer gets all of them, in the order of its list, then ``pad``. Otherwise every subset
-        in every order is equally likely. ``return_counts=True`` also returns how many of each row are
-        neighbours. Weights are ignored.
+        A node with at most ``K`` neighbours gets all of them in stored order; otherwise every subset in every order is
+        equally likely.
 
-        >>> Graph(tiny_gl).batch_random_fanout([0, 2], 3)   # 0→1  0→2  1→2  3→0
-        array([[ 1,  2, -1],
-               [-1, -1, -1]])
+        Args:
+            start_nodes: Node ids.
+            K: The number of neighbours of each.
+            pad: What fills the rest of a row. Beware that -1 is a valid index, of the last row of an array; ``"self"``
+                repeats the node itself, so that every entry is a node.
+            return_counts: Also return how many entries of each row are neighbours.
+            seed: The same seed gives the same neighbours for any number of threads. Without one every call differs.
 
-        As an index, -1 is the last row of an array, without an error. ``pad="self"`` fills up with the node
-        itself, so that every entry is a node, and the counts tell which are neighbours:
+        Raises:
+            IndexError: An id is not a node of the graph.
 
-        >>> rows, counts = Graph(tiny_gl).batch_random_fanout([0, 2], 3, pad="self", return_counts=True)
-        >>> rows
-        array([[1, 2, 0],
-               [2, 2, 2]])
-        >>> np.arange(3) < counts[:, None]
-        array([[ True,  True, False],
-               [False, False, False]])
+        Examples:
+            >>> Graph(tiny_gl).batch_random_fanout([0, 2], 3)   # 0→1  0→2  1→2  3→0
+            array([[ 1,  2, -1],
+                   [-1, -1, -1]])
+            >>> rows, counts = Graph(tiny_gl).batch_random_fanout([0, 2], 3, pad="self", return_counts=True)
+            >>> rows
+            array([[1, 2, 0],
+                   [2, 2, 2]])
+            >>> np.arange(3) < counts[:, None]
+            array([[ True,  True, False],
+                   [False, False, False]])
         """
         nodes = int64_vector(start_nodes, "start_nodes")
         fanout = _fanout(K)
@@ -289,9 +360,16 @@ class Graph(Mounted[_core.Topology]):
     def batch_random_walk(
         self, start_nodes: ArrayLike, walk_length: int, p: float = 1.0, q: float = 1.0, *, seed: int | None = None
     ) -> NDArray[np.int64]:
-        """Walk from each of ``start_nodes``, by weight if edges have one, as GraphZero 0.2 spells it.
+        """Return walks, by weight if edges have weights, under GraphZero 0.2's name.
 
-        :func:`graphzero.random_walk` can do more.
+        [`random_walk`][graphzero.random_walk] has more options.
+
+        Args:
+            start_nodes: Node ids.
+            walk_length: The number of steps.
+            p: The return parameter of node2vec.
+            q: The in-out parameter of node2vec.
+            seed: The same seed gives the same walks. Without one every call differs.
         """
         from graphzero.walks import random_walk  # it takes graphs, so it imports this module
 
@@ -300,7 +378,13 @@ class Graph(Mounted[_core.Topology]):
     def batch_random_walk_uniform(
         self, start_nodes: ArrayLike, walk_length: int, *, seed: int | None = None
     ) -> NDArray[np.int64]:
-        """Walk from each of ``start_nodes``; every edge is equally likely. As GraphZero 0.2 spells it."""
+        """Return walks on which every edge of a node is equally likely, under GraphZero 0.2's name.
+
+        Args:
+            start_nodes: Node ids.
+            walk_length: The number of steps.
+            seed: The same seed gives the same walks. Without one every call differs.
+        """
         from graphzero.walks import random_walk
 
         return random_walk(self, start_nodes, walk_length, seed=seed)
@@ -308,15 +392,17 @@ class Graph(Mounted[_core.Topology]):
     def preload(self) -> None:
         """Read the whole file into the page cache now.
 
-        Worth it before long training on a graph that fits in RAM: nothing waits for the device any
-        more, and where the file system caches in huge pages, sampling is about a fifth faster. It is
-        cache, not memory of this process: the kernel takes it back when it must. Raises ``MemoryError``
-        if there is not enough.
+        Worth it before long training on a graph that fits in RAM: nothing waits for the device any more, and where the
+        file system caches in huge pages, sampling is about a fifth faster. The kernel can reclaim the cache at any
+        time.
+
+        Raises:
+            MemoryError: The file does not fit in available memory.
         """
         self._core.preload()
 
     def memory_report(self) -> MemoryReport:
-        """Return :func:`graphzero.memory_report` for this file alone."""
+        """Return [`memory_report`][graphzero.memory_report] for this file alone."""
         return memory_report(self)
 
     def __repr__(self) -> str:
@@ -345,45 +431,62 @@ def write_graph(
     directed: bool = True,
     index: Literal["both", "out", "in"] = "both",
 ) -> None:
-    """Write the edges ``src[i] → dst[i]`` to a ``.gl`` file.
+    """Write the edges ``src[i] → dst[i]`` to a ``.gl`` file, which appears whole or not at all.
 
-    The edge id of an edge is its position ``i``. ``num_nodes`` is one more than the largest id unless
-    given; a pair ``(sources, destinations)`` makes the graph bipartite. With ``directed=False`` each
-    edge is stored both ways under the same edge id (a self-loop twice) and one index serves both
-    directions. ``time`` takes integers or datetime64. The file appears whole or not at all.
+    The edge id of an edge is its position ``i``. Takes at most half of the memory that is available, and 8 GB; what
+    does not fit waits in a temporary file beside ``path``, or in the folder that ``GRAPHZERO_TMPDIR`` names.
 
-    Sorts in memory: 8 to 16 bytes per stored edge and 16 per node. For graphs beyond that use the
-    converter.
+    Args:
+        path: The file to write.
+        src: Ids of sources.
+        dst: Ids of destinations.
+        num_nodes: The number of nodes, or ``(sources, destinations)`` of a bipartite graph. Default: the largest id
+            plus 1.
+        weight: One number per edge.
+        time: One integer or datetime64 per edge.
+        directed: ``False`` stores each edge both ways under one edge id (a self-loop twice); one index then serves both
+            directions.
+        index: Which lists to store: of out-neighbours, of in-neighbours, or both.
 
-    >>> write_graph("pair.gl", [0, 1], [1, 0], weight=[0.5, 2.0])
-    >>> Graph("pair.gl").weights
-    array([0.5, 2. ], dtype=float32)
+    Raises:
+        IndexError: An id is negative, or not below ``num_nodes``.
+        ValueError: Arrays differ in length.
+
+    Examples:
+        >>> write_graph("pair.gl", [0, 1], [1, 0], weight=[0.5, 2.0])
+        >>> Graph("pair.gl").weights
+        array([0.5, 2. ], dtype=float32)
     """
-    options = _core.WriteGraphOptions()
-    if isinstance(num_nodes, (tuple, list)):
-        if len(num_nodes) != 2:
-            raise ValueError(f"num_nodes: expected a number or a pair, found {num_nodes!r}")
-        options.bipartite = True
-        options.num_src_nodes = _node_count(num_nodes[0])
-        options.num_dst_nodes = _node_count(num_nodes[1])
-    elif num_nodes is not None:
-        options.num_src_nodes = options.num_dst_nodes = _node_count(num_nodes)
+    sources = int64_vector(src, "src")
+    weights = None if weight is None else float32_vector(weight, "weight")
+    times = None if time is None else time_vector(time, "time")
+    options = writer_options(num_nodes, index, directed)
+    options.weights, options.times = weight is not None, time is not None
+    options.memory = min(conversion_budget(), max(64 << 20, _WRITER_MEMORY * len(sources)))
+    target = os.fsdecode(path)
+    options.temporary_folder = path_bytes(spill_folder(target))
+    converter = _core.EdgeConverter(options)
+    converter.add_edges(sources, int64_vector(dst, "dst"), weights, times)
+    found = converter.done().largest_id + 1 if len(sources) else 0
+    nodes = [found if num_nodes is None else count for count in (options.num_src_nodes, options.num_dst_nodes)]
+    check_free_space(target, graph_bytes((nodes[0], nodes[1]), len(sources), index if directed else "out"))
+    converter.finish(path_bytes(path))
+
+
+def writer_options(num_nodes: int | tuple[int, int] | None, index: str, directed: bool) -> _core.EdgeConverterOptions:
+    """Read what all writers of graphs are told alike."""
     if index not in ("both", "out", "in"):
         raise ValueError(f"index: expected 'both', 'out' or 'in', found {index!r}")
+    options = _core.EdgeConverterOptions()
     options.directed = directed
-    options.out_index = index != "in"
-    options.in_index = index != "out"
-    sources = int64_vector(src, "src")
-    nodes = (options.num_src_nodes or 0, options.num_dst_nodes or 0)
-    check_free_space(os.fsdecode(path), graph_bytes(nodes, len(sources), index if directed else "out"))
-    _core.write_graph(
-        path_bytes(path),
-        sources,
-        int64_vector(dst, "dst"),
-        None if weight is None else float32_vector(weight, "weight"),
-        None if time is None else time_vector(time, "time"),
-        options,
-    )
+    options.out_index, options.in_index = index != "in", index != "out"
+    if num_nodes is not None:
+        options.bipartite = isinstance(num_nodes, (tuple, list))
+        pair = tuple(num_nodes) if isinstance(num_nodes, (tuple, list)) else (num_nodes, num_nodes)
+        if len(pair) != 2:
+            raise ValueError(f"num_nodes: expected a number or a pair, found {num_nodes!r}")
+        options.num_src_nodes, options.num_dst_nodes = map(_node_count, pair)
+    return options
 
 
 def graph_bytes(num_nodes: tuple[int, int], num_edges: int, index: str) -> int:

@@ -31,16 +31,25 @@ _BLOCK = 1 << 18
 class IdDictionary(Mounted[_core.IdDictionary]):
     """A mounted ``.gi`` file: which label has which id, both ways.
 
-    Ids are ranks: labels are sorted, integers by value, strings by their UTF-8 bytes. Opening costs
-    under a millisecond and no memory whatever the size.
+    Ids are ranks among the sorted labels: integers by value, strings by their UTF-8 bytes. Opening takes under a
+    millisecond and no memory, whatever the size.
 
-    >>> write_ids("movies.gi", ["tt0133093", "tt0068646", "tt0133093"])
-    >>> d = IdDictionary("movies.gi")
-    >>> len(d), d.index("tt0133093"), d.label(0), "tt0000001" in d
-    (2, 1, 'tt0068646', False)
-    >>> d.indices([["tt0133093", "tt0068646"], ["tt0133093", "tt0133093"]])
-    array([[1, 0],
-           [1, 1]])
+    Args:
+        path: The file.
+        verify: ``"full"`` reads the whole file first and proves its checksums and order.
+
+    Raises:
+        FormatError: The file is not a valid ``.gi`` file.
+        OSError: The file cannot be opened.
+
+    Examples:
+        >>> write_ids("movies.gi", ["tt0133093", "tt0068646", "tt0133093"])
+        >>> d = IdDictionary("movies.gi")
+        >>> len(d), d.index("tt0133093"), d.label(0), "tt0000001" in d
+        (2, 1, 'tt0068646', False)
+        >>> d.indices([["tt0133093", "tt0068646"], ["tt0133093", "tt0133093"]])
+        array([[1, 0],
+               [1, 1]])
     """
 
     def __init__(self, path: str | os.PathLike[str], *, verify: Literal["header", "full"] = "header") -> None:
@@ -51,14 +60,21 @@ class IdDictionary(Mounted[_core.IdDictionary]):
 
     @property
     def kind(self) -> Kind:
-        """``"integer"`` or ``"string"``."""
+        """The kind of labels: ``"integer"`` or ``"string"``."""
         return "integer" if self._core.kind is _core.LabelKind.INTEGER else "string"
 
     def __len__(self) -> int:
         return self._core.num_labels
 
     def index(self, label: Any) -> int:
-        """Return the id of a label; a label that is not there is a ``KeyError``."""
+        """Return the id of a label.
+
+        Args:
+            label: An integer or text, of the dictionary's kind.
+
+        Raises:
+            KeyError: There is no such label.
+        """
         if self.kind == "integer":
             return int(self.indices([integer(label, "label")])[0])
         if not isinstance(label, (str, bytes)):
@@ -68,8 +84,12 @@ class IdDictionary(Mounted[_core.IdDictionary]):
     def indices(self, labels: Any, *, default: int | None = None) -> NDArray[np.int64]:
         """Return the ids of labels, in an array of the same shape.
 
-        Takes lists, NumPy arrays, torch tensors and Arrow arrays. The first label that is not there is
-        named in a ``KeyError``, or gets ``default`` as its id.
+        Args:
+            labels: A list, a NumPy array, a torch tensor or an Arrow array.
+            default: The id of labels that are not in the dictionary. If not given, these are an error.
+
+        Raises:
+            KeyError: A label is not in the dictionary, and there is no ``default``.
         """
         core = self._core
         packed = _packed(labels, self.kind, "labels")
@@ -83,12 +103,26 @@ class IdDictionary(Mounted[_core.IdDictionary]):
         return ids.reshape(packed.shape)
 
     def label(self, id: int) -> int | str:
-        """Return the label of an id; one that is not there is an ``IndexError``."""
+        """Return the label of an id.
+
+        Args:
+            id: The node id.
+
+        Raises:
+            IndexError: There is no such id.
+        """
         found: int | str = self.labels([integer(id, "id")])[0]
         return int(found) if self.kind == "integer" else found
 
     def labels(self, ids: Any) -> NDArray[Any]:
-        """Return the labels of ids: int64, or an array of Python strings."""
+        """Return the labels of ids: int64, or Python strings in an array of objects.
+
+        Args:
+            ids: Node ids, in an array of any shape.
+
+        Raises:
+            IndexError: An id is not in the dictionary.
+        """
         core = self._core
         array = as_numpy(ids, "ids")
         vector = int64_vector(array.reshape(-1), "ids")
@@ -108,7 +142,7 @@ class IdDictionary(Mounted[_core.IdDictionary]):
         return True
 
     def memory_report(self) -> MemoryReport:
-        """Return :func:`graphzero.memory_report` for this file alone."""
+        """Return [`memory_report`][graphzero.memory_report] for this file alone."""
         return memory_report(self)
 
     def __repr__(self) -> str:
@@ -118,7 +152,13 @@ class IdDictionary(Mounted[_core.IdDictionary]):
 
 
 class IdReport(NamedTuple):
-    """What a builder did: labels it was given, different ones among them, and how often memory was full."""
+    """What an [`IdBuilder`][graphzero.ids.IdBuilder] did.
+
+    Attributes:
+        num_added: Labels that were added, repeated ones included.
+        num_labels: Different labels among them.
+        num_runs: Sorted runs that did not fit in memory and went to disk.
+    """
 
     num_added: int
     num_labels: int
@@ -128,18 +168,22 @@ class IdReport(NamedTuple):
 class IdBuilder:
     """Writes a ``.gi`` file from batches of labels in bounded memory.
 
-    Labels come in any order and as often as you like, such as both ends of every edge. What does not
-    fit ``memory`` goes, sorted, to a nameless file in ``tmp_dir``, by default the target's folder. The
-    result depends on the set of labels alone. It appears whole at :meth:`finish`, or not at all.
+    Labels come in any order and any number of times, such as both ends of every edge; the result depends on the set of
+    labels alone. The file appears whole at ``finish()`` or the end of a ``with`` block, or not at all. One thread at a
+    time may add labels, others get a ``RuntimeError``; a call uses several threads itself.
 
-    For one thread at a time: another one that adds meanwhile gets a ``RuntimeError``. A call
-    uses several threads itself.
+    Args:
+        path: The file to write.
+        kind: The kind of labels: ``"integer"`` or ``"string"``.
+        memory: Bytes to hold, a number or a size such as ``"64MB"``. Labels beyond that go, sorted, to a nameless file.
+        tmp_dir: The folder of that file. Default: the folder of ``path``.
 
-    >>> with IdBuilder("users.gi", "integer", memory="64MB") as builder:
-    ...     builder.add([7_000_000_000, 12])
-    ...     builder.add([12, -3])
-    >>> IdDictionary("users.gi").labels([0, 1, 2])
-    array([        -3,         12, 7000000000])
+    Examples:
+        >>> with IdBuilder("users.gi", "integer", memory="64MB") as builder:
+        ...     builder.add([7_000_000_000, 12])
+        ...     builder.add([12, -3])
+        >>> IdDictionary("users.gi").labels([0, 1, 2])
+        array([        -3,         12, 7000000000])
     """
 
     def __init__(
@@ -158,7 +202,11 @@ class IdBuilder:
         self._core: _core.IdBuilder | None = _core.IdBuilder(path_bytes(path), _KINDS[kind], byte_count(memory), folder)
 
     def add(self, labels: Any) -> None:
-        """Add labels: a list, a NumPy array, a torch tensor or an Arrow array."""
+        """Add labels.
+
+        Args:
+            labels: A list, a NumPy array, a torch tensor or an Arrow array.
+        """
         core = self._open()
         if self._kind == "integer" or not isinstance(labels, (list, np.ndarray)):
             self._add(core, labels)
@@ -174,14 +222,14 @@ class IdBuilder:
             core.add_strings(packed.bytes, packed.offsets)
 
     def finish(self) -> IdReport:
-        """Merge what was added and put the file in place."""
+        """Return a report after merging what was added and putting the file in place."""
         core = self._open()
         self._core = None
         report = core.finish()
         return IdReport(report.num_added, report.num_labels, report.num_runs)
 
     def abort(self) -> None:
-        """Leave the target as it was. May be repeated."""
+        """Leave the target as it was. May be called again."""
         self._core = None
 
     def _open(self) -> _core.IdBuilder:
@@ -201,21 +249,28 @@ class IdBuilder:
 
 
 def write_ids(path: str | os.PathLike[str], labels: Any) -> None:
-    """Write the dictionary of labels that are in memory; repeated ones are kept once.
+    """Write a dictionary of labels in memory. Repeated labels are kept once.
 
-    Takes text (lists, NumPy arrays of text or objects, Arrow arrays) and integers (the same and torch
-    tensors). An empty list makes a dictionary of strings.
+    Args:
+        path: The file to write.
+        labels: Text (a list, a NumPy array of text or objects, an Arrow array) or integers (the same, or a torch
+            tensor). An empty list makes a dictionary of strings.
 
-    >>> write_ids("sparse.gi", np.array([90, 10, 50, 10]))
-    >>> IdDictionary("sparse.gi").indices([10, 50, 90])
-    array([0, 1, 2])
+    Examples:
+        >>> write_ids("sparse.gi", np.array([90, 10, 50, 10]))
+        >>> IdDictionary("sparse.gi").indices([10, 50, 90])
+        array([0, 1, 2])
     """
     with IdBuilder(path, kind_of(labels)) as builder:
         builder.add(labels)
 
 
 def kind_of(labels: Any) -> Kind:
-    """Tell which kind of dictionary labels like these need."""
+    """Return the kind of dictionary that labels need.
+
+    Args:
+        labels: As in ``write_ids()``.
+    """
     if _is_arrow(labels):
         return "integer" if "int" in str(getattr(labels.type, "value_type", labels.type)) else "string"
     dtype = getattr(labels, "dtype", None)

@@ -1,4 +1,4 @@
-"""Honest memory: what the process owns, what is page cache, what the device was asked for."""
+"""Where memory goes: what the process owns, what is page cache, what was read from devices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ from graphzero._files.mounted import Mounted, mounted
 
 @dataclass(frozen=True)
 class FileMemory:
-    """How much of one mounted file is in the page cache. ``None``: the kernel will not tell."""
+    """How much of one mounted file is in the page cache.
+
+    Attributes:
+        path: The file.
+        size: Its size in bytes.
+        resident: Bytes of it in the page cache; ``None`` if the kernel does not tell.
+    """
 
     path: str
     size: int
@@ -21,11 +27,18 @@ class FileMemory:
 
 @dataclass(frozen=True)
 class MemoryReport:
-    """All sizes in bytes. ``None``: this system does not tell.
+    """Where memory goes. Sizes are in bytes; ``None`` stands for what this system does not tell.
 
-    ``anonymous`` is what the process itself holds and what an out-of-memory kill is made of.
-    ``file_backed`` are pages of mapped files that show in RSS; the kernel takes them back when memory
-    is short. ``files`` tell how much of each mounted file the page cache holds, whoever read it.
+    Attributes:
+        anonymous: What the process itself holds: what it can be killed for when memory runs out.
+        file_backed: Pages of mapped files that count as RSS. The kernel can reclaim them.
+        major_faults: How often a page had to be read from a device, since the process began.
+        device_bytes_read: Bytes read from devices, since the process began.
+        cgroup_limit: The memory limit of the control group; ``None`` if there is none.
+        cgroup_used: What the control group uses of it.
+        ram_total: The memory of the machine.
+        ram_available: What is available of it.
+        files: How much of each mounted file the page cache holds, whichever process read it.
     """
 
     anonymous: int
@@ -56,9 +69,10 @@ class MemoryReport:
 
 
 def memory_report(*stores: Mounted[Any]) -> MemoryReport:
-    """Tell where memory goes: in this process, in the page cache, and on the machine.
+    """Return where memory goes: in this process, in the page cache, and on the machine.
 
-    Lists the given stores, or every store that is mounted now.
+    Args:
+        stores: The mounted files to list. Default: all that are open.
     """
     facts = _core.memory_facts()
     listed = stores or tuple(sorted((store for store in mounted if not store.closed), key=lambda s: s.path))

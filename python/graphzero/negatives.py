@@ -29,28 +29,36 @@ def sample_negatives(
     shared: bool = False,
     seed: int | None = None,
 ) -> NDArray[np.int64]:
-    """Draw ``amount`` destinations for each source, with replacement: an array ``(len(sources), amount)``.
+    """Draw destinations for each source, with replacement.
 
-    ``by="uniform"`` draws every destination with the same probability, ``by="degree"`` in proportion to
-    its in-degree to the ``power``. An array draws in proportion to its weights, one for each destination;
-    those of weight 0 are never drawn. Each call adds them up and keeps 9 bytes a node for that; a
-    :class:`~graphzero.Pipeline` does so once.
+    A source itself can be drawn like any other destination.
 
-    ``exclude_edges=True`` never returns a destination that the source has an edge to, and raises
-    ``ValueError`` for a source where none is left. A source itself is a destination like any other, unless
-    it has an edge to itself.
+    Args:
+        graph: The graph whose destinations are drawn.
+        sources: Node ids.
+        amount: The number of destinations per source.
+        by: ``"uniform"``, ``"degree"`` for probabilities in proportion to in-degree to the ``power``, or an array with
+            a weight per destination. Each call sums up weights and takes 9 bytes per node for that; a
+            [`Pipeline`][graphzero.Pipeline] does so once.
+        power: The exponent of ``"degree"``, above 0 and at most 1.
+        exclude_edges: Never return a destination that the source has an edge to.
+        shared: Draw one set for all sources. Excluding edges then means that no source has an edge to any of the set.
+        seed: The same seed gives the same result for any number of threads. Without one every call differs.
 
-    ``shared=True`` draws one set for all sources, an array ``(amount,)``; excluding edges then means that
-    no source has an edge to any of them.
+    Returns:
+        An array ``(len(sources), amount)``, or ``(amount,)`` if shared.
 
-    The same ``seed`` gives the same result for any number of threads; without one every call differs.
+    Raises:
+        IndexError: A source is not a node of the graph.
+        ValueError: Excluding edges leaves a source no destination.
 
-    >>> sample_negatives(Graph(tiny_gl), [0, 3], 4, exclude_edges=True, seed=1)    # 0→1  0→2  1→2  3→0
-    array([[0, 3, 3, 3],
-           [2, 2, 1, 3]])
-    >>> sample_negatives(Graph(tiny_gl), [0, 3], 4, by=[0, 0, 0.5, 0], seed=1)
-    array([[2, 2, 2, 2],
-           [2, 2, 2, 2]])
+    Examples:
+        >>> sample_negatives(Graph(tiny_gl), [0, 3], 4, exclude_edges=True, seed=1)    # 0→1  0→2  1→2  3→0
+        array([[0, 3, 3, 3],
+               [2, 2, 1, 3]])
+        >>> sample_negatives(Graph(tiny_gl), [0, 3], 4, by=[0, 0, 0.5, 0], seed=1)
+        array([[2, 2, 2, 2],
+               [2, 2, 2, 2]])
     """
     nodes = int64_vector(sources, "sources")
     count = _count(amount, "amount")
@@ -69,18 +77,30 @@ def sample_negative_pairs(
     exclude_edges: bool = False,
     seed: int | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw ``count`` pairs of a source and a destination, with replacement.
+    """Draw pairs of a source and a destination, with replacement.
 
-    ``by="degree"`` draws sources in proportion to their out-degree to the ``power``, and destinations to
-    their in-degree. An array has the weights of destinations, as in :func:`sample_negatives`, and leaves
-    sources uniform; a tuple ``(by of sources, by of destinations)`` says it for each end, where ``None`` is
-    uniform. With ``exclude_edges=True`` pairs that are edges are left out and the others keep their
-    proportions: ``by="uniform"`` then draws uniformly from all pairs without an edge. Pairs of a node with
-    itself are pairs like any other.
+    A node may be paired with itself.
 
-    >>> src, dst = sample_negative_pairs(Graph(tiny_gl), 5, exclude_edges=True, seed=1)
-    >>> Graph(tiny_gl).has_edges(src, dst).any()
-    np.False_
+    Args:
+        graph: The graph whose nodes are drawn.
+        count: The number of pairs.
+        by: As in [`sample_negatives`][graphzero.sample_negatives], with out-degree for sources. An array has weights of
+            destinations and leaves sources uniform; a tuple ``(of sources, of destinations)`` says it for each end,
+            where ``None`` is uniform.
+        power: The exponent of ``"degree"``, above 0 and at most 1.
+        exclude_edges: Leave out pairs that are edges; the others keep their proportions.
+        seed: The same seed gives the same result for any number of threads. Without one every call differs.
+
+    Returns:
+        Sources and destinations.
+
+    Raises:
+        ValueError: Excluding edges leaves no pair.
+
+    Examples:
+        >>> src, dst = sample_negative_pairs(Graph(tiny_gl), 5, exclude_edges=True, seed=1)
+        >>> Graph(tiny_gl).has_edges(src, dst).any()
+        np.False_
     """
     options = negative_options(by, power, exclude_edges, seed, sources=True)
     src, dst = _core.sample_negative_pairs(graph._core, _count(count, "count"), options)

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -14,19 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
-from graphzero._base.arrays import IntArray, plain
-from graphzero._base.integers import as_seed, integer, integer_from
-from graphzero._base.memory_sizes import byte_count, byte_text, pipeline_budget
-from graphzero._inputs.attributes import Attribute, attributes_of, check_names, wanted_dtype
-from graphzero._inputs.batch_order import Schedule
+from graphzero._base.arrays import IntArray, plain, time_vector
+from graphzero._base.integers import as_seed, integer
+from graphzero._base.memory_sizes import byte_text
+from graphzero._inputs.attributes import Attribute, attributes_of
+from graphzero._inputs.batch_order import BatchOrder
 from graphzero._inputs.edge_types import as_relations
-from graphzero._inputs.fanouts import Fanouts, hops_by_type
-from graphzero._inputs.seeds import link_seeds, node_seeds, node_types
+from graphzero._inputs.fanouts import FanoutsLike, read_fanouts
+from graphzero._inputs.pipeline_request import LinkNegatives, PipelineRequest, as_bytes, natural
+from graphzero._inputs.sample_request import Method, SampleRequest, SubgraphType, TemporalStrategy
+from graphzero._inputs.seeds import LinkSeeds, NodeSeeds, read_links, read_nodes, refuse_without_edges, splits_of
 from graphzero.dataset import EdgeTriple
-from graphzero.features import READERS, Reader
+from graphzero.features import Reader
 from graphzero.graph import Direction
 from graphzero.negatives import PairLaw, negative_options
-from graphzero.sampling import core_relations, named, neighbor_options
+from graphzero.sampling import named
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -36,16 +38,21 @@ _NEGATIVES = {None: _core.Negatives.NONE, "binary": _core.Negatives.BINARY, "tri
 
 @dataclass(frozen=True)
 class Batch:
-    """A finished batch: what was sampled, and the attributes of it.
+    """A finished batch: a sample and its attributes.
 
-    ``sample`` is what :func:`graphzero.sample_neighbors` returns. ``node_features["x"]`` has a row for
-    each sampled node and ``edge_features["w"]`` one for each sampled edge, in the sample's order; of a
-    heterogeneous graph they are dicts by type first. ``input_id`` are the places of the batch's seeds
-    among all seeds. Of links, ``src_index`` and ``dst_index`` are the places of both ends in
-    ``sample.node``: first those of the edges, then those of the negatives.
+    Arrays of features are yours for as long as you keep them. If you drop them before the next batch, their memory is
+    used again.
 
-    The arrays of features are yours for as long as you keep them; let go of them before the next
-    batch, and their memory is used again.
+    Attributes:
+        sample: What [`sample_neighbors`][graphzero.sample_neighbors] returns.
+        node_features: By name an array with a row per sampled node, in the order of the sample; with several types,
+            dicts by node type first.
+        edge_features: The same with a row per sampled edge, by edge type.
+        input_id: The positions of the batch's seeds among all seeds.
+        src_index: For links, the positions of their sources in ``sample.node``, then those of negatives; else ``None``.
+        dst_index: The same for destinations.
+        epoch: The number of the epoch.
+        number: The number of the batch in its epoch.
     """
 
     sample: Any
@@ -59,7 +66,7 @@ class Batch:
 
     @property
     def num_seeds(self) -> int:
-        """The number of nodes, or of edges, that the batch is for."""
+        """The number of nodes, or of links, that the batch is for."""
         return len(self.input_id)
 
     def __repr__(self) -> str:
@@ -67,10 +74,10 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class RowsHere:
-    """Rows of a batch, without those that the taker has.
+class HostRows:
+    """Rows of a batch, without those that the device has.
 
-    ``values`` go to ``places``, which rise. ``slots`` has an entry for every row of the batch: where the taker
+    ``values`` go to ``places``, which rise. ``slots`` has an entry for every row of the batch: where the device
     has it, and 0 if it is here.
     """
 
@@ -80,24 +87,16 @@ class RowsHere:
 
 
 @dataclass(frozen=True)
-class Taker:
-    """One who takes batches and has something of its own: a device.
-
-    ``pinning`` are the addresses of ``cuCtxSetCurrent``, ``cuMemHostRegister`` and ``cuMemHostUnregister``, and a
-    context. ``room`` is how many bytes of rows the taker has room for, by attribute: these come as
-    :class:`RowsHere`, without the rows of :meth:`Pipeline.rows_elsewhere`.
-    """
-
-    pinning: tuple[int, int, int, int] | None = None
-    room: Mapping[Attribute, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class Stages:
-    """What the threads of a pipeline did, as arrays with an entry for each time.
+    """What the threads of a pipeline did, as arrays with an entry for each event.
 
-    ``stage`` are values of ``_core.Stage``, ``begin`` and ``end`` nanoseconds since 1970. ``number`` is that of the
-    batch, and of reads how many were in flight. ``dropped`` older ones are no more there.
+    Attributes:
+        stage: Values of ``_core.Stage``.
+        thread: The number of the thread.
+        number: The number of the batch; for reads, how many were in flight.
+        begin: Nanoseconds since 1970.
+        end: Nanoseconds since 1970.
+        dropped: How many older events were discarded.
     """
 
     stage: NDArray[np.uint8]
@@ -109,61 +108,78 @@ class Stages:
 
 
 class Pipeline:
-    """Iterates over an epoch of finished batches.
+    """Iterates over an epoch of finished batches. Each iteration is the next epoch.
 
-    ``graph`` is what :func:`graphzero.sample_neighbors` takes, and so are ``fanouts`` and the options of
-    the same name. Batches are made of ``seeds``, node ids (``None``: all nodes; of a heterogeneous graph
-    ``("paper", ids)``; of a data set also the name of a split), or of ``links``, edges given as ``(src,
-    dst)`` or ``(edge_type, (src, dst))``. Such an edge type need not be one of the graph: any between two of
-    its node types will do, and its edges are then not sampled.
+    The same ``seed`` gives the same batches for any memory, reader and number of threads. One thread at a time may
+    iterate, another gets a ``RuntimeError``; it may call ``stats()``, ``status()``, ``is_ready()``, ``state_dict()``
+    and ``close()``.
 
-    ``features`` and ``edge_features`` are a :class:`FeatureStore`, which is called ``"x"`` or
-    ``"edge_attr"``, or stores by name; of a heterogeneous graph, dicts of these by type. Of a data set
-    they are names of its attributes, and all of them unless told.
+    Args:
+        graph: As in [`sample_neighbors`][graphzero.sample_neighbors].
+        seeds: Node ids; with several types ``("paper", ids)``; of a data set also the name of a split. Default: all
+            nodes.
+        fanouts: As in [`sample_neighbors`][graphzero.sample_neighbors].
+        links: Edges instead of seeds: ``(src, dst)`` or ``(edge_type, (src, dst))``. An edge type that the graph does
+            not have is not sampled.
+        features: A [`FeatureStore`][graphzero.FeatureStore], which is called ``"x"``, or stores by name; with several
+            types, dicts of these by type; of a data set, names of its attributes. Default: all attributes of a data
+            set.
+        edge_features: The same of edges, where a single store is called ``"edge_attr"``.
+        batch_size: The number of seeds of a batch, or a list with the size of each batch.
+        shuffle: Take the seeds in an order that depends on ``seed`` and epoch.
+        drop_last: Leave out the last batch if it is smaller.
+        order: Positions among the seeds, iterated anew for each epoch, such as a torch ``Sampler``.
+        batches: A list of positions for each batch, such as a ``BatchSampler``.
+        rank: Which of ``world_size`` processes this is. With the same ``seed``, each takes its part of the seeds, and
+            all have the same number of batches, for which some of the first seeds are taken again.
+        world_size: The number of processes that share the seeds of each epoch.
+        drop_uneven_inputs: Leave out some of the last seeds instead of taking some of the first again.
+        memory: Bytes to hold, a number or a size such as ``"4GB"``: cached rows, batches sampled and read ahead,
+            finished batches. Default: half of what is available.
+        cache: Bytes of ``memory`` for cached rows. Default: what the rest leaves.
+        ahead: The most batches to prepare ahead. Default: as many as fit.
+        dtype: Convert features while copying, as in [`gather`][graphzero.FeatureStore.gather]: one type for all that
+            are not integers, or a dict by name. Default: as stored.
+        reader: As in [`gather`][graphzero.FeatureStore.gather]. ``"auto"`` reads files that fit in memory through the
+            page cache and others from the device; ``stats()`` says what and why.
+        threads: The number of threads. Default: [`num_threads`][graphzero.num_threads].
+        direction: As in [`sample_neighbors`][graphzero.sample_neighbors], like the options up to ``layer_dependency``.
+        replace: Draw with replacement.
+        weighted: Draw in proportion to edge weights.
+        disjoint: Give every seed a tree of its own.
+        seed_time: One time per seed or link.
+        node_time: Times of all nodes.
+        edge_time: The edge types whose own times count.
+        temporal_strategy: ``"last"`` takes the newest neighbours.
+        time_window: Leave out what is older than ``seed_time - time_window``.
+        subgraph_type: Which edges to return.
+        method: ``"labor"`` needs fewer feature rows.
+        layer_dependency: Let ``"labor"`` share neighbours across hops, too.
+        negatives: ``"binary"`` draws ``num_negatives`` pairs for each link, ``"triplet"`` as many destinations for each
+            source. With ``node_time`` no negative is newer than its link, whatever the ``time_window``: newer ones are
+            drawn again, and after 64 draws replaced by the oldest node.
+        num_negatives: The number of negatives per link.
+        negatives_by: The ``by`` of [`sample_negative_pairs`][graphzero.sample_negative_pairs].
+        exclude_edges: Never draw an edge of the graph as a negative.
+        exclude_seed_edges: Do not sample the links of a batch.
+        exclude_reverse: With ``exclude_seed_edges``, do not sample their reverses either.
+        seed: The seed of order, samples and negatives. Without one every pipeline differs.
+        progress: Show a line on standard error: batches/s, hit rate, reads, memory.
 
-    :param memory: What the pipeline may hold, such as ``"4GB"``: rows that stay in memory, batches that
-        are sampled and read ahead, finished batches. Half of what is available unless told.
-    :param cache: How much of it rows that stay in memory take. What is left over unless told.
-    :param ahead: How many batches to prepare ahead at most. As many as fit unless told.
-    :param dtype: What features become while they are copied, as in :meth:`FeatureStore.gather`: one for
-        all that are not integers, or a dict by name. As stored unless told.
-    :param reader: As in :meth:`FeatureStore.gather`. ``"auto"`` reads files that fit in memory through the
-        page cache and others from the device; :meth:`stats` tells what and why.
-    :param batch_size: How many seeds a batch has, or a list of sizes, one for each batch.
-    :param shuffle: Take the seeds in an order that depends on ``seed`` and epoch.
-    :param order: Places among the seeds, iterated anew for each epoch, such as a torch ``Sampler``; ``batches``
-        are lists of places, one for each batch, such as a ``BatchSampler``.
-    :param rank: Which of ``world_size`` processes this is, that share the seeds of each epoch: with the same
-        ``seed`` each takes its part, and all have as many batches. For that some of the first seeds are taken
-        again, or with ``drop_uneven_inputs`` some of the last are left out.
-    :param negatives: ``"binary"`` draws ``num_negatives`` pairs for each link, ``"triplet"`` as many
-        destinations for each source; ``negatives_by`` and ``exclude_edges`` are ``by`` and ``exclude_edges``
-        of :func:`graphzero.sample_negative_pairs` and :func:`graphzero.sample_negatives`. With ``node_time``
-        no negative is newer than its link, whatever ``time_window`` says: newer ones are drawn again, and
-        after 64 draws replaced by the oldest node.
-    :param exclude_seed_edges: Do not sample the links of a batch; with ``exclude_reverse`` nor their
-        reverses.
-    :param progress: Show one line on standard error: batches/s, hit rate, reads, memory.
-
-    The same ``seed`` gives the same batches for any memory, reader and number of threads. Each iteration
-    is the next epoch.
-
-    For one thread at a time: another one that iterates meanwhile gets a ``RuntimeError``. It may look, with
-    :meth:`stats`, :meth:`status`, :meth:`is_ready` and :meth:`state_dict`, and :meth:`close`.
-
-    >>> from graphzero import FeatureStore, Graph
-    >>> pipeline = Pipeline(Graph(tiny_gl), [0, 2], [-1], features=FeatureStore(tiny_gd), batch_size=1)
-    >>> for batch in pipeline:
-    ...     print(batch.sample.node, batch.node_features["x"].shape)
-    [0 3] (2, 3)
-    [2 0 1] (3, 3)
+    Examples:
+        >>> from graphzero import FeatureStore, Graph
+        >>> pipeline = Pipeline(Graph(tiny_gl), [0, 2], [-1], features=FeatureStore(tiny_gd), batch_size=1)
+        >>> for batch in pipeline:
+        ...     print(batch.sample.node, batch.node_features["x"].shape)
+        [0 3] (2, 3)
+        [2 0 1] (3, 3)
     """
 
     def __init__(
         self,
         graph: Any,
         seeds: Any = None,
-        fanouts: Fanouts | Mapping[EdgeTriple, Fanouts] = (),
+        fanouts: FanoutsLike = (),
         *,
         links: Any = None,
         features: Any = None,
@@ -189,10 +205,10 @@ class Pipeline:
         seed_time: Any = None,
         node_time: Any = None,
         edge_time: Collection[EdgeTriple] | None = None,
-        temporal_strategy: Literal["uniform", "last"] = "uniform",
+        temporal_strategy: TemporalStrategy = "uniform",
         time_window: int | None = None,
-        subgraph_type: Literal["directional", "bidirectional", "induced"] = "directional",
-        method: Literal["neighbor", "labor"] = "neighbor",
+        subgraph_type: SubgraphType = "directional",
+        method: Method = "neighbor",
         layer_dependency: bool = False,
         negatives: Literal["binary", "triplet"] | None = None,
         num_negatives: float = 1,
@@ -202,108 +218,110 @@ class Pipeline:
         exclude_reverse: bool = False,
         seed: int | None = None,
         progress: bool = False,
-        taker: Taker | None = None,
     ) -> None:
-        self._relations = as_relations(graph)
-        self._attributes = attributes_of(graph, self._relations, features, edge_features)
-        options = _core.PipelineOptions()
-        self._sampling = neighbor_options(
+        relations, splits = as_relations(graph), splits_of(graph)
+        if seeds is not None and links is not None:
+            raise ValueError("seeds, links: expected one of them, found both")
+        if links is None and (negatives is not None or exclude_seed_edges):
+            raise ValueError("negatives, exclude_seed_edges: expected links with them, found none")
+        attributes = attributes_of(graph, relations, features, edge_features)
+        sample = SampleRequest(
+            relations,
+            read_fanouts(fanouts, relations, "fanouts"),
             direction=direction,
             replace=replace,
+            weighted=weighted,
             disjoint=disjoint,
             temporal=seed_time is not None,
+            node_time=node_time,
+            edge_time=edge_time,
             temporal_strategy=temporal_strategy,
             time_window=time_window,
             subgraph_type=subgraph_type,
             exclude_reverse=exclude_reverse,
             method=method,
             layer_dependency=layer_dependency,
-            seed=seed,
+            seed=as_seed(seed),
         )
-        self._sampling.num_hops, hops = hops_by_type(self._relations, fanouts)
-        options.sampling = self._sampling
-        self._schedule = Schedule(batch_size, order, batches, shuffle=shuffle, drop_last=drop_last)
-        options.batch_size = self._schedule.batch_size
-        options.shuffle = bool(shuffle)
-        options.drop_last = bool(drop_last)
-        options.world_size = integer_from(world_size, 1, "world_size")
-        options.rank = _natural(rank, "rank")
-        options.drop_uneven = bool(drop_uneven_inputs)
-        options.memory = pipeline_budget() if memory is None else _bytes(memory, "memory")
-        options.cache = None if cache is None else _bytes(cache, "cache")
-        options.ahead = None if ahead is None else integer_from(ahead, 1, "ahead")
-        options.threads = 0 if threads is None else integer_from(threads, 1, "threads")
-        if options.threads > 4096:
-            raise ValueError(f"threads: expected 1 to 4096, found {threads}")
-        if reader not in READERS:
-            raise ValueError(f"reader: expected one of {list(READERS)}, found {reader!r}")
-        options.reader = READERS[reader]
-        taker = taker or Taker()
-        if taker.pinning is not None:
-            options.pin(*taker.pinning)
-        if seeds is not None and links is not None:
-            raise ValueError("seeds, links: expected one of them, found both")
-        nodes = edges = None
+        times = None if seed_time is None else time_vector(seed_time, "seed_time")
+        wanted: NodeSeeds | LinkSeeds
         if links is None:
-            if negatives is not None or exclude_seed_edges:
-                raise ValueError("negatives, exclude_seed_edges: expected links with them, found none")
-            nodes = node_seeds(graph, self._relations, seeds, seed_time)
+            node_type, ids, _ = read_nodes(seeds, relations, splits, "seeds")
+            wanted = NodeSeeds(node_type, ids, times)
         else:
-            if negatives not in _NEGATIVES:
-                raise ValueError(f"negatives: expected 'binary', 'triplet' or None, found {negatives!r}")
-            law = negative_options(
-                negatives_by, 0.75, exclude_edges, 0, sources=negatives != "triplet", name="negatives_by"
-            )
-            by = negatives_by if isinstance(negatives_by, tuple) else (negatives_by,)
-            needing = {
-                "exclude_edges": exclude_edges,
-                "exclude_seed_edges": exclude_seed_edges,
-                "negatives_by": any(isinstance(law, str) and law == "degree" for law in by),
-            }
-            ends = link_seeds(self._relations, links, seed_time, needing)
-            edges = (*ends, _NEGATIVES[negatives], _number(num_negatives), law, bool(exclude_seed_edges))
-        kinds = node_types(self._relations, node_time, seed_time)
-        timed = [name for name, (_, times) in zip(self._relations.node_types, kinds, strict=True) if times is not None]
-        graphs = core_relations(self._relations, hops, self._sampling.direction, weighted, edge_time, timed)
-        types = {name: number for number, name in enumerate(self._relations.node_types)}
-        numbers = {triple: number for number, triple in enumerate(graphs)}
-        if isinstance(dtype, Mapping):
-            check_names(dtype, self._attributes, "dtype")
-        wanted = []
-        for attribute in self._attributes:
-            of = numbers[attribute.of] if isinstance(attribute.of, tuple) else types[attribute.of]
-            of_edges = isinstance(attribute.of, tuple)
-            room = taker.room.get(attribute, 0)
-            wanted.append((attribute.store._core, of_edges, of, wanted_dtype(attribute, dtype), room))
-        self._core: _core.Pipeline | None = _core.Pipeline(nodes, edges, kinds, list(graphs.values()), wanted, options)
-        self._schedule.begin(self._core)
-        self._is_link = links is not None
-        self._progress = bool(progress)
+            wanted = LinkSeeds(*read_links(links, relations, splits, "links"), times)
+        request = PipelineRequest(
+            sample,
+            wanted,
+            attributes,
+            BatchOrder(batch_size, order, batches, shuffle=shuffle, drop_last=drop_last),
+            LinkNegatives(negatives, num_negatives, negatives_by, exclude_edges, exclude_seed_edges),
+            dtype=dtype,
+            rank=rank,
+            world_size=world_size,
+            drop_uneven_inputs=drop_uneven_inputs,
+            memory=as_bytes(memory, "memory"),
+            cache=as_bytes(cache, "cache"),
+            ahead=ahead,
+            reader=reader,
+            threads=threads,
+            progress=progress,
+        )
+        self._begin(request)
+
+    @classmethod
+    def of_request(cls, request: PipelineRequest) -> Self:
+        """Return a pipeline of arguments that have been read.
+
+        Args:
+            request: The arguments.
+        """
+        pipeline = cls.__new__(cls)
+        pipeline._begin(request)
+        return pipeline
+
+    def _begin(self, request: PipelineRequest) -> None:
+        self.request = request
+        self._relations, self._attributes = request.sample.relations, request.attributes
+        self._seed = request.sample.seed
+        self._core: _core.Pipeline | None = _core_pipeline(request)
+        request.order.begin(self._core)
         self._epoch = 0  # the one under way, or the next
         self._position = 0  # batches of it that have been handed out
         self._begun = False
-        self._begin = (0.0, 0, 0.0)  # of this iteration: time, position, seconds waited before
+        self._started = (0.0, 0, 0.0)  # this iteration: time, position, seconds waited before
         self._ended: str | None = None  # the status of an epoch that is over, until another begins
 
     @property
     def epoch(self) -> int:
-        """The number of the epoch that is under way, or that the next iteration will be."""
+        """The number of the epoch under way, or of the next iteration."""
         return self._epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next iteration that of ``epoch``, from its beginning."""
-        self._move(_natural(epoch, "epoch"), 0)
+        """Make the next iteration start at the beginning of an epoch.
+
+        Args:
+            epoch: Its number, from 0.
+        """
+        self._move(natural(epoch, "epoch"), 0)
 
     def __len__(self) -> int:
         """Return the number of batches of an epoch."""
-        return self._schedule.num_batches(self._open())
+        return self.request.order.num_batches(self._open())
 
     def state_dict(self) -> dict[str, int]:
-        """Return where the iteration is: a pipeline with the same arguments that loads it goes on right there."""
-        return {"seed": self._sampling.seed, "epoch": self._epoch, "batch": self._position, "batches": len(self)}
+        """Return the position of the iteration, from which a pipeline with the same arguments can go on."""
+        return {"seed": self._seed, "epoch": self._epoch, "batch": self._position, "batches": len(self)}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Make the next iteration go on where ``state`` was taken."""
+        """Make the next iteration go on from a position.
+
+        Args:
+            state: What ``state_dict()`` returned.
+
+        Raises:
+            ValueError: The state is that of a pipeline with another number of batches.
+        """
         missing = [key for key in self.state_dict() if key not in state]
         if missing:
             raise ValueError(f"state: expected what state_dict() returns, found nothing under {missing[0]!r}")
@@ -316,9 +334,9 @@ class Pipeline:
         if not 0 <= batch <= len(self):
             raise ValueError(f"state['batch']: expected 0 to {len(self)}, found {batch}")
         seed = as_seed(state["seed"], "state['seed']")
-        self._move(_natural(state["epoch"], "state['epoch']"), batch)
+        self._move(natural(state["epoch"], "state['epoch']"), batch)
         self._open().set_seed(seed)
-        self._sampling.seed = seed
+        self._seed = seed
 
     def _move(self, epoch: int, position: int) -> None:
         self._open().stop()
@@ -328,13 +346,21 @@ class Pipeline:
         return self.share(0, 1)
 
     def share(self, worker: int, num_workers: int) -> Generator[Batch, None, None]:
-        """Iterate over every ``num_workers``-th batch of an epoch, the first of which is number ``worker``."""
+        """Iterate over every ``num_workers``-th batch of an epoch.
+
+        Args:
+            worker: The number of the first batch.
+            num_workers: The number of workers that share the epoch.
+
+        Yields:
+            Finished batches.
+        """
         core = self._open()
         epoch, position = (self._epoch + 1, 0) if self._begun else (self._epoch, self._position)
-        self._schedule.begin_epoch(core)
+        self.request.order.begin_epoch(core)
         turn = core.start(epoch, position + worker, num_workers)  # only the latest iteration may go on
         self._epoch, self._position, self._begun, self._ended = epoch, position, True, None
-        self._begin = (time.perf_counter(), position, core.stats()["seconds_waited"])
+        self._started = (time.perf_counter(), position, core.stats()["seconds_waited"])
         del core  # close() gives its memory back, whoever is in the middle of an iteration
         process = os.getpid()
         shown = 0.0
@@ -345,7 +371,7 @@ class Pipeline:
                 batch = self._next(turn)
                 if batch is None:
                     break
-                if self._progress and time.perf_counter() - shown > 0.5:
+                if self.request.progress and time.perf_counter() - shown > 0.5:
                     shown = time.perf_counter()
                     _show(self.status())
                 yield batch
@@ -360,7 +386,7 @@ class Pipeline:
                 _show("\n")
 
     def is_ready(self) -> bool:
-        """Return whether the iteration that is under way would return its next batch, or end, at once."""
+        """Return whether the iteration under way would return its next batch, or end, without waiting."""
         return self._open().is_ready()
 
     def _next(self, turn: int) -> Batch | None:
@@ -381,50 +407,47 @@ class Pipeline:
             if self._relations.is_hetero:
                 group = group.setdefault(attribute.of, {})
             if isinstance(values, tuple):
-                group[attribute.name] = RowsHere(values[0], values[1], plain(values[2]))
+                group[attribute.name] = HostRows(values[0], values[1], plain(values[2]))
             else:
                 group[attribute.name] = plain(values)
+        is_link = isinstance(self.request.seeds, LinkSeeds)
         return Batch(
-            sample=named(self._relations, types, edges, self._sampling),
+            sample=named(self.request.sample, types, edges),
             node_features=node_features,
             edge_features=edge_features,
             input_id=plain(input_id),
-            src_index=plain(src) if self._is_link else None,
-            dst_index=plain(dst) if self._is_link else None,
+            src_index=plain(src) if is_link else None,
+            dst_index=plain(dst) if is_link else None,
             epoch=self._epoch,
             number=number,
         )
 
-    def rows_elsewhere(self) -> dict[Attribute, IntArray]:
-        """Return the stored rows that the taker is to have, in the order of its slots. Begin an iteration first."""
+    def rows_on_device(self) -> dict[Attribute, IntArray]:
+        """Return the stored rows that the device is to have, in the order of its slots. Begin an iteration first."""
         core = self._open()
-        rows = {attribute: plain(core.elsewhere(number)) for number, attribute in enumerate(self._attributes)}
+        rows = {attribute: plain(core.on_device(number)) for number, attribute in enumerate(self._attributes)}
         return {attribute: found for attribute, found in rows.items() if len(found)}
 
     def stats(self) -> dict[str, Any]:
         """Return where time, bytes and memory went since the pipeline was made.
 
-        ``rows`` are in finished batches. Of these, and of batches that are on their way, ``mapped_rows`` come
-        through the page cache, ``cached_rows`` from rows that stay in memory, ``elsewhere_rows`` are on a device
-        already, and the others have to be read:
-        ``read_rows`` were, in ``device_reads`` of ``device_bytes``; ``shared_rows`` had been read, or were about
-        to be, for another batch ahead; ``unslotted_rows`` found no room ahead. ``hit_rate`` is the part that
-        needed no read of its own, ``read_amplification`` the bytes read for each byte of a row read,
-        ``queue_depth`` the reads in flight on average. ``fill_bytes`` were read to fill the cache.
-
-        ``seconds_sampling``, ``seconds_assembling`` and ``seconds_reading`` are times of the threads that do
-        it, summed; ``seconds_waited`` is how long the iteration waited for its next batch, and
-        ``seconds_preparing`` what came before the first: choosing rows and filling the cache.
-
-        ``memory`` tells the bytes held now, by purpose, and the ``budget``; ``pinned_bytes`` of them a device
-        reads by itself. ``sources`` tell for each attribute the reader, why it was chosen, and how many of its
-        rows stay in memory.
+        Returns:
+            ``rows`` in finished batches. Of these, and of batches being made: ``mapped_rows`` came through the page
+            cache, ``cached_rows`` from the cache, ``on_device_rows`` are on a device already, ``shared_rows`` were read
+            for another batch ahead, ``read_rows`` were read, in ``device_reads`` of ``device_bytes``, and
+            ``unslotted_rows`` too, for lack of room ahead. ``hit_rate`` is the share that needed no read of its own,
+            ``read_amplification`` the bytes read per byte of a row read, ``queue_depth`` the mean number of reads in
+            flight, ``fill_bytes`` what was read to fill the cache. ``seconds_sampling``, ``seconds_assembling`` and
+            ``seconds_reading`` are sums over threads; ``seconds_waited`` is how long the iteration waited for batches,
+            ``seconds_preparing`` how long it took to choose cached rows and read them. ``memory`` has the bytes held
+            now, by purpose, and the ``budget``; ``pinned_bytes`` of them are page-locked for a device. ``sources`` has
+            the reader of each attribute, the reason for it, and how many of its rows are cached.
         """
         stats = self._open().stats()
         wanted, waits, queued = (stats.pop(name) for name in ("read_row_bytes", "queue_waits", "queued_reads"))
         read = stats["read_rows"] + stats["unslotted_rows"]
         here = stats["mapped_rows"] + stats["cached_rows"] + stats["shared_rows"] + read
-        rows = stats["elsewhere_rows"] + here
+        rows = stats["on_device_rows"] + here
         stats["hit_rate"] = 1 - read / rows if rows else None
         stats["read_amplification"] = stats["device_bytes"] / wanted if wanted else None
         stats["queue_depth"] = queued / waits if waits else None
@@ -448,11 +471,11 @@ class Pipeline:
         return Stages(stage, thread, number, begin, end, dropped)
 
     def status(self) -> str:
-        """Return the most important of :meth:`stats` in one line: of this epoch, or of the one that has just ended."""
+        """Return the most important of ``stats()`` in one line: of this epoch, or of the one that has just ended."""
         stats = self.stats()
         if self._ended is not None:
             return self._ended
-        begin, first, waited = self._begin
+        begin, first, waited = self._started
         seconds = max(time.perf_counter() - begin, 1e-9)
         held = sum(size for purpose, size in stats["memory"].items() if purpose != "budget")
         parts = [
@@ -473,11 +496,11 @@ class Pipeline:
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """Whether ``close()`` was called."""
         return self._core is None
 
     def close(self) -> None:
-        """End the iteration that is under way and give all memory back. May be repeated."""
+        """End the iteration under way and free all memory. May be called again."""
         self._core = None
 
     def __enter__(self) -> Self:
@@ -497,11 +520,37 @@ class Pipeline:
         return f"Pipeline({len(self):,} batches, {[attribute.name for attribute in self._attributes]})"
 
 
-def _natural(value: Any, name: str) -> int:
-    number = integer(value, name)
-    if not 0 <= number < 2**63:
-        raise ValueError(f"{name}: expected 0 to 2^63 - 1, found {number}")
-    return number
+def _core_pipeline(request: PipelineRequest) -> _core.Pipeline:
+    sample, relations = request.sample, request.sample.relations
+    nodes = edges = None
+    if isinstance(request.seeds, NodeSeeds):
+        nodes = relations.node_types.index(request.seeds.node_type), request.seeds.ids, request.seeds.times
+    else:
+        edges = _core_links(request, request.seeds)
+    kinds = [(count, sample.node_time.get(name)) for name, count in relations.num_nodes.items()]
+    graphs = list(sample.core_relations().values())
+    return _core.Pipeline(nodes, edges, kinds, graphs, request.core_attributes(), request.core_options())
+
+
+def _core_links(request: PipelineRequest, links: LinkSeeds) -> tuple[Any, ...]:
+    relations, negatives = request.sample.relations, request.negatives
+    if negatives.kind not in _NEGATIVES:
+        raise ValueError(f"negatives: expected 'binary', 'triplet' or None, found {negatives.kind!r}")
+    sources = negatives.kind != "triplet"
+    law = negative_options(negatives.by, 0.75, negatives.exclude_edges, 0, sources=sources, name="negatives_by")
+    by = negatives.by if isinstance(negatives.by, tuple) else (negatives.by,)
+    needing = {
+        "exclude_edges": negatives.exclude_edges,
+        "exclude_seed_edges": negatives.exclude_seed_edges,
+        "negatives_by": any(isinstance(end, str) and end == "degree" for end in by),
+    }
+    refuse_without_edges(relations, links.edge_type, needing)
+    triples, kinds = list(relations.graphs), relations.node_types
+    src_type, dst_type = kinds.index(links.edge_type[0]), kinds.index(links.edge_type[2])
+    relation = triples.index(links.edge_type) if links.edge_type in triples else None
+    ends = src_type, dst_type, relation, links.src, links.dst, links.times
+    amount = _number(negatives.amount)
+    return (*ends, _NEGATIVES[negatives.kind], amount, law, bool(negatives.exclude_seed_edges))
 
 
 def _number(value: Any) -> float:
@@ -509,13 +558,6 @@ def _number(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise TypeError(f"num_negatives: expected a number, found {value!r}") from None
-
-
-def _bytes(size: int | str, name: str) -> int:
-    count = byte_count(size, name) if isinstance(size, str) else integer(size, name)
-    if not 0 <= count < 2**63:
-        raise ValueError(f"{name}: expected a number of bytes, found {count}")
-    return count
 
 
 def _show(line: str) -> None:

@@ -23,22 +23,30 @@ def reorder(
     progress: bool = False,
     order: Any = None,
 ) -> None:
-    """Write the ``.gd`` file ``path`` anew to ``out_path`` with its rows hottest first.
+    """Write a ``.gd`` file anew with its hottest rows first. The file appears whole or not at all.
 
-    Ids do not change: :meth:`FeatureStore.gather` and :meth:`FeatureStore.get_data` find a row by a map
-    that the file keeps. Hot is a row whose node stands in many lists of ``graph``, which is how often a
-    sampler can meet it: the lists that ``sample_neighbors`` draws from with the same ``direction``. Ties
-    go by id. Without a graph, ``order`` gives all ids, hottest first.
+    Ids do not change: the file keeps a map by which [`gather`][graphzero.FeatureStore.gather] and
+    [`get_data`][graphzero.FeatureStore.get_data] find rows. A row is hot if its node is in many lists of ``graph``,
+    that is, if a sampler can meet it often; ties go by id. A file that fits in ``memory`` is read and written once. A
+    larger one goes through a temporary file of its size beside the output, and is read and written twice.
 
-    Memory stays within ``memory`` (``"2GB"``; by default half of what is available, at most 8 GB). A
-    file that fits is read and written once. A larger one goes through a temporary file of its size
-    beside the output, read and written twice in all. ``out_path`` may be ``path``; the file appears
-    whole or not at all.
+    Args:
+        path: The file to read.
+        out_path: The file to write; may be ``path``.
+        graph: The graph that says which rows are hot. Give this or ``order``.
+        direction: That of the sampling to come, as in [`sample_neighbors`][graphzero.sample_neighbors].
+        memory: Bytes to hold, a number or a size such as ``"2GB"``. Default: half of what is available, at most 8 GB.
+        progress: Show bars on standard error.
+        order: All ids, hottest first, instead of a ``graph``.
 
-    >>> reorder(tiny_gd, "hot.gd", Graph(tiny_gl))  # 0→1 0→2 1→2 3→0: node 0 sends most
-    >>> from graphzero import FeatureStore
-    >>> FeatureStore("hot.gd").row_map
-    array([0, 1, 3, 2], dtype=int32)
+    Raises:
+        ValueError: Not one of ``graph`` and ``order`` is given, or ``memory`` is too small.
+
+    Examples:
+        >>> reorder(tiny_gd, "hot.gd", Graph(tiny_gl))  # 0→1 0→2 1→2 3→0: node 0 sends most
+        >>> from graphzero import FeatureStore
+        >>> FeatureStore("hot.gd").row_map
+        array([0, 1, 3, 2], dtype=int32)
     """
     if (graph is None) == (order is None):
         raise ValueError("expected a graph or an order=, and not both")
@@ -79,7 +87,7 @@ def row_places(
 
 
 def check_order(order: Any, graph: Graph | None) -> None:
-    """Refuse, before any work, what cannot name an order. ``None`` twice names none."""
+    """Refuse, before any work, arguments that do not name an order. ``None`` for both is none."""
     if isinstance(order, str) and order != "hot":
         raise ValueError(f"order: expected 'hot' or all ids, hottest first, found {order!r}")
     by_graph = isinstance(order, str)

@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from graphzero import _core
-from graphzero._base.arrays import IntArray, int64_vector, plain
+from graphzero._base.arrays import IntArray, int64_vector, plain, time_vector
 from graphzero._base.integers import as_seed, integer
 from graphzero._inputs.edge_types import Relations, as_relations, by_edge_type
-from graphzero._inputs.fanouts import Fanouts, hops_by_type
-from graphzero._inputs.seeds import type_seeds
+from graphzero._inputs.fanouts import FanoutsLike, read_fanouts
+from graphzero._inputs.sample_request import Method, SampleRequest, SubgraphType, TemporalStrategy
+from graphzero._inputs.seeds import by_node_type
 from graphzero.dataset import Dataset, EdgeTriple
-from graphzero.graph import Direction, Graph, as_direction
-
-_SUBGRAPHS = {
-    "directional": _core.Subgraph.DIRECTIONAL,
-    "bidirectional": _core.Subgraph.BIDIRECTIONAL,
-    "induced": _core.Subgraph.INDUCED,
-}
+from graphzero.graph import Direction, Graph
 
 
 @dataclass(frozen=True)
 class Neighborhood:
-    """A sampled neighbourhood.
+    """A sampled neighbourhood. Edge ``i`` leads from ``node[row[i]]`` to ``node[col[i]]``.
 
-    ``node`` holds global ids: the seeds as given, then new nodes hop by hop in order of discovery, each
-    once. ``row`` and ``col`` are places in ``node``; edge ``i`` leads from ``node[row[i]]`` to
-    ``node[col[i]]``, and its edge id is ``edge[i]``. Edges are grouped by hop. ``batch`` says in
-    disjoint samples which seed's tree a node belongs to.
+    Attributes:
+        node: Global ids: the seeds as given, then new nodes hop by hop in order of discovery, each once.
+        row: The source of each edge, as a position in ``node``. Edges are grouped by hop.
+        col: The destination of each edge, as a position in ``node``.
+        edge: The edge id of each edge.
+        batch: Which seed's tree each node belongs to; ``None`` unless the sample is disjoint.
+        num_sampled_nodes: The number of seeds, then of new nodes per hop.
+        num_sampled_edges: The number of edges per hop; ``None`` if the sample is not directional.
     """
 
     node: IntArray
@@ -45,7 +44,7 @@ class Neighborhood:
 
     @property
     def edge_index(self) -> IntArray:
-        """``row`` above ``col``, as PyG's models take it."""
+        """``row`` and ``col`` as one ``(2, n)`` array, as PyG's models take it."""
         return stacked(self.row, self.col)
 
     def __repr__(self) -> str:
@@ -54,7 +53,17 @@ class Neighborhood:
 
 @dataclass(frozen=True)
 class HeteroNeighborhood:
-    """A sampled neighbourhood of several node and edge types: the fields of :class:`Neighborhood` by type."""
+    """A sampled neighbourhood by type: the fields of [`Neighborhood`][graphzero.Neighborhood].
+
+    Attributes:
+        node: Global ids by node type.
+        row: The sources of edges by edge type, as positions in the ``node`` of their type.
+        col: The destinations of edges by edge type, as positions in the ``node`` of their type.
+        edge: Edge ids by edge type.
+        batch: The seed's tree of each node by node type; ``None`` unless the sample is disjoint.
+        num_sampled_nodes: The number of seeds, then of new nodes per hop, by node type.
+        num_sampled_edges: The number of edges per hop by edge type; ``None`` if the sample is not directional.
+    """
 
     node: dict[str, IntArray]
     row: dict[EdgeTriple, IntArray]
@@ -76,7 +85,7 @@ Pairs = tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike]
 def sample_neighbors(
     graph: Graph,
     seeds: ArrayLike,
-    fanouts: Fanouts,
+    fanouts: Sequence[int],
     *,
     direction: Direction = ...,
     replace: bool = ...,
@@ -85,12 +94,12 @@ def sample_neighbors(
     seed_time: ArrayLike | None = ...,
     node_time: ArrayLike | None = ...,
     edge_time: Collection[EdgeTriple] | None = ...,
-    temporal_strategy: Literal["uniform", "last"] = ...,
+    temporal_strategy: TemporalStrategy = ...,
     time_window: int | None = ...,
-    subgraph_type: Literal["directional", "bidirectional", "induced"] = ...,
+    subgraph_type: SubgraphType = ...,
     exclude: Pairs | None = ...,
     exclude_reverse: bool = ...,
-    method: Literal["neighbor", "labor"] = ...,
+    method: Method = ...,
     layer_dependency: bool = ...,
     seed: int | None = ...,
     epoch: int = ...,
@@ -102,7 +111,7 @@ def sample_neighbors(
 def sample_neighbors(
     graph: Mapping[EdgeTriple, Graph] | Dataset,
     seeds: Any,
-    fanouts: Fanouts | Mapping[EdgeTriple, Fanouts],
+    fanouts: FanoutsLike,
     *,
     direction: Direction = ...,
     replace: bool = ...,
@@ -111,12 +120,12 @@ def sample_neighbors(
     seed_time: Any = ...,
     node_time: Any = ...,
     edge_time: Collection[EdgeTriple] | None = ...,
-    temporal_strategy: Literal["uniform", "last"] = ...,
+    temporal_strategy: TemporalStrategy = ...,
     time_window: int | None = ...,
-    subgraph_type: Literal["directional", "bidirectional", "induced"] = ...,
+    subgraph_type: SubgraphType = ...,
     exclude: Any = ...,
     exclude_reverse: bool = ...,
-    method: Literal["neighbor", "labor"] = ...,
+    method: Method = ...,
     layer_dependency: bool = ...,
     seed: int | None = ...,
     epoch: int = ...,
@@ -136,12 +145,12 @@ def sample_neighbors(
     seed_time: Any = None,
     node_time: Any = None,
     edge_time: Collection[EdgeTriple] | None = None,
-    temporal_strategy: Literal["uniform", "last"] = "uniform",
+    temporal_strategy: TemporalStrategy = "uniform",
     time_window: int | None = None,
-    subgraph_type: Literal["directional", "bidirectional", "induced"] = "directional",
+    subgraph_type: SubgraphType = "directional",
     exclude: Any = None,
     exclude_reverse: bool = False,
-    method: Literal["neighbor", "labor"] = "neighbor",
+    method: Method = "neighbor",
     layer_dependency: bool = False,
     seed: int | None = None,
     epoch: int = 0,
@@ -149,177 +158,124 @@ def sample_neighbors(
 ) -> Neighborhood | HeteroNeighborhood:
     """Sample the neighbourhood of ``seeds``.
 
-    Draws ``fanouts[h]`` neighbours per node at hop ``h``, the first next to the seeds; ``-1`` keeps all
-    of them. ``direction="in"`` follows edges backwards, from a node to those that send it messages;
-    ``"out"`` follows them forwards. Edges always run from ``row`` to ``col``.
+    Args:
+        graph: A [`Graph`][graphzero.Graph]; for heterogeneous samples a data set, or a mapping of edge types to graphs.
+        seeds: Node ids; with several types, a dict by node type. So are ``seed_time`` and ``node_time``.
+        fanouts: Neighbours to draw per node at each hop, the first next to the seeds; -1 keeps all. With several types
+            also a dict by edge type.
+        direction: ``"in"`` follows edges backwards, from a node to those that send it messages, ``"out"`` forwards.
+            Edges always run from ``row`` to ``col``.
+        replace: Draw with replacement.
+        weighted: Draw in proportion to the stored edge weights; edges of weight 0 are never drawn. Graphs without
+            weights draw uniformly, but one must have some. A list of edge types says which draw by weight.
+        disjoint: Give every seed a tree of its own, told apart by ``batch``.
+        seed_time: One time per seed: only edges up to that time are in the seed's tree. Makes the sample disjoint.
+            Graphs without times are not limited, but one must have some.
+        node_time: Times of all nodes, compared with the seed's instead of the times of edges.
+        edge_time: The edge types whose own times count. Default: all that have times.
+        temporal_strategy: ``"last"`` takes the newest neighbours instead of random ones, where there are times.
+        time_window: Leave out what is older than ``seed_time - time_window``.
+        subgraph_type: ``"bidirectional"`` adds the reverse of each sampled edge, ``"induced"`` returns every edge
+            between sampled nodes. The reverses of ``(a, "r", b)`` are of ``(b, "rev_r", a)``, else of the only edge
+            type from ``b`` to ``a``; they have edge ids of their own, and must exist.
+        exclude: Edges not to sample, as ``(src, dst)`` or ``(src, dst, edge_id)`` arrays; with several types, a dict by
+            edge type.
+        exclude_reverse: Also exclude the edges from ``dst`` to ``src``: all of them, or in an undirected graph the one
+            with the same edge id.
+        method: ``"labor"`` lets nodes that share neighbours pick the same ones, so that a batch needs fewer feature
+            rows.
+        layer_dependency: Let ``"labor"`` do so across hops, too.
+        seed: The same seed gives the same sample for any number of threads, on any machine. Without one every call
+            differs.
+        epoch: Together with ``batch`` the number of the sample among those of one ``seed``.
+        batch: See ``epoch``.
 
-    ``graph`` is a :class:`Graph`, or for heterogeneous samples a data set or a mapping of edge types to
-    graphs; then ``seeds`` is a dict by node type, ``fanouts`` a list for all edge types or a dict by edge
-    type, and the other arrays are dicts too.
+    Returns:
+        A [`Neighborhood`][graphzero.Neighborhood], or a [`HeteroNeighborhood`][graphzero.HeteroNeighborhood] of several
+        types.
 
-    :param replace: Draw with replacement.
-    :param weighted: Draw in proportion to the stored edge weights; edges of weight 0 are never drawn. Of several
-        graphs those without weights draw uniformly; one must have some. A list of edge types says which draw by
-        weight.
-    :param disjoint: Give every seed a tree of its own; ``batch`` tells them apart.
-    :param seed_time: One time per seed. Only edges up to that time are sampled, in the seed's whole tree;
-        makes the sample disjoint. Of several graphs those without times are not limited; one must have some.
-    :param node_time: Times of all nodes. Compared with the seed's in place of the edges' own times.
-    :param edge_time: The edge types whose edges' own times count. All that have times unless told.
-    :param temporal_strategy: ``"last"`` takes the newest neighbours instead of random ones, where there are times.
-    :param time_window: Leave out what is older than ``seed_time - time_window``.
-    :param subgraph_type: ``"bidirectional"`` adds the reverse of each sampled edge, ``"induced"`` returns
-        every edge between sampled nodes. Reverses of ``(a, "r", b)`` belong to ``(b, "rev_r", a)``, else to
-        the one edge type from ``b`` to ``a``; there they have their own edge ids, and must exist.
-    :param exclude: Edges not to sample, as ``(src, dst)`` or ``(src, dst, edge_id)`` arrays; with
-        ``exclude_reverse`` also those from ``dst`` to ``src``: all of them, or in an undirected graph the
-        one with the same edge id.
-    :param method: ``"labor"`` lets nodes that share neighbours pick the same ones, so that a batch needs
-        fewer feature rows; with ``layer_dependency`` across hops, too.
-    :param seed: The same seed gives the same sample for any number of threads, on any machine; ``epoch``
-        and ``batch`` number the samples made with one seed. Without a seed every call differs.
+    Raises:
+        IndexError: A seed is not a node of the graph.
+        ValueError: The graph lacks the index, weights or times that an option needs.
 
-    >>> g = Graph(tiny_gl)                                  # 0→1  0→2  1→2  3→0
-    >>> hood = sample_neighbors(g, [2], [-1, -1])
-    >>> hood.node, hood.row, hood.col
-    (array([2, 0, 1, 3]), array([1, 2, 3, 1]), array([0, 0, 1, 2]))
-    >>> hood.num_sampled_nodes, hood.num_sampled_edges
-    ([1, 2, 1], [2, 2])
+    Examples:
+        >>> g = Graph(tiny_gl)                                  # 0→1  0→2  1→2  3→0
+        >>> hood = sample_neighbors(g, [2], [-1, -1])
+        >>> hood.node, hood.row, hood.col
+        (array([2, 0, 1, 3]), array([1, 2, 3, 1]), array([0, 0, 1, 2]))
+        >>> hood.num_sampled_nodes, hood.num_sampled_edges
+        ([1, 2, 1], [2, 2])
     """
     relations = as_relations(graph)
-    if node_time is not None and seed_time is None:
-        raise ValueError("node_time: expected seed_time with it: node times are compared with those of the seeds")
-    options = neighbor_options(
+    request = SampleRequest(
+        relations,
+        read_fanouts(fanouts, relations, "fanouts"),
         direction=direction,
         replace=replace,
+        weighted=weighted,
         disjoint=disjoint,
         temporal=seed_time is not None,
+        node_time=node_time,
+        edge_time=edge_time,
         temporal_strategy=temporal_strategy,
         time_window=time_window,
         subgraph_type=subgraph_type,
         exclude_reverse=exclude_reverse,
         method=method,
         layer_dependency=layer_dependency,
-        seed=seed,
+        seed=as_seed(seed),
     )
-    options.epoch = as_seed(integer(epoch, "epoch"), "epoch")
-    options.batch = as_seed(integer(batch, "batch"), "batch")
-    options.num_hops, hops = hops_by_type(relations, fanouts)
-    types = type_seeds(relations, seeds, seed_time, node_time)
-    node_timed = [name for name, (_, _, times, _) in zip(relations.node_types, types, strict=True) if times is not None]
-    graphs = core_relations(relations, hops, options.direction, weighted, edge_time, node_timed)
-    excluded = _excluded(relations, exclude)
-    sampled_types, sampled_relations = _core.sample_neighbors(
-        types, [(*graph, *_pairs(excluded.get(triple))) for triple, graph in graphs.items()], options
+    if seeds is None:
+        raise TypeError("seeds: expected node ids, found None")
+    return sample(
+        request,
+        by_node_type(seeds, relations, "seeds"),
+        by_node_type(seed_time, relations, "seed_time"),
+        _excluded(relations, exclude),
+        as_seed(integer(epoch, "epoch"), "epoch"),
+        as_seed(integer(batch, "batch"), "batch"),
     )
-    return named(relations, sampled_types, sampled_relations, options)
 
 
-def neighbor_options(
-    *,
-    direction: Direction,
-    replace: bool,
-    disjoint: bool,
-    temporal: bool,
-    temporal_strategy: str,
-    time_window: int | None,
-    subgraph_type: str,
-    exclude_reverse: bool,
-    method: str,
-    layer_dependency: bool,
-    seed: int | None,
-) -> _core.NeighborOptions:
-    """Read the options of a sample."""
-    options = _core.NeighborOptions()
-    options.direction = as_direction(direction)
-    options.replace = bool(replace)
-    options.temporal = temporal
-    options.disjoint = bool(disjoint) or temporal
-    if temporal_strategy not in ("uniform", "last"):
-        raise ValueError(f"temporal_strategy: expected 'uniform' or 'last', found {temporal_strategy!r}")
-    options.last = temporal_strategy == "last"
-    options.time_window = None if time_window is None else min(integer(time_window, "time_window"), 2**63 - 1)
-    if subgraph_type not in _SUBGRAPHS:
-        raise ValueError(f"subgraph_type: expected one of {list(_SUBGRAPHS)}, found {subgraph_type!r}")
-    options.subgraph = _SUBGRAPHS[subgraph_type]
-    options.exclude_reverse = bool(exclude_reverse)
-    if method not in ("neighbor", "labor"):
-        raise ValueError(f"method: expected 'neighbor' or 'labor', found {method!r}")
-    options.labor = method == "labor"
-    options.layer_dependency = bool(layer_dependency)
-    options.seed = as_seed(seed)
-    return options
-
-
-def named(
-    relations: Relations, types: list[Any], edges: list[Any], options: _core.NeighborOptions
+def sample(
+    request: SampleRequest,
+    seeds: Mapping[str, Any],
+    seed_time: Mapping[str, Any],
+    exclude: Mapping[EdgeTriple, Any] | None = None,
+    epoch: int = 0,
+    batch: int = 0,
 ) -> Neighborhood | HeteroNeighborhood:
+    """Sample what was asked for around seeds, which are given by node type."""
+    relations, options = request.relations, request.core_options()
+    options.epoch, options.batch = epoch, batch
+    types = []
+    for name, count in relations.num_nodes.items():
+        ids = int64_vector(seeds.get(name, ()), f"seeds[{name!r}]" if relations.is_hetero else "seeds")
+        times = time_vector(seed_time[name], "seed_time") if name in seed_time else None
+        types.append((ids, times, request.node_time.get(name), count))
+    excluded = exclude or {}
+    graphs = [(*graph, *_pairs(excluded.get(triple))) for triple, graph in request.core_relations().items()]
+    return named(request, *_core.sample_neighbors(types, graphs, options))
+
+
+def named(request: SampleRequest, types: list[Any], edges: list[Any]) -> Neighborhood | HeteroNeighborhood:
     """Put what the core sampled under its names."""
+    relations = request.relations
     if not relations.is_hetero and not edges:  # what the core returns of a graph without edges
         none = np.empty(0, np.int64)
-        edges = [(none, none, none, [0] * options.num_hops)]
-    found = _Found(relations, types, edges, options.direction, options.subgraph == _core.Subgraph.DIRECTIONAL)
+        edges = [(none, none, none, [0] * request.fanouts.num_hops)]
+    found = _Found(relations, types, edges, request.direction, request.subgraph_type == "directional")
     return found.hetero() if relations.is_hetero else found.homogeneous()
 
 
 def stacked(row: IntArray, col: IntArray) -> IntArray:
-    """Return ``row`` above ``col``; a pipeline's batch has them so already."""
+    """Return ``row`` and ``col`` as one array; a pipeline's batch has them so already."""
     both = row.base
     if not (isinstance(both, np.ndarray) and both is col.base and both.shape == (2, len(row))):
         return np.stack([row, col])
     begin = both.ctypes.data
     in_order = row.ctypes.data == begin and col.ctypes.data == begin + row.nbytes
     return plain(both) if in_order else np.stack([row, col])
-
-
-def core_relations(
-    relations: Relations,
-    hops: Mapping[EdgeTriple, list[int]],
-    direction: _core.Direction,
-    weighted: bool | Collection[EdgeTriple],
-    edge_time: Collection[EdgeTriple] | None,
-    node_timed: Collection[str],
-) -> dict[EdgeTriple, tuple[Any, ...]]:
-    """Return what the core is told of each graph. ``node_timed`` are the node types that have times."""
-    types = {name: i for i, name in enumerate(relations.node_types)}
-    numbers = {triple: i for i, triple in enumerate(relations.graphs)}
-    by_weight = _weighted_types(relations, weighted)
-    by_time = _timed_types(relations, edge_time, node_timed, direction)
-    result: dict[EdgeTriple, tuple[Any, ...]] = {}
-    for triple, graph in relations.graphs.items():
-        ends = types[triple[0]], types[triple[2]]
-        reverse = relations.reverse_of(triple)
-        number = None if reverse is None else numbers[reverse]
-        result[triple] = (graph._core, *ends, hops[triple], triple in by_weight, triple in by_time, number)
-    return result
-
-
-def _weighted_types(relations: Relations, weighted: bool | Collection[EdgeTriple]) -> Collection[EdgeTriple]:
-    if isinstance(weighted, Collection):
-        return _known_types(weighted, relations, "weighted")
-    if not weighted:
-        return ()
-    having = [triple for triple, graph in relations.graphs.items() if graph.has_weights]
-    return having or list(relations.graphs)  # the core says what is missing
-
-
-def _timed_types(
-    relations: Relations,
-    edge_time: Collection[EdgeTriple] | None,
-    node_timed: Collection[str],
-    direction: _core.Direction,
-) -> Collection[EdgeTriple]:
-    if edge_time is not None:
-        return _known_types(edge_time, relations, "edge_time")
-    having = [triple for triple, graph in relations.graphs.items() if graph.has_times]
-    far = 0 if direction == _core.Direction.IN else 2
-    if having or any(triple[far] in node_timed for triple in relations.graphs):
-        return having
-    return list(relations.graphs)  # the core says what is missing
-
-
-def _known_types(given: Collection[Any], relations: Relations, name: str) -> list[EdgeTriple]:
-    return list(by_edge_type(dict.fromkeys(given), relations, name))
 
 
 def _excluded(relations: Relations, exclude: Any) -> dict[EdgeTriple, Any]:
@@ -352,7 +308,7 @@ class _Found:
     relations: Relations
     types: list[Any]
     edges: list[Any]
-    direction: _core.Direction
+    direction: Direction
     grouped: bool
 
     def _ends(self, sampled: Any) -> tuple[IntArray, IntArray]:
@@ -360,7 +316,7 @@ class _Found:
             ends = plain(sampled[0])
             return ends[0], ends[1]
         near, far = plain(sampled[0]), plain(sampled[1])
-        return (far, near) if self.direction == _core.Direction.IN else (near, far)
+        return (far, near) if self.direction == "in" else (near, far)
 
     def homogeneous(self) -> Neighborhood:
         nodes, trees, per_hop = self.types[0]

@@ -27,7 +27,13 @@ _UNKNOWN = "content is what was written"
 
 
 class Check(NamedTuple):
-    """One thing that ought to hold of a file, and where it first does not, or why nobody can tell."""
+    """One property of a file, and whether it holds.
+
+    Attributes:
+        file: The file.
+        name: The property.
+        problem: Where it first fails, or why it cannot be proven; empty if it holds.
+    """
 
     file: str
     name: str
@@ -35,27 +41,34 @@ class Check(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether it was proven."""
+        """Whether the property was proven."""
         return not self.problem
 
     @property
     def state(self) -> Literal["holds", "fails", "unknown"]:
-        """``"unknown"`` of the content of a GraphZero 0.2 file, which has no checksum."""
+        """``"unknown"`` for the content of a GraphZero 0.2 file, which has no checksum; else what ``holds`` says."""
         if self.name == _UNKNOWN:
             return "unknown"
         return "holds" if self.holds else "fails"
 
 
 def verify(path: str | os.PathLike[str], *, progress: bool = False) -> list[Check]:
-    """Check everything a file or data set promises: header, checksums, every id and offset.
+    """Return a list of checks of all that a file or data set promises: header, checksums, every id and offset.
 
-    Reads all of it, in O(1) memory. Damage that leaves no readable header, or no readable manifest,
-    raises :class:`FormatError`; any other, and any to the files of a data set, is told by the returned
-    checks. Files of GraphZero 0.2 have no checksum: of them only the structure can be proven, and a check
-    whose ``state`` is ``"unknown"`` says so. ``progress`` shows a bar on standard error.
+    Reads everything, in O(1) memory. Files of GraphZero 0.2 have no checksum, so only their structure can be proven; a
+    check whose ``state`` is ``"unknown"`` says so.
 
-    >>> all(check.holds for check in verify(tiny_gl))
-    True
+    Args:
+        path: A file or a data set folder.
+        progress: Show a bar on standard error.
+
+    Raises:
+        FormatError: There is no readable header or manifest. All other damage is in the checks.
+        OSError: The file cannot be opened.
+
+    Examples:
+        >>> all(check.holds for check in verify(tiny_gl))
+        True
     """
     name = os.fsdecode(path)
     if os.path.isdir(name):
@@ -66,7 +79,7 @@ def verify(path: str | os.PathLike[str], *, progress: bool = False) -> list[Chec
 
 
 def is_features(path: str | os.PathLike[str]) -> bool:
-    """Whether the file's magic is that of a feature file; any other is left to Graph to judge."""
+    """Whether the file's magic is that of a feature file; any other is left to ``Graph`` to judge."""
     return _magic(path) in (b"GRAPHZGD", b"GZDATA26")
 
 
@@ -140,7 +153,7 @@ def _verify_record(folder: str, record: FileRecord, read: _core.VerifyProgress) 
 
 
 def _joint_checks(folder: str, manifest: Manifest) -> list[Check]:
-    """Check what takes several files to see; each of them is intact by now."""
+    """Check what needs several files, each of which is intact by now."""
     name = "counts agree with the files"
     try:
         ds = open_dataset(folder)

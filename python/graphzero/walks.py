@@ -32,28 +32,35 @@ def random_walk(
     direction: Direction = "out",
     seed: int | None = None,
 ) -> NDArray[np.int64]:
-    """Take ``walk_length`` random steps from each of ``start_nodes``.
+    """Take random steps from each of ``start_nodes``.
 
-    Returns one row per start: the start, then a node per step. A walk stands still at a node
-    without edges. With ``weighted`` an edge is followed in proportion to its weight, else all edges
-    of a node are equally likely.
+    A walk stands still at a node without edges.
 
-    ``p`` and ``q`` are those of node2vec: having come from ``t``, an edge to ``x`` counts ``1/p`` if
-    it leads back to ``t``, 1 if there is an edge from ``t`` to ``x``, and ``1/q`` otherwise. With the
-    chance ``restart`` a step goes to the start instead; the step behind it is a first step, which
-    knows no ``p`` and ``q``.
+    Args:
+        graph: A graph; with a ``metapath`` a data set, or a mapping of its triples to graphs.
+        start_nodes: Node ids.
+        walk_length: The number of steps.
+        p: The return parameter of node2vec: after a step from ``t``, an edge back to ``t`` counts ``1/p``.
+        q: The in-out parameter of node2vec: an edge to a node that ``t`` has no edge to counts ``1/q``, others count 1.
+        weighted: Follow edges in proportion to their weights. Otherwise all edges of a node are equally likely.
+        restart: The probability that a step goes back to the start. The step after it ignores ``p`` and ``q``.
+        metapath: A sequence of ``(source, relation, destination)``: step ``s`` follows edges of ``metapath[s %
+            len(metapath)]``, so that a column has nodes of one type. A walk that cannot go on is filled with -1.
+            Restarts happen only at steps that lead to the type of the start.
+        direction: ``"out"`` follows edges forwards, ``"in"`` backwards.
+        seed: The same seed gives the same walks for any number of threads. Without one every call differs.
 
-    With a ``metapath``, a sequence of ``(source, relation, destination)``, ``graph`` is a data set or
-    a mapping of such triples to graphs. Step ``s`` follows edges of ``metapath[s % len(metapath)]``,
-    so a column has nodes of one type. A walk that can go no further is filled with -1. A restart
-    happens only at steps that lead to the type of the start.
+    Returns:
+        A row per start: the start, then a node per step.
 
-    The same ``seed`` gives the same walks for any number of threads; without one every call differs.
+    Raises:
+        IndexError: A start is not a node of the graph.
 
-    >>> g = Graph(tiny_gl)                                  # 0→1  0→2  1→2  3→0
-    >>> random_walk(g, [3, 2], 4, seed=0)
-    array([[3, 0, 1, 2, 2],
-           [2, 2, 2, 2, 2]])
+    Examples:
+        >>> g = Graph(tiny_gl)                                  # 0→1  0→2  1→2  3→0
+        >>> random_walk(g, [3, 2], 4, seed=0)
+        array([[3, 0, 1, 2, 2],
+               [2, 2, 2, 2, 2]])
     """
     options = _core.WalkOptions()
     options.length = _length(walk_length)

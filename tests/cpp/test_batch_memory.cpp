@@ -22,21 +22,22 @@ TEST(a_block_that_came_back_is_handed_out_again) {
   BatchMemory::Block block = memory->take(kBytes);
   const std::byte* const place = block.get();
   std::memset(block.get(), 1, kBytes);
-  EXPECT(memory->num_out() == 1 && memory->bytes() >= kBytes);
+  EXPECT(memory->use().num_out == 1 && memory->use().bytes >= kBytes);
   block.reset();
-  EXPECT(memory->num_out() == 0 && memory->bytes() >= kBytes);
+  EXPECT(memory->use().num_out == 0 && memory->use().bytes >= kBytes);
   block = memory->take(kBytes + kBytes / 32);  // the room to spare is for this
   EXPECT(block.get() == place);
   block.reset();
   block = memory->take(3 * kBytes);
   std::memset(block.get(), 1, 3 * kBytes);
-  EXPECT(memory->bytes() >= 3 * kBytes && memory->bytes() < 4 * kBytes);  // the small one is gone
+  EXPECT(memory->use().bytes >= 3 * kBytes &&
+         memory->use().bytes < 4 * kBytes);  // the small one is gone
 }
 
 TEST(a_block_may_be_empty) {
   const auto memory = std::make_shared<BatchMemory>();
   const BatchMemory::Block block = memory->take(0);
-  EXPECT(block != nullptr && memory->num_out() == 1);
+  EXPECT(block != nullptr && memory->use().num_out == 1);
 }
 
 TEST(no_more_blocks_wait_than_are_to_be_kept) {
@@ -45,11 +46,11 @@ TEST(no_more_blocks_wait_than_are_to_be_kept) {
     memory->keep(keep);
     std::vector<BatchMemory::Block> blocks;
     for (int i = 0; i < 5; ++i) blocks.push_back(memory->take(kBytes));
-    EXPECT(memory->num_out() == 5);
-    const std::size_t of_one = memory->bytes() / 5;
+    EXPECT(memory->use().num_out == 5);
+    const std::size_t of_one = memory->use().bytes / 5;
     blocks.clear();
-    EXPECT(memory->num_out() == 0);
-    EXPECT(memory->bytes() == keep * of_one);
+    EXPECT(memory->use().num_out == 0);
+    EXPECT(memory->use().bytes == keep * of_one);
   }
 }
 
@@ -59,7 +60,7 @@ TEST(who_wants_to_know_is_told_that_a_block_came_back) {
   std::size_t out = 9;
   memory->set_on_return([&] {
     ++told;
-    out = memory->num_out();  // no lock is held
+    out = memory->use().num_out;  // no lock is held
   });
   BatchMemory::Block block = memory->take(kBytes);
   BatchMemory::Block copy = block;
@@ -96,7 +97,7 @@ TEST(threads_may_take_and_let_go_at_once) {
       });
     }
   }
-  EXPECT(told == 800 && memory->num_out() == 0);
+  EXPECT(told == 800 && memory->use().num_out == 0);
 }
 
 // What it was told to do may wait for a thread that did not come along.
@@ -148,11 +149,11 @@ TEST(blocks_are_pinned_for_as_long_as_they_are_held) {
     BatchMemory::Block block = memory->take(kBytes), other = memory->take(10);
     EXPECT(pinned.size() == 2 && pinned[0].first == block.get() && pinned[0].second >= kBytes);
     EXPECT(pinned[1].second >= 64 << 10);  // whole pages
-    EXPECT(memory->pinned_bytes() == memory->bytes());
+    EXPECT(memory->use().pinned_bytes == memory->use().bytes);
     other.reset();
     EXPECT(pinned.size() == 2);  // kept
     block.reset();
-    EXPECT(pinned.size() == 1 && memory->pinned_bytes() == pinned[0].second);
+    EXPECT(pinned.size() == 1 && memory->use().pinned_bytes == pinned[0].second);
     block = memory->take(3 * kBytes);  // the kept one is too small
     EXPECT(pinned.size() == 1 && pinned[0].first == block.get());
   }
@@ -164,7 +165,7 @@ TEST(what_cannot_be_pinned_is_handed_out_as_it_is) {
   pinning_fails = true;
   BatchMemory::Block block = memory->take(kBytes);
   std::memset(block.get(), 1, kBytes);
-  EXPECT(memory->pinned_bytes() == 0 && memory->bytes() >= kBytes);
+  EXPECT(memory->use().pinned_bytes == 0 && memory->use().bytes >= kBytes);
   block.reset();
 }
 

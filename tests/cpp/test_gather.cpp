@@ -9,7 +9,6 @@
 #include "core/base/error.h"
 #include "core/gather/direct_reader.h"
 #include "core/gather/gather.h"
-#include "core/gather/pread_reader.h"
 #include "tests/cpp/check.h"
 #include "tests/cpp/scratch_file.h"
 
@@ -30,8 +29,8 @@ TEST(readers_name_the_end_of_a_file_that_shrank_under_them) {
   const File file(scratch.path());
   const auto direct = std::make_shared<const DirectFile>(file);
   const RowLayout layout = {4096, 512, 999 * 8};
-  DirectReader ring_reader(direct, layout, file.size(), PlanOptions{});
-  PreadReader pread_reader(direct, layout, file.size(), PlanOptions{});
+  DirectReader ring_reader(direct, layout, file.size(), PlanOptions{}, DirectReader::By::kRing);
+  DirectReader pread_reader(direct, layout, file.size(), PlanOptions{}, DirectReader::By::kThreads);
   std::filesystem::resize_file(scratch.path(), 4096 * 500);
   std::vector<std::int64_t> rows;
   for (std::int64_t row = 0; row < 999 * 8; row += 16) rows.push_back(row);

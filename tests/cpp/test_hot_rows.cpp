@@ -49,7 +49,7 @@ TEST(scores_that_differ_in_their_last_bit_are_told_apart) {
   EXPECT((listed(hottest(scores, 3)) == std::vector<std::uint64_t>{0, 1, 2}));
 }
 
-TEST(without_visits_appearances_decide) {
+TEST(without_visits_neighbor_counts_decide) {
   for (const std::size_t num_batches : {0u, 8u}) {
     const auto scores = expected_visits({5, 0, 100, 7, 1'000'000}, {}, num_batches);
     EXPECT(scores[1] < scores[0] && scores[0] < scores[3]);
@@ -58,7 +58,7 @@ TEST(without_visits_appearances_decide) {
   }
 }
 
-TEST(without_appearances_visits_decide) {
+TEST(without_neighbor_counts_visits_decide) {
   const auto scores = expected_visits({0, 0, 0, 0}, {2, 2, 2, 3, 3, 0}, 3);
   EXPECT(scores[2] > scores[3] && scores[3] > scores[0] && scores[0] > scores[1]);
 }
@@ -75,10 +75,10 @@ RecycledVector<std::int64_t> drawn_visits(const std::vector<double>& rates, std:
 }
 
 // How many of the 500 nodes with the highest rates are among the 500 hottest.
-std::size_t found(const RecycledVector<std::uint32_t>& appearances,
+std::size_t found(const RecycledVector<std::uint32_t>& neighbor_counts,
                   const std::vector<double>& rates) {
   const std::size_t kBatches = 8, kCount = 500;
-  const auto scores = expected_visits(appearances, drawn_visits(rates, kBatches), kBatches);
+  const auto scores = expected_visits(neighbor_counts, drawn_visits(rates, kBatches), kBatches);
   const std::vector<float> truth(rates.begin(), rates.end());
   const auto right = hottest_by_sort(truth, kCount);
   const auto chosen = listed(hottest(scores, kCount));
@@ -89,24 +89,24 @@ std::size_t found(const RecycledVector<std::uint32_t>& appearances,
 }
 
 TEST(visits_that_chance_explains_do_not_outvote_the_graph) {
-  RecycledVector<std::uint32_t> appearances;
+  RecycledVector<std::uint32_t> neighbor_counts;
   std::vector<double> rates;
   for (std::uint32_t node = 0; node < 5000; ++node) {
-    appearances.push_back(1 + node % 100);
+    neighbor_counts.push_back(1 + node % 100);
     rates.push_back(0.0005 * (1 + node % 100));
   }
   // The best that the visits alone could tell is much less: most nodes were seen once or never.
-  EXPECT(found(appearances, rates) > 480);
+  EXPECT(found(neighbor_counts, rates) > 480);
 }
 
 TEST(visits_that_contradict_the_graph_win) {
-  RecycledVector<std::uint32_t> appearances;
+  RecycledVector<std::uint32_t> neighbor_counts;
   std::vector<double> rates;
   for (std::uint32_t node = 0; node < 5000; ++node) {
-    appearances.push_back(node < 2500 ? 20 : 10);
+    neighbor_counts.push_back(node < 2500 ? 20 : 10);
     rates.push_back(node % 10 == 9 ? 0.2 : 0.001);  // the graph knows nothing of this
   }
-  EXPECT(found(appearances, rates) >
+  EXPECT(found(neighbor_counts, rates) >
          350);  // a node of these is seen in eight batches with odds 0.83
 }
 

@@ -29,7 +29,6 @@ TEST(quantised_rows_count_in_steps_of_their_own_scale) {
   const RowCopy copy(Dtype::kInt8, true, 3, Dtype::kFloat32);
   EXPECT(copy.needs_scales());
   EXPECT(copy.stored_bytes() == 3 && copy.out_bytes() == 12);
-  EXPECT(copy.out_dtype() == Dtype::kFloat32);
   const signed char items[] = {1, -2, 3, 4, 5, -6};
   const auto* const data = reinterpret_cast<const std::byte*>(items);
   const std::vector<const std::byte*> rows = {data + 3, data, data + 3};
@@ -42,8 +41,7 @@ TEST(quantised_rows_count_in_steps_of_their_own_scale) {
 TEST(quantised_rows_may_stay_as_they_are) {
   for (const std::optional<Dtype> wanted : {std::optional<Dtype>(), std::optional(Dtype::kInt8)}) {
     const RowCopy copy(Dtype::kInt8, true, 3, wanted);
-    EXPECT(!copy.converts() && !copy.needs_scales());
-    EXPECT(copy.out_dtype() == Dtype::kInt8);
+    EXPECT(!copy.converts() && !copy.needs_scales() && copy.out_bytes() == 3);
   }
 }
 

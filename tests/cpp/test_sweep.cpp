@@ -42,25 +42,25 @@ struct Rows {
   File file;
 };
 
-// Wakes up those who wait for rows.
-class Bell {
+// Wakes threads that wait for rows.
+class Progress {
  public:
-  void ring() {
+  void notify() {
     {
       const std::lock_guard lock(mutex_);
     }
-    rung_.notify_all();
+    changed_.notify_all();
   }
   // Whether the rows came before long.
   bool wait(const Sweep& sweep, std::uint64_t due, int milliseconds = 20000) {
     std::unique_lock lock(mutex_);
-    return rung_.wait_for(lock, std::chrono::milliseconds(milliseconds),
-                          [&] { return sweep.is_there(due); });
+    return changed_.wait_for(lock, std::chrono::milliseconds(milliseconds),
+                             [&] { return sweep.is_there(due); });
   }
 
  private:
   std::mutex mutex_;
-  std::condition_variable rung_;
+  std::condition_variable changed_;
 };
 
 std::vector<Sweep::Source> sources_of(std::initializer_list<Sweep::Source> sources) {
@@ -75,8 +75,8 @@ std::vector<std::int64_t> random_rows(Rng& rng, std::size_t count, std::uint64_t
 }
 
 // Returns how many rows found no slot.
-std::size_t take_turns(Sweep& sweep, Bell& bell, std::initializer_list<const Rows*> files, Rng rng,
-                       int turns) {
+std::size_t take_turns(Sweep& sweep, Progress& progress, std::initializer_list<const Rows*> files,
+                       Rng rng, int turns) {
   std::size_t refused = 0;
   bool right = true;
   for (int turn = 0; turn < turns; ++turn) {
@@ -88,7 +88,7 @@ std::size_t take_turns(Sweep& sweep, Bell& bell, std::initializer_list<const Row
       slots.emplace_back(rows.back().size());
       sweep.reserve(rows.size() - 1, rows.back(), slots.back(), due);
     }
-    right = right && bell.wait(sweep, due);
+    right = right && progress.wait(sweep, due);
     std::size_t source = 0;
     for (const Rows* const file : files) {
       for (std::size_t i = 0; i < rows[source].size(); ++i) {
@@ -110,14 +110,15 @@ std::size_t take_turns(Sweep& sweep, Bell& bell, std::initializer_list<const Row
 TEST(rows_that_threads_reserve_are_those_of_the_files) {
   const Rows odd(333, 20000), large(10007, 300, "gz_tests.sweep_large");
   for (const bool use_ring : {true, false}) {
-    Bell bell;
-    Sweep sweep(sources_of({odd.source(100), large.source(60)}), use_ring, [&] { bell.ring(); });
+    Progress progress;
+    Sweep sweep(sources_of({odd.source(100), large.source(60)}), use_ring,
+                [&] { progress.notify(); });
     std::atomic<std::size_t> refused{0};
     {
       std::vector<std::jthread> threads;
       for (std::uint64_t t = 0; t < 4; ++t) {
         threads.emplace_back(
-            [&, t] { refused += take_turns(sweep, bell, {&odd, &large}, Rng(4, {t}), 25); });
+            [&, t] { refused += take_turns(sweep, progress, {&odd, &large}, Rng(4, {t}), 25); });
       }
     }
     EXPECT(refused > 0);  // they shared too few slots, and all of that was right
@@ -130,23 +131,24 @@ TEST(rows_that_threads_reserve_are_those_of_the_files) {
 
 TEST(rows_of_one_byte_and_of_a_megabyte_are_read) {
   const Rows tiny(1, 100000), huge(1'000'003, 5, "gz_tests.sweep_large");
-  Bell bell;
-  Sweep sweep(sources_of({tiny.source(64), huge.source(2)}), true, [&] { bell.ring(); });
-  take_turns(sweep, bell, {&tiny, &huge}, Rng(5, {1}), 10);
+  Progress progress;
+  Sweep sweep(sources_of({tiny.source(64), huge.source(2)}), true, [&] { progress.notify(); });
+  take_turns(sweep, progress, {&tiny, &huge}, Rng(5, {1}), 10);
 }
 
 TEST(one_slot_serves_row_after_row) {
   const Rows rows(129, 5000);
   for (const bool use_ring : {true, false}) {
-    Bell bell;
-    Sweep sweep(sources_of({rows.source(1)}), use_ring, [&] { bell.ring(); });
+    Progress progress;
+    Sweep sweep(sources_of({rows.source(1)}), use_ring, [&] { progress.notify(); });
     bool right = true;
     for (std::int64_t i = 0; i < 200; ++i) {
       const std::int64_t row = i * 2999 % 5000;
       Slot slot;
       std::uint64_t due = 0;
       sweep.reserve(0, {&row, 1}, {&slot, 1}, due);
-      right = right && slot == 0 && bell.wait(sweep, due) && rows.is_row(sweep.row(0, slot), row);
+      right =
+          right && slot == 0 && progress.wait(sweep, due) && rows.is_row(sweep.row(0, slot), row);
       sweep.release(0, {&slot, 1});
     }
     EXPECT(right);
@@ -155,8 +157,8 @@ TEST(one_slot_serves_row_after_row) {
 
 TEST(a_row_that_several_need_is_read_once_and_kept_for_the_last) {
   const Rows rows(512, 1000);
-  Bell bell;
-  Sweep sweep(sources_of({rows.source(10)}), true, [&] { bell.ring(); });
+  Progress progress;
+  Sweep sweep(sources_of({rows.source(10)}), true, [&] { progress.notify(); });
   const std::vector<std::int64_t> wanted = {7, 900, 7};
   std::vector<Slot> first(3), second(3);
   std::uint64_t due_first = 0, due_second = 0;
@@ -164,7 +166,7 @@ TEST(a_row_that_several_need_is_read_once_and_kept_for_the_last) {
   sweep.reserve(0, wanted, second, due_second);
   EXPECT(first == second && first[0] == first[2] && first[0] != first[1]);
   EXPECT(due_first == due_second);
-  EXPECT(bell.wait(sweep, due_second));
+  EXPECT(progress.wait(sweep, due_second));
   EXPECT(sweep.counts().rows == 2 && sweep.counts().shared == 4);
   sweep.release(0, first);
   EXPECT(sweep.num_free(0) == 8);
@@ -175,8 +177,8 @@ TEST(a_row_that_several_need_is_read_once_and_kept_for_the_last) {
 
 TEST(rows_beyond_the_slots_get_none) {
   const Rows rows(100, 1000);
-  Bell bell;
-  Sweep sweep(sources_of({rows.source(4)}), true, [&] { bell.ring(); });
+  Progress progress;
+  Sweep sweep(sources_of({rows.source(4)}), true, [&] { progress.notify(); });
   std::vector<std::int64_t> wanted = {1, 2, 3, 4, 5, 6, 4};
   std::vector<Slot> slots(7);
   std::uint64_t due = 0;
@@ -184,16 +186,16 @@ TEST(rows_beyond_the_slots_get_none) {
   EXPECT(std::count(slots.begin(), slots.end(), RowSlots::kNone) == 2);
   EXPECT(slots[4] == RowSlots::kNone && slots[5] == RowSlots::kNone && slots[6] == slots[3]);
   EXPECT(sweep.num_free(0) == 0);
-  EXPECT(bell.wait(sweep, due));
+  EXPECT(progress.wait(sweep, due));
   sweep.release(0, slots);
   EXPECT(sweep.num_free(0) == 4);
 }
 
-// Rows of 64 kB: four make a floor.
+// Rows of 64 kB: four make a section.
 TEST(without_hurry_a_sweep_ends_and_the_next_one_waits) {
   const Rows rows(64 << 10, 32);
-  Bell bell;
-  Sweep sweep(sources_of({rows.source(10)}), true, [&] { bell.ring(); });
+  Progress progress;
+  Sweep sweep(sources_of({rows.source(10)}), true, [&] { progress.notify(); });
   const auto reserve = [&](std::int64_t row) {
     Slot slot;
     std::uint64_t due = 0;
@@ -202,22 +204,22 @@ TEST(without_hurry_a_sweep_ends_and_the_next_one_waits) {
   };
   sweep.set_hurry(false);
   const std::uint64_t at_the_start = reserve(5);
-  EXPECT(!bell.wait(sweep, at_the_start, 50));
+  EXPECT(!progress.wait(sweep, at_the_start, 50));
   sweep.set_hurry(true);
-  EXPECT(bell.wait(sweep, at_the_start));
+  EXPECT(progress.wait(sweep, at_the_start));
   sweep.set_hurry(false);
-  EXPECT(bell.wait(sweep, reserve(20)));  // before the head
+  EXPECT(progress.wait(sweep, reserve(20)));  // ahead of the current section
   const std::uint64_t behind = reserve(0);
   EXPECT(behind > at_the_start);
-  EXPECT(!bell.wait(sweep, behind, 50));
+  EXPECT(!progress.wait(sweep, behind, 50));
   sweep.set_hurry(true);
-  EXPECT(bell.wait(sweep, behind));
+  EXPECT(progress.wait(sweep, behind));
 }
 
 TEST(rows_side_by_side_are_one_read) {
   const Rows rows(512, 4000);
-  Bell bell;
-  Sweep sweep(sources_of({rows.source(200, /*gap=*/0)}), true, [&] { bell.ring(); });
+  Progress progress;
+  Sweep sweep(sources_of({rows.source(200, /*gap=*/0)}), true, [&] { progress.notify(); });
   sweep.set_hurry(false);
   std::vector<std::int64_t> wanted;
   for (std::int64_t row = 0; row < 64; ++row) wanted.push_back(row);  // 32 kB
@@ -226,7 +228,7 @@ TEST(rows_side_by_side_are_one_read) {
   std::uint64_t due = 0;
   sweep.reserve(0, wanted, slots, due);
   sweep.set_hurry(true);
-  EXPECT(bell.wait(sweep, due));
+  EXPECT(progress.wait(sweep, due));
   EXPECT(sweep.counts().reads == 3);
   EXPECT(sweep.counts().row_bytes == 66 * 512);
 }
@@ -234,17 +236,17 @@ TEST(rows_side_by_side_are_one_read) {
 TEST(the_end_of_a_file_that_shrank_reaches_those_who_wait) {
   for (const bool use_ring : {true, false}) {
     const Rows rows(512, 2000);
-    Bell bell;
-    Sweep sweep(sources_of({rows.source(10)}), use_ring, [&] { bell.ring(); });
+    Progress progress;
+    Sweep sweep(sources_of({rows.source(10)}), use_ring, [&] { progress.notify(); });
     std::vector<std::int64_t> wanted = {1};
     std::vector<Slot> slots(1);
     std::uint64_t before = 0, due = 0;
     sweep.reserve(0, wanted, slots, before);
-    EXPECT(bell.wait(sweep, before));
+    EXPECT(progress.wait(sweep, before));
     std::filesystem::resize_file(rows.scratch.path(), 100'000);
     wanted[0] = 1500;
     sweep.reserve(0, wanted, slots, due);
-    const std::string message = test::message_of([&] { bell.wait(sweep, due); });
+    const std::string message = test::message_of([&] { progress.wait(sweep, due); });
     EXPECT(message.find("file ends at byte ") == 0);
     EXPECT(message.find("write files anew beside the old one") != std::string::npos);
     EXPECT(sweep.is_there(before));

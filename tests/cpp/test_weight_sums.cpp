@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/error.h"
-#include "core/convert/write_graph.h"
+#include "core/convert/edge_converter.h"
 #include "core/format/gl_writer.h"
 #include "core/format/weight_sums.h"
 #include "core/store/topology.h"
@@ -31,6 +31,15 @@ class TemporaryFolder {
  private:
   fs::path path_;
 };
+
+void write_graph(const std::string& path, std::span<const NodeId> src, std::span<const NodeId> dst,
+                 std::span<const float> weights) {
+  EdgeConverterOptions options;
+  options.weights = true;
+  EdgeConverter converter(options);
+  converter.add_edges(src, dst, weights, {});
+  converter.finish(path);
+}
 
 // Lists of 40, 0, 8, 16, 1 and 100 entries; weights that no sum of keeps all digits.
 struct Lists {
@@ -95,7 +104,7 @@ TEST(sums_of_weights_have_the_same_bits_stored_or_built) {
     EXPECT(same(built.weight_sums(direction), expected_sums(lists)));
     EXPECT(built.weight_sums(direction).data() == built.weight_sums(direction).data());
   }
-  write_graph(folder.file("stored.gl"), {lists.src, lists.dst, lists.weights, std::nullopt}, {});
+  write_graph(folder.file("stored.gl"), lists.src, lists.dst, lists.weights);
   const Topology stored(folder.file("stored.gl"));
   const auto sums = stored.weight_sums(Direction::kOut);
   EXPECT(sums.data() == stored.index(Direction::kOut).weight_sums.data());
@@ -164,11 +173,7 @@ TEST(a_search_in_a_long_list_finds_its_entry_for_any_weights) {
                    : shape == 2 ? (i > 19000 ? 1e6f : 1e-3f)
                                 : x * x;
     }
-    EdgeList edges;
-    edges.src = src;
-    edges.dst = dst;
-    edges.weight = weights;
-    write_graph(folder.file("long.gl"), edges, {});
+    write_graph(folder.file("long.gl"), src, dst, weights);
     const Topology graph(folder.file("long.gl"));
     const WeightedDraw draw(graph, Direction::kOut);
     const EdgeRange list = graph.edges_of(Direction::kOut, 0);

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/convert/edge_converter.h"
 #include "core/convert/id_builder.h"
-#include "core/convert/write_graph.h"
 #include "core/format/gd_writer.h"
 #include "core/format/gl_writer.h"
 #include "core/format/row_places.h"
@@ -57,28 +57,35 @@ void write_graphs(Folder folder) {
   for (const std::size_t count : {6u, 30u, 700u}) {
     const Edges edges(count, 9);
     for (const unsigned kind : {0u, 1u, 2u, 3u}) {
-      EdgeList list = {edges.src, edges.dst, {}, {}};
-      if ((kind & 1) != 0) list.weight = edges.weight;
-      if ((kind & 2) != 0) list.time = edges.time;
+      EdgeConverterOptions columns;
+      columns.weights = (kind & 1) != 0;
+      columns.times = (kind & 2) != 0;
+      const auto write = [&](const EdgeConverterOptions& options) {
+        EdgeConverter converter(options);
+        converter.add_edges(edges.src, edges.dst,
+                            options.weights ? edges.weight : std::span<const float>(),
+                            options.times ? edges.time : std::span<const std::int64_t>());
+        converter.finish(folder.next());
+      };
       for (const unsigned shape : {0u, 1u, 2u, 3u}) {
-        WriteGraphOptions options;
+        EdgeConverterOptions options = columns;
         options.num_src_nodes = options.num_dst_nodes = 10;
         options.directed = shape != 1;
         options.out_index = shape != 2;
         options.bipartite = shape == 3;
         if (options.bipartite) options.num_dst_nodes = 12;
-        write_graph(folder.next(), list, options);
+        write(options);
       }
       // Ids of eight bytes, and more destinations than any table can have.
-      WriteGraphOptions wide;
+      EdgeConverterOptions wide = columns;
       wide.bipartite = true;
       wide.num_src_nodes = 10;
       wide.num_dst_nodes = NodeId{1} << 40;
       wide.in_index = false;
-      write_graph(folder.next(), list, wide);
+      write(wide);
     }
   }
-  write_graph(folder.next(), {}, {});
+  EdgeConverter({}).finish(folder.next());
 
   // Edge ids of eight bytes.
   GlWriter writer(folder.next());

@@ -24,7 +24,7 @@ def set_limits():
 
 
 def peak_memory():
-    """The most bytes that were resident so far. (getrusage would count what the parent had when it forked.)"""
+    """The most bytes that were resident so far; getrusage would count what the parent had when it forked."""
     status = Path("/proc/self/status").read_text()
     return int(status.split("VmHWM:")[1].split()[0]) * 1024
 

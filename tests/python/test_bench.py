@@ -7,8 +7,8 @@ import os
 import pytest
 
 from data_sets import pyg
+from graphzero._tools.machine import machine, versions
 from graphzero.bench import plan
-from graphzero.bench.machine import machine, versions
 from graphzero.cli.bench import run as run_bench
 
 # Features of 31 MB: four fifths of that are enough for batches of eight seeds.

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import graphzero as gz
-from graphzero.bench import children, contest, plan
-from graphzero.bench.children import Answer
+from graphzero.bench import contest, contestants, plan
 from graphzero.bench.contest import Contest
+from graphzero.bench.contestants import Answer
 from graphzero.bench.data import Data
 from graphzero.bench.document import make_document, prepare
 from graphzero.bench.figures import Figure, compare
@@ -35,7 +35,7 @@ def small(tmp_path, monkeypatch):
         name = command[2] if command[2].startswith("graphzero") else f"graphzero.bench.{command[2]}"
         return Answer(importlib.import_module(name).measure(json.loads(command[3])))
 
-    monkeypatch.setattr(children, "ask", ask_here)
+    monkeypatch.setattr(contestants, "ask", ask_here)
     yield made
     gz.set_num_threads(0)
 
@@ -134,7 +134,7 @@ def test_a_conversion_that_lost_an_edge_gets_no_value(small, monkeypatch):
 
 @pytest.mark.parametrize(("part", "task"), [("walks", ""), ("sampling", "three"), ("conversion", ""), ("gather", "")])
 def test_an_answer_that_left_nothing_gets_no_value(small, monkeypatch, part, task):
-    monkeypatch.setattr(children, "ask", lambda command, **_: Answer({"runs": [1e9]}))
+    monkeypatch.setattr(contestants, "ask", lambda command, **_: Answer({"runs": [1e9]}))
     row = small.measure(figure_of(small, part, "graphzero", task))
     assert row["value"] is None
     assert row["note"].startswith("wrong: the answer cannot be checked: ")

@@ -1,12 +1,13 @@
 """The charts of the report are drawn to scale, and numbers are written as people read them."""
 
 import math
+import re
 
 import pytest
 
 from bench_documents import MB, row, with_rows
 from graphzero.bench.html_report import html_report
-from graphzero.bench.report import bars, lines
+from graphzero.bench.report import bars
 from graphzero.bench.report.number_text import (
     bytes_text,
     count_text,
@@ -107,7 +108,7 @@ def points(chart):
 
 def test_memory_lines_and_the_cap_share_a_scale():
     watched = row("t", "graphzero", 1.0, "x/s", cap_bytes=200, memory=[[0, 0, 100], [1, 50, 230], [4, 115, 0]])
-    chart = lines.memory_lines(watched)
+    chart = html_report(with_rows(watched))
     drawn = points(chart)
     assert drawn["line0"] == [(0, 100), (25, pytest.approx(78.26, abs=0.01)), (100, 50)]  # 230 bytes is the top
     assert drawn["line1"] == [(0, pytest.approx(56.52, abs=0.01)), (25, 0), (100, 100)]
@@ -119,14 +120,14 @@ def test_memory_lines_and_the_cap_share_a_scale():
 
 def test_the_limit_of_the_group_is_drawn_where_it_is_known():
     held = {"memory": [[0, 100, 0], [1, 300, 0]], "cap_bytes": 200, "cap_proven": True}
-    chart = lines.memory_lines(row("t", "graphzero", 1.0, "x/s", limit_bytes=400, **held))
+    chart = html_report(with_rows(row("t", "graphzero", 1.0, "x/s", limit_bytes=400, **held)))
     assert "Cap 200 B, in a control group of 400 B for the whole process." in texts(chart)
     assert [text for _, text in Tree(chart).all("text", class_="strong")] == ["limit 400 B"]
     assert points(chart)["line0"] == [(0, pytest.approx(78.26, abs=0.01)), (100, pytest.approx(34.78, abs=0.01))]
 
 
 def test_a_page_cache_that_was_not_looked_at_has_no_line():
-    chart = lines.memory_lines(row("t", "other", 1.0, "x/s", memory=[[0, 5, None], [1, 10, None]]))
+    chart = html_report(with_rows(row("t", "other", 1.0, "x/s", memory=[[0, 5, None], [1, 10, None]])))
     assert list(points(chart)) == ["line0"]
     assert "Highest: anonymous 10 B. The page cache was not looked at." in texts(chart)
 
@@ -134,7 +135,7 @@ def test_a_page_cache_that_was_not_looked_at_has_no_line():
 def test_peaks_survive_the_thinning_of_many_samples():
     samples = [[i / 100, MB, MB] for i in range(5000)]
     samples[1234][1], samples[4321][2] = 70 * MB, 90 * MB
-    chart = lines.memory_lines(row("t", "graphzero", 1.0, "x/s", memory=samples))
+    chart = html_report(with_rows(row("t", "graphzero", 1.0, "x/s", memory=samples)))
     drawn = points(chart)
     assert len(drawn["line0"]) <= 250
     assert min(y for _, y in drawn["line1"]) == 0  # the highest value is the top of the chart
@@ -148,7 +149,7 @@ def test_scaling_has_a_chart_for_each_unit_and_even_axes():
         {"what": "graphzero", "x": [1], "y": [5.0], "unit": "rows/s"},
         {"what": "other", "x": [4, 1], "y": [15.0, 0.0], "unit": "edges/s"},
     ]
-    charts = lines.scaling_charts({"scaling": {"threads": series}})
+    charts = re.findall("<figure>.*?</figure>", html_report({"parts": [{"scaling": {"threads": series}}]}), re.DOTALL)
     assert len(charts) == 2
     drawn = points(charts[0])
     assert drawn["line0"] == [
@@ -161,7 +162,7 @@ def test_scaling_has_a_chart_for_each_unit_and_even_axes():
 
 def test_sizes_far_apart_have_a_log_axis_that_says_so():
     series = {"what": "graphzero", "x": [10**5, 10**6, 10**7], "y": [3.0, 2.0, 1.0], "unit": "edges/s"}
-    (chart,) = lines.scaling_charts({"scaling": {"size": [series]}})
+    chart = html_report({"parts": [{"scaling": {"size": [series]}}]})
     assert [x for x, _ in points(chart)["line0"]] == [0, 50, 100]
     assert "log scale" in texts(chart)
     assert [text for _, text in Tree(chart).all("text")][-3:] == ["100 k", "1 M", "10 M"]

@@ -8,13 +8,12 @@ import signal
 import subprocess
 import sys
 import time
-import types
 from pathlib import Path
 
 import pytest
 
 import graphzero as gz
-from graphzero.bench import plan
+from graphzero.bench import html_report, plan
 from graphzero.cli import bench_table
 from graphzero.cli.command import run as run_command
 
@@ -99,15 +98,22 @@ def test_tables_are_plain_text_in_a_pipe(command):
     assert "With --output DIR" in lines[-1]
 
 
-def test_output_writes_json_and_html(command, monkeypatch):
-    report = types.ModuleType("graphzero.bench.html_report")
-    report.html_report = lambda document: f"<html>{document['graphzero_bench']}"
-    monkeypatch.setitem(sys.modules, report.__name__, report)
+def test_output_writes_json_and_html(command):
     code, out, _ = command("--quick", "--only", "walks", "--output", "out/here", "--html", "report.html")
     assert code == 0
     assert json.loads(Path("out/here/bench.json").read_text())["quick"] is True
-    assert Path("out/here/bench.html").read_text() == Path("report.html").read_text() == "<html>1"
+    assert Path("out/here/bench.html").read_text() == Path("report.html").read_text()
+    assert "<h2>Random walks</h2>" in Path("report.html").read_text()
     assert "With --output" not in out
+
+
+def test_a_report_without_jinja2_is_refused_before_anything_is_measured(command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    html_report.environment.cache_clear()
+    code, out, err = command("--quick", "--output", "out")
+    assert (code, out) == (2, "")
+    assert err.startswith("graphzero: the HTML report needs Jinja2: pip install graphzero[bench] (")
+    assert os.listdir() == []
 
 
 @pytest.mark.parametrize(

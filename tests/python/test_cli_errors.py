@@ -140,7 +140,7 @@ CASES = [
     (["convert", "e.csv", "o.gl", "--weight", "w"], 2, "e.csv: --weight: expected a column 'w'"),
     (["convert", "e.csv", "o.gl", "--delimiter", ""], 2, "--delimiter: expected one ASCII character, found ''"),
     (["convert", "e.csv", "o.gl", "--delimiter", "ab"], 2, "--delimiter: expected one ASCII character, found 'ab'"),
-    (["convert", "e.csv", "o.gl", "--num-nodes", "1"], 2, "e.csv: edge 1: source 1 is not below num_nodes = 1"),
+    (["convert", "e.csv", "o.gl", "--num-nodes", "1"], 2, "e.csv: edge 1: expected a source id below num_nodes = 1, found 1"),
     (["convert", "e.csv", "o.gl", "--num-nodes", "-1"], 2, "--num-nodes: expected 0 to 2^59, found -1"),
     (["convert", "e.csv", "o.gl", "--num-nodes", "x"], 2, "'--num-nodes'"),
     (["convert", "e.csv", "o.gl", "--num-nodes", str(2**55)], 2, "o.gl: needs about 576.5 PB of disk, and "),

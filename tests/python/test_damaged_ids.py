@@ -43,7 +43,7 @@ def damaged(path="bad.gl", *, directed=True, index="both", num_input_edges=NUM_E
 
 
 def every(step, value):
-    """Change every so manieth item, the first among them."""
+    """Change every ``step``-th item, the first among them."""
 
     def change(array):
         array[::step] = value

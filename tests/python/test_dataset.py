@@ -166,7 +166,10 @@ def test_bad_parts_are_named_and_leave_nothing(tmp_path):
         lambda w: w.add_edges([0], [0], type="ab"),
     )
     refused(
-        IndexError, r"dst\[0\]: expected a node id below num_nodes = 2, found 2", nodes, lambda w: w.add_edges([0], [2])
+        IndexError,
+        "edge 0: expected a destination id below num_nodes = 2, found 2",
+        nodes,
+        lambda w: w.add_edges([0], [2]),
     )
     refused(TypeError, "expected src and dst, or graph=", nodes, lambda w: w.add_edges([0]))
     refused(

@@ -15,12 +15,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from graphzero import control_groups
-from graphzero.bench.page_cache import drop_from_page_cache
+from graphzero._tools import cgroup
+from graphzero._tools.cgroup import ControlGroup
+from graphzero._tools.page_cache import drop_from_page_cache
 from graphzero.cli.command import run
-from graphzero.control_groups import ControlGroup
 from graphzero.demo import data, opening, places, story
-from graphzero.demo.children import Child
 from graphzero.demo.data import FULL, QUICK, Sizes
 from graphzero.demo.proof import Proof, Training
 from graphzero.demo.table import result_table
@@ -74,7 +73,7 @@ def small(monkeypatch, tmp_path):
 
 @pytest.fixture
 def no_groups(monkeypatch):
-    monkeypatch.setattr(control_groups, "_parents", lambda: iter([]))
+    monkeypatch.setattr(cgroup, "_parents", lambda: iter([]))
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +83,7 @@ def kept(tmp_path_factory):
     little = dataclasses.replace(story.memory_report(), ram_available=300_000_000)
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as output:
         patch.setattr(data, "QUICK", SMALL)
-        patch.setattr(control_groups, "_parents", lambda: iter([]))
+        patch.setattr(cgroup, "_parents", lambda: iter([]))
         patch.setattr(story, "memory_report", lambda: little)
         assert run(["demo", "--quick", "--folder", str(folder), "--json"]) == 0
     return json.loads(output.getvalue()), folder
@@ -290,14 +289,14 @@ def test_loading_within_a_limit_is_not_called_killed(small):
 
 
 def test_a_training_that_is_killed_is_an_error_that_says_so():
-    with a_group(60_000_000) as group, Child({"do": "look", "torch_threads": 1}, group) as child:
-        assert [event for event in child.events() if event is not None] == []
-        assert child.complaint() == "a process of the demo ended with signal 9"
+    with a_group(60_000_000) as group, story.start({"do": "look", "torch_threads": 1}, group) as child:
+        assert [event for event in story.events(child) if event is not None] == []
+        assert story.complaint(child) == "a process of the demo ended with signal 9"
 
 
 def test_a_process_that_fails_tells_its_last_words():
-    with Child({"do": "train"}) as child, pytest.raises(ChildProcessError, match="missing .* required .* 'path'"):
-        list(child.events())
+    with story.start({"do": "train"}) as child, pytest.raises(ChildProcessError, match="missing .* required .* 'path'"):
+        list(story.events(child))
 
 
 def printed(table):

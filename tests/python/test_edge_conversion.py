@@ -274,8 +274,8 @@ def test_the_first_bad_line_is_named_whatever_the_threads(tmp_path):
         ("0,1,1.5\n", {"time": 2}, "expected an integer time, found '1.5'"),
         ("0,1,5\n0,1\n", {"weight": 2}, "line 2: expected 3 columns, found 2"),
         ("0\n1\n", {}, "expected at least two columns, found 1 in line 1"),
-        ("0,1\n2,7\n", {"num_nodes": 7}, "edge 1: destination 7 is not below num_nodes = 7"),
-        ("8,1\n", {"num_nodes": (5, 9)}, "edge 0: source 8 is not below num_nodes = 5"),
+        ("0,1\n2,7\n", {"num_nodes": 7}, "edge 1: expected a destination id below num_nodes = 7, found 7"),
+        ("8,1\n", {"num_nodes": (5, 9)}, "edge 0: expected a source id below num_nodes = 5, found 8"),
         ("0,1\n", {"num_nodes": -1}, r"num_nodes: expected 0 to 2\^59, found -1"),
         ("0,1000000000000\n", {}, "the largest id is 1000000000000, but there are only 1 edges: the ids look sparse"),
         ("0,1\n", {"on_bad_line": "ignore"}, "on_bad_line: expected 'error' or 'skip', found 'ignore'"),
@@ -339,8 +339,10 @@ def test_a_truncated_gzip_is_an_error(tmp_path):
 
 
 def test_wide_ids_arrive_in_the_middle(tmp_path):
-    """Records of four and of eight bytes meet in one index. Its offsets over 2^32 nodes would be 34 GB, so the
-    nodes of the wide side are only named, not counted: the graph is bipartite with an index over the few.
+    """Records of four and of eight bytes meet in one index.
+
+    Its offsets over 2^32 nodes would be 34 GB, so the nodes of the wide side are only named, not counted: the graph is
+    bipartite with an index over the few.
     """
     far = 2**32 + 10
     src = np.arange(200_000) % 1000

@@ -495,15 +495,6 @@ def test_rows_by_id_are_not_begun_if_there_is_no_room():
     assert os.listdir() == ["x.csv"]
 
 
-def test_a_graph_that_the_disk_has_room_for_may_still_be_too_large_for_the_memory(monkeypatch):
-    monkeypatch.setattr(
-        "graphzero._files.folder.os.statvfs", lambda path: SimpleNamespace(f_bavail=2**60, f_frsize=4096)
-    )
-    with pytest.raises(MemoryError, match="needs .* MB of memory, .* MB are available"):
-        gz.write_graph("out", [0], [0], num_nodes=2**50)
-    assert os.listdir() == []
-
-
 def test_a_missing_folder_is_the_error_that_it_was():
     with pytest.raises(OSError, match="No such file"):
         gz.write_graph("missing/out.gl", [0], [1])

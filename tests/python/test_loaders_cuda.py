@@ -55,7 +55,7 @@ def test_batches_are_those_of_the_host(world, name, reader, gpu_cache):
     stats = ours.stats()
     assert stats["pinned_bytes"] > 0
     assert (stats["gpu_cache_bytes"] > 0) == (gpu_cache is not None)
-    assert (stats["elsewhere_rows"] > 0) == (gpu_cache is not None)
+    assert (stats["on_device_rows"] > 0) == (gpu_cache is not None)
 
 
 def test_links_and_types(world):

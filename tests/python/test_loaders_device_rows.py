@@ -3,12 +3,11 @@
 import pytest
 import torch
 
-import graphzero as gz
 from graphzero._inputs.attributes import Attribute, Attributes
 from graphzero.loaders._batch.tensors import as_tensor
 from graphzero.loaders._device.gpu_rows import DeviceRows, divide_room, row_bytes
-from graphzero.pipeline import RowsHere, Taker
-from pipeline_cases import assert_same, write_world
+from graphzero.pipeline import HostRows
+from pipeline_cases import assert_same, pipeline_for_device, write_world
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +24,9 @@ def test_joined_rows_are_those_of_the_batch(world, monkeypatch, name, dtype, at_
     attributes = Attributes([Attribute("x", "node", world.store(name)), Attribute("y", "node", world.store("y"))])
     dtypes = {} if dtype is None else {"x": dtype}
     rows = 700
-    running = gz.Pipeline(
+    room = {attributes[0]: rows * row_bytes(attributes[0].store, dtype)}
+    running = pipeline_for_device(
+        room,
         world.graph,
         None,
         [4, 3],
@@ -34,13 +35,12 @@ def test_joined_rows_are_those_of_the_batch(world, monkeypatch, name, dtype, at_
         dtype=dtypes,
         memory="40MB",
         seed=6,
-        taker=Taker(room={attributes[0]: rows * row_bytes(attributes[0].store, dtype)}),
     )
     kept = None
     for batch in running:
         kept = kept or DeviceRows(running, torch.device("cpu"), dtypes)
         here = batch.node_features["x"]
-        assert isinstance(here, RowsHere)
+        assert isinstance(here, HostRows)
         parts = (torch.from_numpy(part) for part in (here.slots, here.places))
         joined = kept.join("node", "x", as_tensor(here.values), *parts)
         assert_same(joined.numpy(), world.x[batch.sample.node].astype(dtype or "float32"))

@@ -1,8 +1,10 @@
 """What is the same for all loaders: epochs, orders, seeds, where to go on, and keywords of torch's DataLoader."""
 
+import dataclasses
 import itertools
 import re
 import warnings
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import torch
 
 import graphzero as gz
 from data_sets import pyg
-from graphzero.loaders import LinkNeighborLoader, NeighborLoader
+from graphzero.loaders import LinkNeighborLoader, NeighborLoader, options
 from loader_cases import loader_of, values, write_homogeneous
 from pipeline_cases import assert_same, settled, tasks
 
@@ -235,3 +237,11 @@ def test_a_loader_says_how_it_reads_and_why(data, caplog):
     told = [record.message for record in caplog.records if record.name == "graphzero"]
     assert any(re.search(r"x\.gd: mmap: .* MB, .* available$", message) for message in told)
     assert re.search(r"\.gd: pread: asked for$", told[-1])
+
+
+def test_type_checkers_know_every_option():
+    known = options.LoaderKeywords.__annotations__
+    own = {field.name: field.type for field in dataclasses.fields(options.LoaderOptions)}
+    assert own == {name: known[name].__forward_arg__ for name in own}
+    assert set(known) - set(own) == {*options._OF_PROCESSES, *options._SILENT, "neighbor_sampler"}
+    assert get_type_hints(options.LoaderKeywords)

@@ -11,13 +11,13 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import torch
+from graphzero._core import Key, Purpose
 from torch.utils.data import DataLoader
 
 import graphzero as gz
 from graphzero.loaders import RandomWalks
 from graphzero.loaders._process import notes
 from graphzero.loaders._process.epoch_order import EpochOrder
-from graphzero.loaders._process.keys import keyed
 from walk_cases import OF_WORKERS, PATH, PUBLISHED, WRITES, assert_legal, graphs, ring
 
 pytestmark = [pytest.mark.filterwarnings(warning) for warning in OF_WORKERS]
@@ -31,9 +31,24 @@ def starts_of(walks):
     return torch.cat(list(walks))[:, 0].tolist()
 
 
-def test_keys_are_those_of_the_core():
-    assert keyed(42, 3, 7) == 12335244430711630163  # docs/design/randomness.md
-    assert (keyed(0, 1), keyed(0, 2)) == (627405149472732430, 15549969042648332857)
+# They must never change: docs/design/randomness.md publishes the first three.
+@pytest.mark.parametrize(
+    ("key", "state"),
+    [
+        (Key(42, Purpose.NEGATIVES).with_word(7), 12335244430711630163),
+        (Key(0, Purpose.NEIGHBORS), 627405149472732430),
+        (Key(0, Purpose.WALKS), 15549969042648332857),
+        (Key(2**64 - 1, Purpose.NEGATIVES).with_word(7), 10048967991182445060),
+        (Key(42), 13679457532755275413),
+        (Key(42).with_word(5), 16854843984495418873),
+        (Key(42, Purpose.WALK_BATCHES).with_word(3), 17680642119211242809),
+        (Key(42, Purpose.EMBEDDING_BATCHES).with_word(3), 2033750963859019949),
+        (Key(42, Purpose.RANK_SEEDS).with_word(3), 15868776069000261498),
+        (Key(42, Purpose.INDEX_CALLS).with_word(3), 7708737395425293826),
+    ],
+)
+def test_the_state_of_a_key_is_the_published_one(key, state):
+    assert key.state == state
 
 
 @pytest.mark.parametrize("epoch", [0, 3])

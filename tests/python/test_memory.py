@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
-from graphzero.bench.page_cache import drop_from_page_cache
+from graphzero._tools.page_cache import drop_from_page_cache
 
 
 @pytest.mark.no_tsan

@@ -120,7 +120,7 @@ def test_memory_is_all_that_a_pipeline_holds(large, reader, memory):
 STATS = {
     "batches",
     "rows",
-    "elsewhere_rows",
+    "on_device_rows",
     "pinned_bytes",
     "mapped_rows",
     "cached_rows",

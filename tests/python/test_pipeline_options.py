@@ -180,9 +180,14 @@ def test_times_of_nodes_have_types(shop):
             (None, [2]),
             {},
             ValueError,
-            r"^seeds: expected \(node type, ids\) with one of \['user', 'item'\], found None",
+            r"^seeds: expected a node type, or \(node type, ids\), with one of \['user', 'item'\], found None",
         ),
-        (([0], [2]), {}, ValueError, r"^seeds: expected \(node type, ids\) with one of .*, found list$"),
+        (
+            ([0], [2]),
+            {},
+            ValueError,
+            r"^seeds: expected a node type, or \(node type, ids\), with one of .*, found list$",
+        ),
         ((("user", [3]), [2]), {}, IndexError, r"^seeds\[0\]: node 3 is not in the graph, which has 3 nodes$"),
         (
             (None, [2]),
@@ -191,7 +196,7 @@ def test_times_of_nodes_have_types(shop):
             r"^links: expected \(edge type, \(src, dst\)\) with one of \[\('us",
         ),
         ((None, [2]), {"links": (BUYS, ([0], [2]))}, IndexError, r"^links\[1\]\[0\]: node 2 .* has 2 nodes$"),
-        (("user", {BUYS: [2]}), {}, ValueError, "^fanouts: expected a list for every edge type, found none for "),
+        (("user", {BUYS: [2]}), {}, ValueError, "^fanouts: expected numbers for every edge type, found none for "),
         (("user", [2]), {"features": 1}, TypeError, "^features: expected a dict by type, found int$"),
         (
             ("user", [2]),
@@ -233,7 +238,7 @@ def test_more_rows_than_nodes_or_edges_are_refused(tiny):
     gz.write_features("many.gd", np.ones((40, 2), np.float32))
     many = gz.FeatureStore("many.gd")
     told = "many.gd: expected a row for each of 4 {}, found 40 rows{}$"
-    hint = "; if so many nodes are meant, write the graph with num_nodes=40"
+    hint = "; if the graph is to have that many nodes, write it with num_nodes=40"
     refused(ValueError, "^" + told.format("nodes", hint), tiny, features=many)
     refused(ValueError, "^" + told.format("edges", ""), tiny, edge_features=many)
     with pytest.raises(ValueError, match=told.format("nodes", hint)):

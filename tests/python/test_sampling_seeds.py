@@ -9,7 +9,7 @@ import pytest
 
 import graphzero as gz
 import oracle
-from graphzero.bench.page_cache import drop_from_page_cache
+from graphzero._tools.page_cache import drop_from_page_cache
 
 NODES = 20_000
 OPTIONS = {

@@ -16,7 +16,7 @@ from scipy import stats
 import graphzero as gz
 import oracle
 from files import KINDS
-from graphzero.bench.page_cache import drop_from_page_cache
+from graphzero._tools.page_cache import drop_from_page_cache
 
 SAMPLES = Path(__file__).parent.parent / "data" / "graphzero02"
 BIASES = [(1, 1), (0.25, 4), (4, 0.25), (2, 0.5), (0.01, 1), (100, 100)]

@@ -1,1 +1,1 @@
-"""What everything else stands on: values that users pass, and text fit to be printed."""
+"""Values that users pass, and text fit to be printed. Everything else builds on these."""

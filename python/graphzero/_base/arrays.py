@@ -40,7 +40,7 @@ def cpu_tensor(tensor: Any, name: str) -> Any:
 
 
 def true_or_false(array: NDArray[Any]) -> NDArray[Any]:
-    """Make items of type bool 0 or 1: files and tensors of others may hold any byte, and NumPy takes it as it is."""
+    """Make bool items 0 or 1: files and tensors of others may hold any byte, which NumPy does not check."""
     return array.view(np.uint8) != 0 if array.dtype == np.bool_ else array
 
 
@@ -92,7 +92,7 @@ def time_vector(values: Any, name: str) -> NDArray[np.int64]:
 
 
 def check_stored_ids(ids: NDArray[Any], limit: int, what: str) -> None:
-    """Refuse ids of a file that lead outside, as those of a damaged one; a negative one would count from the end."""
+    """Refuse ids of a damaged file that lead outside it; a negative one would count from the end."""
     if len(ids) and not (ids.min() >= 0 and ids.max() < limit):
         at = int(np.argmax((ids < 0) | (ids >= limit)))
         raise FormatError(f"{what}: corrupt id at place {at}: expected 0 to {limit - 1}, found {ids[at]}")

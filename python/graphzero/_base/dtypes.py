@@ -45,8 +45,9 @@ def numpy_dtype(data_type: DataType) -> np.dtype[Any]:
 def as_data_type(value: Any, argument: str = "dtype") -> DataType:
     """Accept a DataType, its number, a name, a NumPy dtype or a torch dtype. An error names the ``argument``.
 
-    >>> as_data_type("float16").name, as_data_type(np.int64).name
-    ('FLOAT16', 'INT64')
+    Examples:
+        >>> as_data_type("float16").name, as_data_type(np.int64).name
+        ('FLOAT16', 'INT64')
     """
     if isinstance(value, DataType):
         return value

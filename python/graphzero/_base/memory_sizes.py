@@ -25,8 +25,9 @@ _UNITS |= {f"{unit}i": 1024**i for i, unit in enumerate("kmgt", start=1)}
 def byte_count(size: int | str, name: str = "memory") -> int:
     """Read a number of bytes as people write it; ``name`` opens the message if it is none.
 
-    >>> byte_count("2GB"), byte_count("512 MiB"), byte_count(4096)
-    (2000000000, 536870912, 4096)
+    Examples:
+        >>> byte_count("2GB"), byte_count("512 MiB"), byte_count(4096)
+        (2000000000, 536870912, 4096)
     """
     if isinstance(size, int):
         return size
@@ -40,12 +41,12 @@ def byte_count(size: int | str, name: str = "memory") -> int:
 
 
 def conversion_budget() -> int:
-    """Return what a conversion may hold unless told: half of what is available, at most 8 GB."""
+    """Return the default budget of a conversion: half of what is available, at most 8 GB."""
     return max(64 << 20, min(pipeline_budget(), 8 << 30))
 
 
 def pipeline_budget() -> int:
-    """Return what a pipeline may hold unless told: half of what is available."""
+    """Return the default budget of a pipeline: half of what is available."""
     facts = _core.memory_facts()
     available = facts.ram_available
     if facts.cgroup_limit is not None:
@@ -56,9 +57,9 @@ def pipeline_budget() -> int:
 def budget_for_shares(
     error: _core.BudgetTooSmall, total: int, share_of: Callable[[int], int], whose: str
 ) -> ValueError:
-    """Say of the number that a user gave what the core says of a share of it.
+    """Return the core's error about a share of a budget as one about the ``total`` that a user gave.
 
-    :param share_of: What ``whose`` gets of a number of bytes, such as ``total``.
+    ``share_of`` says what ``whose`` gets of a number of bytes.
     """
     needed: int = error.least  # type: ignore[attr-defined]
     least = -(-total // _MEGABYTE) * _MEGABYTE

@@ -37,7 +37,7 @@ _NOW = {
 
 
 class _OldModules:
-    """Asked last, when nobody else knows a module: an old name leads to the module that has its classes now."""
+    """Finds modules by their old names. Asked last, when no other finder knows a module."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         package, _, module = name.partition(".")

@@ -1,4 +1,4 @@
-"""Text of strangers, fit to be printed."""
+"""Text from untrusted sources, fit to be printed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ UNSAFE_IN_JSON = re.compile(_COMMANDS.pattern.replace("\x00-\x1f", ""))
 def visible(text: str) -> str:
     r"""Spell out the characters that command a terminal: names, labels and lines may come from anyone.
 
-    >>> print(visible("a\x1b[2Jb\n"))
-    a\x1b[2Jb\n
+    Examples:
+        >>> print(visible("a\x1b[2Jb\n"))
+        a\x1b[2Jb\n
     """
     return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def visible_lines(text: str) -> str:
-    """Do so with a text of several lines."""
+    """Do the same with a text of several lines."""
     return "\n".join(map(visible, text.split("\n")))

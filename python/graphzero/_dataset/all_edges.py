@@ -1,4 +1,4 @@
-"""Every edge of a graph as pairs, for those who want them all in memory."""
+"""Every edge of a graph as pairs in memory."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _BLOCK = 1 << 22
 
 
 def stored_edges(graph: Graph) -> Iterator[tuple[slice, NDArray[Any], NDArray[Any], NDArray[Any] | None]]:
-    """Yield blocks of edges as they are stored: which of them, sources, destinations, and ids.
+    """Yield blocks of edges as they are stored: a slice, sources, destinations and ids.
 
-    Without ids an edge's place is its id. An undirected graph stores an edge once from each of its nodes. A file whose
-    offsets or ids lead outside is a ``FormatError``, before the first block.
+    Without ids, the position of an edge is its id. An undirected graph stores an edge once for each of its nodes. A
+    file whose offsets or ids lead outside it is a ``FormatError``, before the first block.
     """
     side: Direction = "in" if "in" in graph.indexes else "out"
     graph._core.check_index(as_direction(side))
@@ -35,10 +35,10 @@ def stored_edges(graph: Graph) -> Iterator[tuple[slice, NDArray[Any], NDArray[An
 
 
 def edges_by_id(graph: Graph) -> NDArray[np.int64]:
-    """Return sources and destinations in order of edge id: 16 bytes an edge.
+    """Return sources and destinations in order of edge id, 16 bytes per edge.
 
-    An edge of an undirected graph comes once, from its lower to its higher node. Where a conversion dropped an edge,
-    a repeated one or a self-loop, both are -1.
+    An edge of an undirected graph comes once, from its lower to its higher node. Both ends are -1 where a conversion
+    dropped a repeated edge or a self-loop.
     """
     by_id = np.full((2, graph.num_input_edges), -1, dtype=np.int64)
     for part, src, dst, ids in stored_edges(graph):
@@ -69,9 +69,9 @@ def some_edges(graph: Graph, ids: NDArray[np.int64], name: str) -> NDArray[np.in
 
 
 def message_edges(graph: Graph, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
-    """Return the edges that messages pass along, and their ids; without ids these are 0, 1, 2 and so on.
+    """Return the edges that messages pass along, and their ids; ``None`` for ids that count up from 0.
 
-    Those of a directed graph come in order of edge id; of an undirected one as they are stored, both ways.
+    Those of a directed graph come in order of edge id, those of an undirected one as they are stored, both ways.
     """
     if graph.directed:
         by_id = _by_id_if_it_fits(graph, name)

@@ -33,7 +33,7 @@ _BEFORE = "do that with PyG before graphzero.convert_dataset, or to the batches,
 
 
 def missing(owner: str, name: str, there: list[str]) -> AttributeError:
-    """Say that there is no such name, which there are, and what to use instead."""
+    """Return an error that says which names there are, and what to use instead."""
     text = f"{owner} has no {name!r}, only {', '.join(there) or 'nothing'}"
     methods = (
         "coalesce",
@@ -55,10 +55,10 @@ def missing(owner: str, name: str, there: list[str]) -> AttributeError:
 
 
 class NamedTensors:
-    """Tensors and values of one type of a data set, as a store of PyG's ``HeteroData`` has them.
+    """Tensors and values of one type of a data set, like a store of PyG's ``HeteroData``.
 
-    ``data["paper"].x`` is a tensor on the mapped file, ``data["paper"].train_mask`` is made of a split. What is
-    assigned or deleted changes this data set in memory, and the batches of its loaders, but no file.
+    ``data["paper"].x`` is a tensor on the mapped file, ``data["paper"].train_mask`` is made from a split. Assigning or
+    deleting changes this data set in memory and the batches of its loaders, never a file.
     """
 
     _data: PygNames
@@ -100,7 +100,7 @@ class NamedTensors:
         return iter(self.keys())
 
     def items(self) -> Iterator[tuple[str, Any]]:
-        """Walk over names and what they stand for."""
+        """Iterate over names and values."""
         return ((name, self[name]) for name in self.keys())
 
     def __getattr__(self, name: str) -> Any:
@@ -148,7 +148,7 @@ _OF_PYG = {"valid": "val"}
 
 
 def get_tensor(data: PygNames, of: Any, name: str) -> Any:
-    """Return what a type has under a name that :func:`node_names` or :func:`edge_names` lists."""
+    """Return what a type has under a name that ``node_names()`` or ``edge_names()`` lists."""
     kind: NodeType | EdgeType = data.edges[of] if isinstance(of, tuple) else data.nodes[of]
     if name in kind.other:
         return on_device(kind.other[name], data.device)
@@ -164,7 +164,7 @@ def get_tensor(data: PygNames, of: Any, name: str) -> Any:
 
 
 def take_edits(data: PygNames) -> None:
-    """Have what was changed in place, such as by ``data.y[3] = 0``, count as assigned: files do not change."""
+    """Treat what was changed in place, as by ``data.y[3] = 0``, as assigned: files do not change."""
     edited = [(key, tensor) for key, (tensor, version) in data._made.items() if tensor._version != version]
     for (of, name), tensor in edited:
         assign(data, of, name, tensor)
@@ -241,7 +241,7 @@ def _shape(data: PygNames, of: Any, name: str) -> tuple[int, ...]:
 
 
 def assign(data: PygNames, of: Any, name: str, value: Any) -> None:
-    """Let a type have a tensor with a row per node or edge, or any other value, in memory. A mask is a split, too."""
+    """Assign a tensor with a row per node or edge, or any other value, in memory. A mask is a split, too."""
     data._made.pop((of, name), None)
     if isinstance(of, tuple):
         _assign_to_edges(data, of, name, value)
@@ -280,7 +280,7 @@ def _assign_to_edges(data: PygNames, triple: EdgeTriple, name: str, value: Any) 
 
 
 def _with_value(kind: NodeType | EdgeType, name: str, value: Any, num_rows: int) -> dict[str, Any]:
-    """Return the changed parts of a type that gets a value under a name."""
+    """Return the changed parts of a type to which a value is assigned."""
     import torch
 
     groups = {"attributes": kind.attributes, "in_memory": kind.in_memory, "other": kind.other}
@@ -294,7 +294,7 @@ def _with_value(kind: NodeType | EdgeType, name: str, value: Any, num_rows: int)
 
 
 def delete(data: PygNames, of: Any, name: str) -> None:
-    """Let a type have nothing under a name; the file stays."""
+    """Remove what a type has under a name; the file stays."""
     data._made.pop((of, name), None)
     if name == "num_nodes" and of in data.nodes:  # what scripts do once there is an attribute that tells it
         return
@@ -312,7 +312,7 @@ def delete(data: PygNames, of: Any, name: str) -> None:
 
 
 def _without_value(kind: NodeType | EdgeType, name: str) -> dict[str, Any]:
-    """Return the changed parts of a type that loses what it has under a name."""
+    """Return the changed parts of a type from which a name is removed."""
     groups = {"attributes": kind.attributes, "in_memory": kind.in_memory, "other": kind.other}
     there = list(dict.fromkeys(key for group in groups.values() for key in group))
     if name not in there:

@@ -55,7 +55,7 @@ _NONE = frozenset({"x", "y", "edge_attr", "edge_weight", "pos", "batch", "time",
 
 
 class PygNames:
-    """The names that :class:`graphzero.dataset.Dataset` shares with PyG's classes; it has what is declared here."""
+    """The names that ``Dataset`` shares with PyG's classes. It has the attributes declared here."""
 
     path: str
     nodes: Mapping[str, NodeType]
@@ -82,7 +82,7 @@ class PygNames:
         def split(self, name: str, of: TypeName | None = None, *, writable: bool = True) -> NDArray[np.int64]: ...
 
     def get_idx_split(self) -> dict[str, Any]:
-        """Return the ids of each split as tensors, as OGB's data sets do; of several types, dicts by node type."""
+        """Return the ids of each split as tensors, as OGB's data sets do; with several types, dicts by node type."""
         import torch
 
         take_edits(self)
@@ -97,7 +97,7 @@ class PygNames:
 
     @property
     def num_features(self) -> Any:
-        """The number of features of a node: the columns of ``x``; of several types a dict."""
+        """The number of columns of ``x``; with several types a dict."""
         counts = {kind: self[kind].num_features for kind in self.nodes}
         return counts if self.is_hetero else counts[self._node]
 
@@ -105,13 +105,13 @@ class PygNames:
 
     @property
     def num_edge_features(self) -> Any:
-        """The number of features of an edge: the columns of ``edge_attr``; of several types a dict."""
+        """The number of columns of ``edge_attr``; with several types a dict."""
         counts = {triple: self[triple].num_features for triple in self.edges}
         return counts if self.is_hetero else sum(counts.values())
 
     @property
     def num_classes(self) -> int:
-        """The number of classes of the label, of the one node type that has one."""
+        """The number of classes of the label, if one node type has one."""
         labelled = [node for node in self.nodes.values() if node.label is not None]
         if len(labelled) != 1:
             raise ValueError(
@@ -122,7 +122,7 @@ class PygNames:
         return labelled[0].num_classes
 
     def _set_split(self, name: str, of: str, mask: Any) -> None:
-        """Let a split be what a mask says; nothing, or a mask of several columns, stands for no split."""
+        """Set a split from a mask; ``None``, or a mask of several columns, removes it."""
         key = (self._split_name(name, of) or usual_split_name(name), of)
         splits = {known: ids for known, ids in self._splits.items() if known != key}
         if mask is not None and mask.ndim == 1 and str(mask.dtype) == "torch.bool":
@@ -135,10 +135,14 @@ class PygNames:
         return next(iter(self.nodes))
 
     def to(self, device: Any, *names: str, non_blocking: bool = False) -> Self:
-        """Have tensors made on a device, and rows and edges of batches put there. Files stay where they are.
+        """Return this data set, whose tensors, rows and edges of batches are now made on a device.
 
-        Returns this data set, changed, as PyG's do. Attributes move together, whatever ``names`` says. Ids of a batch
-        stay on the host, where PyG leaves them; ``device=`` of a loader moves batches whole.
+        Ids of a batch stay on the host, where PyG leaves them; ``device=`` of a loader moves whole batches.
+
+        Args:
+            device: A torch device.
+            names: Taken as PyG does, but all attributes move together.
+            non_blocking: Do not wait for copies.
         """
         import torch
 
@@ -149,7 +153,7 @@ class PygNames:
         return self
 
     def keys(self) -> list[str]:
-        """Return the names of all that there is, of whatever type."""
+        """Return the names of all attributes, of whatever type."""
         of_nodes = [name for kind in self.nodes for name in node_names(self, kind)]
         of_edges = [name for triple in self.edges for name in edge_names(self, triple)]
         return list(dict.fromkeys([*of_nodes, *of_edges, *self.other]))
@@ -194,7 +198,7 @@ class PygNames:
         raise KeyError(f"{self.path}: no type {key!r}; there are {self.node_types} and {self.edge_types}")
 
     def _owner_of(self, name: str) -> TypeName | None:
-        """Return the type of a homogeneous data set that has something under a name."""
+        """Return the type of a homogeneous data set that has a name."""
         if name in node_names(self, self._node):
             return self._node
         return next((triple for triple in self.edges if name in edge_names(self, triple)), None)
@@ -205,7 +209,7 @@ class PygNames:
         return self._named(name)
 
     def _named(self, name: str) -> Any:
-        """Return what there is under a name, even if it is that of a method."""
+        """Return the value of a name, even if a method is called the same."""
         if name in self.other:
             return on_device(self.other[name], self.device)
         if not self.is_hetero and (owner := self._owner_of(name)) is not None:
@@ -223,23 +227,23 @@ class PygNames:
 
     @property
     def _has_weights(self) -> bool:
-        """Whether a graph has weights; where no attribute shows them, to say ``None`` would hide them."""
+        """Whether a graph has weights; ``None`` would hide those that no attribute shows."""
         return any(edge.graph.has_weights for edge in self.edges.values())
 
     def is_undirected(self) -> bool:
-        """Whether every edge has its reverse. Reads all edges of a graph that was not written as undirected."""
+        """Return whether every edge has its reverse. Reads all edges unless the graph was written as undirected."""
         return all(is_undirected(edge.graph) for edge in self.edges.values())
 
     def is_directed(self) -> bool:
-        """Whether some edge lacks its reverse."""
+        """Return whether some edge lacks its reverse."""
         return not self.is_undirected()
 
     def has_self_loops(self) -> bool:
-        """Whether an edge leads from a node to itself. Reads edges until it finds one."""
+        """Return whether an edge leads from a node to itself. Reads edges until it finds one."""
         return any(has_self_loops(edge.graph) for edge in self.edges.values() if not edge.graph.bipartite)
 
     def has_isolated_nodes(self) -> bool:
-        """Whether a node has no edges. Takes 1 byte a node while it looks."""
+        """Return whether a node has no edges. Takes 1 byte per node."""
         touched = {kind: np.zeros(node.num_nodes, dtype=bool) for kind, node in self.nodes.items()}
         for (source, _, destination), edge in self.edges.items():
             for _, src, dst, _ in stored_edges(edge.graph):
@@ -247,7 +251,11 @@ class PygNames:
         return not all(mask.all() for mask in touched.values())
 
     def collect(self, name: str) -> dict[Any, Any]:
-        """Return what the types that have it have under a name, as ``x_dict`` does for ``x``."""
+        """Return the attribute ``name`` of all types that have it, as ``x_dict`` does for ``x``.
+
+        Args:
+            name: The name of the attribute.
+        """
         if name == "num_nodes":
             return {kind: node.num_nodes for kind, node in self.nodes.items()}
         groups = {kind: self[kind] for kind in (*self.nodes, *self.edges)}
@@ -265,7 +273,7 @@ class PygNames:
             self._assign(name, value)
 
     def _assign(self, name: str, value: Any) -> None:
-        """Let a homogeneous data set have a value: of nodes or edges if there is a row for each of them."""
+        """Assign a value to a homogeneous data set: to its nodes or edges if it has a row for each of them."""
         rows = len(value) if getattr(value, "shape", ()) else None
         of_edges = next(iter(self.edges), None)
         num_edges = None if of_edges is None else self.edges[of_edges].graph.num_input_edges

@@ -32,5 +32,5 @@ class StoredValues(Mapping[str, Any]):
         return len(self._entries)
 
     def stores(self) -> Iterator[FeatureStore]:
-        """Walk over the mounted files."""
+        """Iterate over the mounted files."""
         return (entry for entry in self._entries.values() if isinstance(entry, FeatureStore))

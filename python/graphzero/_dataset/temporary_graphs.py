@@ -1,4 +1,4 @@
-"""Graph files of edges that are given as tensors: written for a model, and gone with it."""
+"""Graph files of edges given as tensors. They are removed with the model they were written for."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TemporaryGraphs:
     def write(
         self, edge_index: Any, num_nodes: int | tuple[int, int], index: Literal["both", "out", "in"] = "out"
     ) -> Graph:
-        """Write what :func:`ends_of` accepts, and mount it."""
+        """Write what ``ends_of()`` accepts, and mount it."""
         src, dst = ends_of(edge_index, "edge_index")
         path = os.path.join(self._folder, f"{self._written}.gl")
         self._written += 1

@@ -16,7 +16,7 @@ _SUFFIX = ".graphzero-tmp"
 
 
 class NewFolder:
-    """Files go to a hidden folder beside the target; :meth:`commit` renames it into place.
+    """Files go to a hidden folder beside the target; ``commit()`` renames it into place.
 
     The hidden folder is locked while its writer lives. A writer that was killed leaves it unlocked,
     and the next writer of the same target removes it.
@@ -33,7 +33,7 @@ class NewFolder:
 
     @property
     def is_open(self) -> bool:
-        """Whether neither :meth:`commit` nor :meth:`abort` was called yet."""
+        """Whether neither ``commit()`` nor ``abort()`` was called yet."""
         return self._lock is not None
 
     def _check_target(self) -> None:
@@ -55,14 +55,14 @@ class NewFolder:
         return path
 
     def commit(self) -> None:
-        """Put the folder in place, replacing an old one only now, at one stroke: there is always one of them."""
+        """Put the folder in place, replacing an old one atomically: one of the two is always there."""
         while not self._take_place():
             pass  # another writer was faster
         self._release()
         _remove_unlocked(self.temporary)  # the old one, if there was one
 
     def _take_place(self) -> bool:
-        """Take the target's name; False if another writer changed meanwhile what is there."""
+        """Take the target's name; ``False`` if another writer has changed it meanwhile."""
         self._check_target()
         try:
             if not os.path.lexists(self._target):
@@ -77,7 +77,7 @@ class NewFolder:
         return True
 
     def _take_place_in_two_steps(self) -> None:
-        """Do it on a file system that cannot exchange two names, such as NFS: a kill in between leaves both hidden."""
+        """Do it on a file system that cannot exchange two names, such as NFS. A kill in between leaves both hidden."""
         old = f"{self.temporary}.old"
         os.rename(self._target, old)
         try:
@@ -88,7 +88,7 @@ class NewFolder:
         _remove(old)
 
     def abort(self) -> None:
-        """Remove what was written. May be repeated."""
+        """Remove what was written. May be called again."""
         if self._lock is not None:
             shutil.rmtree(self.temporary, ignore_errors=True)
             self._release()
@@ -101,7 +101,7 @@ class NewFolder:
 
 @contextlib.contextmanager
 def hidden_folder(target: str) -> Iterator[str]:
-    """Make a folder beside ``target`` for files on their way there; it goes with the block, or the next writer's."""
+    """Make a folder beside ``target`` for unfinished files, removed at the end of the block or by the next writer."""
     path, lock = _new_temporary(os.path.abspath(target), os.mkdir)
     try:
         yield path
@@ -195,8 +195,8 @@ def replace_file(path: str, content: bytes | memoryview) -> None:
 def replace_together(files: Mapping[str, str]) -> None:
     """Give finished files, by their temporary paths, their names, one right after the other.
 
-    Two names cannot change at one stroke. A lock keeps apart processes that do this in the same folder, so that only a
-    kill in just this moment leaves a new file beside an old one.
+    Two names cannot change atomically. A lock keeps out other processes that do this in the same folder, so that only a
+    kill in between leaves a new file beside an old one.
     """
     folders = sorted({os.path.dirname(os.path.abspath(path)) for path in files.values()})
     with contextlib.ExitStack() as stack:
@@ -212,7 +212,7 @@ def replace_together(files: Mapping[str, str]) -> None:
 
 
 def is_inside(path: object) -> bool:
-    """Whether a path that a stranger's file names stays in the folder it is joined to."""
+    """Whether a path named by an untrusted file stays in the folder it is joined to."""
     return (
         isinstance(path, str)
         and bool(path)
@@ -224,7 +224,7 @@ def is_inside(path: object) -> bool:
 
 
 def _can_be_encoded(path: str) -> bool:
-    """Whether it is a name that the file system could have: lone surrogates, which JSON can write, have no bytes."""
+    """Whether a file system could have this name: lone surrogates, which JSON can write, have no bytes."""
     try:
         os.fsencode(path)
     except UnicodeEncodeError:
@@ -240,7 +240,7 @@ def check_regular(path: str) -> None:
 
 
 def check_free_space(path: str, needed: int) -> None:
-    """Refuse to begin with a file, of about ``needed`` bytes, that the disk has no room for."""
+    """Refuse to begin a file of about ``needed`` bytes if the disk has no room for it."""
     folder = os.path.dirname(os.path.abspath(path))
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
@@ -250,6 +250,11 @@ def check_free_space(path: str, needed: int) -> None:
         raise OSError(
             errno.ENOSPC, f"needs about {byte_text(needed)} of disk, and {byte_text(free)} are free; free some", path
         )
+
+
+def spill_folder(target: str) -> str:
+    """Return where that which does not fit in memory waits while ``target`` is written."""
+    return os.environ.get("GRAPHZERO_TMPDIR") or os.path.dirname(os.path.abspath(target))
 
 
 def link_or_copy(source: str, target: str) -> None:

@@ -33,7 +33,7 @@ class FileRecord:
     fingerprint: int
 
     def mismatch(self, store: Mounted[Any]) -> str:
-        """Say how ``store`` is another file than the one that was written, if it is."""
+        """Return how ``store`` differs from the file that was written, if it does."""
         # That of a GraphZero 0.2 file holds its time of change, which any copy of the folder alters.
         if store.is_graphzero02 or store.fingerprint == self.fingerprint:
             return ""
@@ -96,7 +96,7 @@ class Manifest:
     other: OtherRecords = field(default_factory=dict)
 
     def files(self) -> Iterator[FileRecord]:
-        """Walk over every file of the folder."""
+        """Iterate over all files of the folder."""
         for node in self.nodes.values():
             yield from node.attributes.values()
             if node.ids is not None:
@@ -118,8 +118,9 @@ def _files_of(other: OtherRecords) -> Iterator[FileRecord]:
 def file_name(name: str) -> str:
     """Turn any name of a type or attribute into one that is safe in a path.
 
-    >>> file_name("paper"), file_name("../x y")
-    ('paper', '%2E%2E%2Fx%20y')
+    Examples:
+        >>> file_name("paper"), file_name("../x y")
+        ('paper', '%2E%2E%2Fx%20y')
     """
     if not isinstance(name, str):
         raise TypeError(f"expected a name, found {name!r}")
@@ -135,8 +136,9 @@ def file_name(name: str) -> str:
 def type_path(kind: str | tuple[str, str, str]) -> str:
     """Turn a node type or an edge type into a name that is safe in a path, and that no other type has.
 
-    >>> type_path(("user", "rates", "movie")), type_path(("a", "b__c", "d"))
-    ('user__rates__movie', 'a__b%5F%5Fc__d')
+    Examples:
+        >>> type_path(("user", "rates", "movie")), type_path(("a", "b__c", "d"))
+        ('user__rates__movie', 'a__b%5F%5Fc__d')
     """
     names = [file_name(part) for part in ([kind] if isinstance(kind, str) else kind)]
     # What might be taken for the separator is written otherwise.
@@ -258,7 +260,7 @@ def check_json(value: Any, name: str) -> None:
 
 
 def _is_deep(value: Any) -> bool:
-    """Whether there are more levels than can be walked over and written again."""
+    """Whether there are more levels than can be traversed and written again."""
     level = [value]
     for _ in range(_DEEPEST):
         parts = [part for part in level if isinstance(part, (dict, list, tuple))]
@@ -269,7 +271,7 @@ def _is_deep(value: Any) -> bool:
 
 
 def _is_text(document: Any) -> bool:
-    """Whether all names and words can be written again: JSON can spell halves of characters, which nothing prints."""
+    """Whether all names and words can be written again: JSON can spell lone surrogates, which cannot be printed."""
     try:
         json.dumps(document, ensure_ascii=False).encode()
     except UnicodeEncodeError:

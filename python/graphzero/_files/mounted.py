@@ -1,4 +1,4 @@
-"""What every mounted file has: a path, an end, a place in memory reports, and a small pickle."""
+"""What all mounted files have: a path, ``close()``, an entry in memory reports, and a small pickle."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def verify_if_asked(path: str, wanted: str, checks: Callable[[bytes, VerifyProgr
 
 
 class Mounted(Generic[C]):
-    """Base of Graph and FeatureStore."""
+    """Base of the mounted stores: a path, an end, a place in memory reports."""
 
     def __init__(self, path: str, core: C) -> None:
         self._path = path
@@ -82,12 +82,12 @@ class Mounted(Generic[C]):
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
+        """Whether ``close()`` was called."""
         return self._open_core is None
 
     @property
     def nbytes(self) -> int:
-        """The size of the file."""
+        """The size of the file in bytes."""
         return self._core.file_size
 
     @property
@@ -97,20 +97,20 @@ class Mounted(Generic[C]):
 
     @property
     def is_graphzero02(self) -> bool:
-        """Whether it is a file of the predecessor, which has no version and no checksums."""
+        """Whether this is a file of GraphZero 0.2, which has neither version nor checksums."""
         return self._core.is_graphzero02
 
     @property
     def format(self) -> str:
-        """``"1"`` for our own files, ``"GraphZero 0.2"`` for those of the predecessor."""
+        """``"1"``, or ``"GraphZero 0.2"`` for files of the predecessor."""
         return "GraphZero 0.2" if self.is_graphzero02 else "1"
 
     def resident_bytes(self) -> int | None:
-        """Count how many bytes of the file are in the page cache now; ``None`` if the kernel will not tell."""
+        """Return how many bytes of the file are in the page cache; ``None`` if the kernel does not tell."""
         return self._core.resident_bytes()
 
     def close(self) -> None:
-        """Give the file back. Arrays taken from it stay valid; the store itself does not. May be repeated."""
+        """Close the file. Arrays taken from it stay valid. May be called again."""
         self._open_core = None
         mounted.discard(self)
 

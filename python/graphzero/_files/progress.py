@@ -1,4 +1,4 @@
-"""A progress bar for work that runs in the core: it looks now and then how far that has come."""
+"""A progress bar for work in the core, which is polled for how far it has come."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _named_stores(given: Any, relations: Relations, types: list[Any], what: str,
 
 
 def _chosen(there: list[Attribute], wanted: Any, what: str) -> list[Attribute]:
-    """Return those of a data set's attributes that are wanted by name; ``None``: all of them."""
+    """Return the attributes of a data set that are wanted by name; all for ``None``."""
     if wanted is None:
         return there
     names = [wanted] if isinstance(wanted, str) else wanted

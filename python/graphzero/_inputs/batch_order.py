@@ -16,17 +16,26 @@ from graphzero._base.integers import integer, integer_from
 _MOST_PLACES = 10_000_000
 
 
-class Schedule:
-    """What a user says about order and sizes of batches."""
+class BatchOrder:
+    """What a user says about order and sizes of batches. ``names`` are what messages call ``order`` and ``batches``."""
 
-    def __init__(self, batch_size: Any, order: Any, batches: Any, *, shuffle: bool, drop_last: bool) -> None:
-        self._order: Iterable[int] | None = order
-        self._batches: Iterable[Sequence[int]] | None = batches
+    def __init__(
+        self,
+        batch_size: Any,
+        order: Iterable[int] | None = None,
+        batches: Iterable[Any] | None = None,
+        *,
+        shuffle: bool = False,
+        drop_last: bool = False,
+        names: tuple[str, str] = ("order", "batches"),
+    ) -> None:
+        self._order, self._batches = order, batches
+        self._order_name, self._batches_name = names
         self._sizes: IntArray | None = None
-        self._drop_last = bool(drop_last)
-        given = [name for name, value in (("order", order), ("batches", batches)) if value is not None]
+        self.shuffle, self.drop_last = bool(shuffle), bool(drop_last)
+        given = [name for name, value in zip(names, (order, batches), strict=True) if value is not None]
         if len(given) == 2:
-            raise ValueError("order, batches: expected one of them, found both")
+            raise ValueError(f"{', '.join(names)}: expected one of them, found both")
         if given and shuffle:
             raise ValueError(f"shuffle: expected False with {given[0]}, which says what comes when")
         if isinstance(batch_size, (Sequence, np.ndarray)):
@@ -46,33 +55,45 @@ class Schedule:
     def begin_epoch(self, core: _core.Pipeline) -> None:
         """Tell the core what holds for the epoch that is about to begin."""
         if self._order is not None:
-            most = max(_MOST_PLACES, _told_length(self._order))
-            order = np.fromiter((integer(place, "order") for place in islice(self._order, most + 1)), np.int64)
-            if len(order) > most:
-                raise _endless("order")
-            core.arrange(order, None)
+            self._arrange(core, self._order_name, self._read_order(self._order), None)
         elif self._batches is not None:
-            chosen: list[IntArray] = []
-            held, told = 0, _told_length(self._batches)
-            for number, batch in enumerate(self._batches):
-                chosen.append(int64_vector(batch, "batches"))
-                held += len(chosen[-1])
-                if len(chosen[-1]) == 0:
-                    raise ValueError(f"batches[{number}]: expected at least one place, found none")
-                if held > _MOST_PLACES and number >= told:
-                    raise _endless("batches")
+            chosen = self._read_batches(self._batches)
             places = np.concatenate(chosen) if chosen else np.empty(0, np.int64)
-            try:
-                core.arrange(places, np.array([len(batch) for batch in chosen], np.int64))
-            except IndexError as error:  # the core knows of one order
-                raise IndexError(f"batches: {str(error).split(': ', 1)[1]}") from None
+            self._arrange(core, self._batches_name, places, np.array([len(batch) for batch in chosen], np.int64))
+
+    def _read_order(self, order: Iterable[int]) -> IntArray:
+        name = self._order_name
+        most = max(_MOST_PLACES, _told_length(order))
+        places = np.fromiter((integer(place, name) for place in islice(order, most + 1)), np.int64)
+        if len(places) > most:
+            raise _endless(name)
+        return places
+
+    def _read_batches(self, batches: Iterable[Any]) -> list[IntArray]:
+        name, chosen, held, told = self._batches_name, [], 0, _told_length(batches)
+        for number, batch in enumerate(batches):
+            chosen.append(int64_vector(batch, name))
+            held += len(chosen[-1])
+            if len(chosen[-1]) == 0:
+                raise ValueError(f"{name}[{number}]: expected at least one place, found none")
+            if held > _MOST_PLACES and number >= told:
+                raise _endless(name)
+        return chosen
+
+    def _arrange(self, core: _core.Pipeline, name: str, places: IntArray, sizes: IntArray | None) -> None:
+        try:
+            core.arrange(places, sizes)
+        except IndexError as error:  # the core knows of one order
+            where, what = str(error).split(": ", 1)
+            position = where.removeprefix("order") if sizes is None else ""
+            raise IndexError(f"{name}{position}: {what}") from None
 
     def num_batches(self, core: _core.Pipeline) -> int:
         """Return the number of batches of an epoch; of an order that has no length, of the one under way."""
         if isinstance(self._batches, Sized):
             return len(self._batches)
         if isinstance(self._order, Sized):
-            rest = len(self._order) % self.batch_size != 0 and not self._drop_last
+            rest = len(self._order) % self.batch_size != 0 and not self.drop_last
             return len(self._order) // self.batch_size + (1 if rest else 0)
         return core.num_batches
 

@@ -20,7 +20,7 @@ class Relations:
 
     @property
     def edge_type(self) -> EdgeTriple:
-        """The edge type of a homogeneous set; what edges would be called where there are none."""
+        """The edge type of a homogeneous graph; the name that edges would have if there are none."""
         node_type = next(iter(self.num_nodes))
         return next(iter(self.graphs), (node_type, EDGE[1], node_type))
 
@@ -85,7 +85,11 @@ def as_triple(key: Any) -> EdgeTriple:
     """Read an edge type's name."""
     if isinstance(key, (tuple, list)) and len(key) == 3 and all(isinstance(part, str) for part in key):
         return (key[0], key[1], key[2])
-    raise TypeError(f"edge type: expected (source, relation, destination), found {key!r}")
+    raise _no_triple(key)
+
+
+def _no_triple(key: Any) -> TypeError:
+    return TypeError(f"edge type: expected (source, relation, destination), found {key!r}")
 
 
 def edge_type_of(key: Any, relations: Relations, name: str) -> EdgeTriple:
@@ -93,8 +97,11 @@ def edge_type_of(key: Any, relations: Relations, name: str) -> EdgeTriple:
 
     Such a pair is the relation ``to``, or else the only one there is. ``name`` opens the error message.
     """
-    parts = tuple(key.split("__")) if isinstance(key, str) else tuple(key)
+    parts = key.split("__") if isinstance(key, str) else key
+    if not isinstance(parts, (tuple, list)) or len(parts) not in (2, 3):
+        raise _no_triple(key)
     types = list(relations.graphs)
+    parts = tuple(parts)
     exact = (parts[0], EDGE[1], parts[1]) if len(parts) == 2 else parts
     close = [triple for triple in types if triple == exact]
     close = close or [triple for triple in types if (triple[0], triple[2]) == parts]
@@ -104,7 +111,7 @@ def edge_type_of(key: Any, relations: Relations, name: str) -> EdgeTriple:
 
 
 def link_type_of(key: Any, relations: Relations, name: str) -> EdgeTriple:
-    """Read the type of links, which may be any between two node types; else as :func:`edge_type_of`."""
+    """Read the type of links, which may be any between two node types; else as ``edge_type_of()``."""
     parts, kinds = tuple(key), relations.node_types
     if len(parts) == 2 and not any((triple[0], triple[2]) == parts for triple in relations.graphs):
         parts = (parts[0], EDGE[1], parts[1])

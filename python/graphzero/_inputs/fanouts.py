@@ -3,59 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from graphzero._base.integers import integer
-from graphzero._inputs.edge_types import Relations, by_edge_type, edge_type_of
+from graphzero._inputs.edge_types import Relations, edge_type_of
 from graphzero.dataset import EdgeTriple
 
-Fanouts = Sequence[int]
+FanoutsLike = Sequence[int] | Mapping[EdgeTriple, Sequence[int]]
 
 
-def hops_by_type(relations: Relations, fanouts: Any) -> tuple[int, dict[EdgeTriple, list[int]]]:
-    """Return the number of hops, and the fanouts of every edge type."""
-    if not isinstance(fanouts, Mapping):
-        hops = _hops(fanouts, "fanouts")
-        return len(hops), dict.fromkeys(relations.graphs, hops)
-    per_type = {triple: _hops(hops, "fanouts") for triple, hops in by_edge_type(fanouts, relations, "fanouts").items()}
-    missing = [triple for triple in relations.graphs if triple not in per_type]
-    if missing:
-        raise ValueError(f"fanouts: expected a list for every edge type, found none for {missing[0]}")
-    return len(per_type[relations.edge_type]) if per_type else 0, per_type
+@dataclass(frozen=True)
+class Fanouts:
+    """The numbers of neighbours, hop by hop, of every edge type; of none where there are no edges."""
+
+    num_hops: int
+    by_type: Mapping[EdgeTriple, list[int]]
 
 
-def fanouts_of(num_neighbors: Any, relations: Relations) -> dict[EdgeTriple, list[int]] | list[int]:
-    """Return the numbers per hop of every edge type, or a list where there is none.
+def read_fanouts(given: Any, relations: Relations, name: str) -> Fanouts:
+    """Read a list for all edge types, a dict by edge type, or PyG's ``NumNeighbors``, which has a default.
 
-    ``num_neighbors`` is a list for all edge types, a dict by edge type, or PyG's ``NumNeighbors``, which has a
-    default for those not named.
+    ``name`` opens the error messages.
     """
-    values, default = num_neighbors, None
-    if hasattr(num_neighbors, "default") and hasattr(num_neighbors, "get_values"):
-        values, default = num_neighbors.values, num_neighbors.default
+    values, default = given, None
+    if hasattr(given, "default") and hasattr(given, "get_values"):
+        values, default = given.values, given.default
     if not isinstance(values, Mapping):
-        values, default = {}, _hops(values, "num_neighbors")
-    elif not relations.is_hetero:
-        raise TypeError("num_neighbors: expected a list for a homogeneous graph, found a dict")
-    named = {
-        edge_type_of(key, relations, "num_neighbors"): _hops(hops, "num_neighbors") for key, hops in values.items()
-    }
-    if not relations.graphs:
-        return _hops(default or (), "num_neighbors")
+        values, default = {}, values
+    named = {edge_type_of(key, relations, name): _hops(hops, name) for key, hops in values.items()}
     missing = [triple for triple in relations.graphs if triple not in named]
     if missing and default is None:
-        raise ValueError(f"num_neighbors: expected numbers for every edge type, found none for {missing[0]}")
-    fanouts = {
-        triple: named[triple] if triple in named else _hops(default, "num_neighbors") for triple in relations.graphs
-    }
-    first = next(iter(fanouts))
-    for triple, hops in fanouts.items():
-        if len(hops) != len(fanouts[first]):
+        raise ValueError(f"{name}: expected numbers for every edge type, found none for {missing[0]}")
+    others = [] if default is None else _hops(default, name)
+    by_type = {triple: named.get(triple, others) for triple in relations.graphs}
+    first = next(iter(by_type), None)
+    num_hops = len(others if first is None else by_type[first])
+    for triple, hops in by_type.items():
+        if len(hops) != num_hops:
             raise ValueError(
-                f"num_neighbors: expected {len(fanouts[first])} hops for every edge type, as for {first}, found "
-                f"{len(hops)} for {triple}"
+                f"{name}: expected {num_hops} hops for every edge type, as for {first}, found {len(hops)} for {triple}"
             )
-    return fanouts
+    return Fanouts(num_hops, by_type)
 
 
 def _hops(given: Any, name: str) -> list[int]:

@@ -2,14 +2,174 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from graphzero._base.arrays import IntArray, int64_vector, time_vector
-from graphzero._inputs.edge_types import Relations, as_triple
-from graphzero.dataset import Dataset, EdgeTriple
+from graphzero._base.arrays import IntArray, as_numpy, int64_vector, time_vector
+from graphzero._dataset.all_edges import all_edges, some_edges
+from graphzero._inputs.edge_types import Relations, link_type_of
+from graphzero.dataset import Dataset, EdgeTriple, TypeName
+
+
+@dataclass(frozen=True)
+class NodeSeeds:
+    """Nodes of one type, with a time for each if samples respect times. Without ids they are all nodes."""
+
+    node_type: str
+    ids: IntArray | None
+    times: IntArray | None = None
+
+
+@dataclass(frozen=True)
+class LinkSeeds:
+    """Links of one edge type, which need not be one of the graph's, with a time for each if samples respect times."""
+
+    edge_type: EdgeTriple
+    src: IntArray
+    dst: IntArray
+    times: IntArray | None = None
+
+
+class Splits:
+    """The named splits of a data set, of which graphs and stores have none."""
+
+    def split(self, name: str, of: TypeName, argument: str) -> IntArray:
+        """Return the ids of a split. ``argument`` opens the error message."""
+        expected = "node ids" if isinstance(of, str) else "(src, dst)"
+        raise TypeError(f"{argument}: expected {expected}, found {name!r}; splits have names in data sets only")
+
+    @property
+    def split_names(self) -> list[str]:
+        """The names of a data set's splits."""
+        return []
+
+    def types_with_split(self, name: str, types: Iterable[Any]) -> list[Any]:
+        """Return those of some node types or edge types that have such a split."""
+        return []
+
+
+class DatasetSplits(Splits):
+    """Those of ``dataset``."""
+
+    dataset: Dataset
+
+    def split(self, name: str, of: TypeName, argument: str) -> IntArray:
+        return self.dataset.split(name, of, writable=False)
+
+    @property
+    def split_names(self) -> list[str]:
+        return self.dataset.split_names
+
+    def types_with_split(self, name: str, types: Iterable[Any]) -> list[Any]:
+        return [of for of in types if self.dataset.has_split(name, of)]
+
+
+def splits_of(graph: Any) -> Splits:
+    """Return the splits of what a user samples from."""
+    if not isinstance(graph, Dataset):
+        return Splits()
+    splits = DatasetSplits()
+    splits.dataset = graph
+    return splits
+
+
+def read_nodes(given: Any, relations: Relations, splits: Splits, name: str) -> tuple[str, IntArray | None, bool]:
+    """Return node type, ids (``None``: all nodes of it), and whether they were given as a mask.
+
+    ``given`` are ids, a mask, or the name of a split, alone or behind the node type: ``("paper", ids)``, also as a
+    dict; or a node type alone. ``name`` opens the error messages.
+    """
+    types = relations.node_types
+    node_type = types[0]
+    if isinstance(given, Mapping):
+        if len(given) != 1:
+            raise ValueError(f"{name}: expected ids of one node type, found {list(given)}")
+        node_type, given = next(iter(given.items()))
+    elif isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[0], str):
+        node_type, given = given
+    elif isinstance(given, str) and given in types and (relations.is_hetero or given not in splits.split_names):
+        node_type, given = given, None
+    elif isinstance(given, str) and relations.is_hetero:
+        node_type = _type_of_split(given, "node type", types, splits, name)
+    elif len(types) > 1:
+        found = given if given is None else type(given).__name__
+        raise ValueError(f"{name}: expected a node type, or (node type, ids), with one of {types}, found {found}")
+    if node_type not in types:
+        raise ValueError(f"{name}: no node type {node_type!r}; there are {types}")
+    if given is None:
+        return node_type, None, False
+    if isinstance(given, str):
+        return node_type, splits.split(given, node_type, name), False
+    ids, count = as_numpy(given, name), relations.num_nodes[node_type]
+    if ids.dtype != np.bool_:
+        return node_type, int64_vector(ids, name), False
+    if ids.shape != (count,):
+        raise ValueError(f"{name}: expected a mask of {count} nodes, found {ids.shape}")
+    return node_type, np.flatnonzero(ids).astype(np.int64, copy=False), True
+
+
+def read_links(given: Any, relations: Relations, splits: Splits, name: str) -> tuple[EdgeTriple, IntArray, IntArray]:
+    """Return edge type, sources and destinations.
+
+    ``given`` is ``(src, dst)``, or the name of a split, alone or behind the edge type, which may be any between two
+    node types; or an edge type of the graph alone, or ``None``, which are all its edges, at 16 bytes each. ``name``
+    opens the error messages.
+    """
+    types = list(relations.graphs)
+    triple = relations.edge_type
+    if isinstance(given, (tuple, list)) and len(given) in (2, 3):
+        if all(isinstance(part, str) for part in given):
+            triple, given = link_type_of(given, relations, name), None
+        elif isinstance(given[0], (tuple, list)) and all(isinstance(part, str) for part in given[0]) and given[0]:
+            triple, given = link_type_of(given[0], relations, name), given[1]
+        elif given[0] is None:  # how PyG's stores want it said
+            given = given[1]
+        elif len(types) != 1 and relations.is_hetero:
+            raise ValueError(
+                f"{name}: expected (edge type, (src, dst)) with one of {types}, or one between {relations.node_types}"
+            )
+    elif isinstance(given, str):
+        triple = types[0] if len(types) == 1 else _type_of_split(given, "edge type", types, splits, name)
+    elif relations.is_hetero:
+        raise ValueError(f"{name}: expected an edge type, or (edge type, (src, dst)), with one of {types}")
+    if given is None or isinstance(given, str):
+        if triple not in types:
+            pairs = f"({triple}, (src, dst))" if relations.is_hetero else "(src, dst)"
+            raise ValueError(f"{name}: no edge type {triple}; there are {types}; expected pairs, {pairs}")
+        graph = relations.graphs[triple]
+        if given is None:
+            return triple, *all_edges(graph, name)
+        return triple, *some_edges(graph, splits.split(given, triple, name), name)
+    if not hasattr(given, "__len__") or len(given) != 2:
+        raise TypeError(f"{name}: expected (src, dst), found {type(given).__name__}")
+    src, dst = int64_vector(given[0], f"{name}[0]"), int64_vector(given[1], f"{name}[1]")
+    if len(src) != len(dst):
+        raise ValueError(f"{name}: expected as many destinations as sources, found {len(dst)} for {len(src)}")
+    check_nodes(src, relations.num_nodes[triple[0]], f"{name}[0]")
+    check_nodes(dst, relations.num_nodes[triple[2]], f"{name}[1]")
+    return triple, src, dst
+
+
+def _type_of_split(split: str, kind: str, types: list[Any], splits: Splits, name: str) -> Any:
+    """Return the one type that has such a split."""
+    having = splits.types_with_split(split, types)
+    if len(having) == 1:
+        return having[0]
+    what = "ids" if kind == "node type" else "(src, dst)"
+    raise ValueError(
+        f"{name}: expected one {kind}, a split that one {kind} has, or ({kind}, {what}), found {split!r}; there are "
+        f"the {kind}s {types} and the splits {splits.split_names}"
+    )
+
+
+def refuse_without_edges(relations: Relations, triple: EdgeTriple, needing: Mapping[str, bool]) -> None:
+    """Refuse options, given by name, that need the edges of a type that there are none of."""
+    wanted = [name for name, value in needing.items() if value]
+    if wanted and triple not in relations.graphs:
+        raise ValueError(f"{wanted[0]}: no edges of {triple} to exclude or count; there are {list(relations.graphs)}")
 
 
 def by_node_type(values: Any, relations: Relations, name: str) -> dict[str, Any]:
@@ -26,110 +186,14 @@ def by_node_type(values: Any, relations: Relations, name: str) -> dict[str, Any]
     return dict(values)
 
 
-def type_seeds(relations: Relations, seeds: Any, seed_time: Any, node_time: Any) -> list[Any]:
-    if seeds is None:
-        raise TypeError("seeds: expected node ids, found None")
-    nodes = by_node_type(seeds, relations, "seeds")
-    times = by_node_type(seed_time, relations, "seed_time")
-    all_times = by_node_type(node_time, relations, "node_time")
-    result = []
-    for name, count in relations.num_nodes.items():
-        ids = int64_vector(nodes.get(name, ()), "seeds" if not relations.is_hetero else f"seeds[{name!r}]")
-        given = all_times.get(name)
-        if given is not None:
-            given = time_vector(given, "node_time")
-            if len(given) != count:
-                raise ValueError(f"node_time: expected {count} times, one per node, found {len(given)}")
-        result.append((ids, time_vector(times[name], "seed_time") if name in times else None, given, count))
-    return result
-
-
-def _ids_or_mask(seeds: Any, count: int, name: str) -> IntArray:
-    mask = np.asarray(seeds) if str(getattr(seeds, "dtype", "")) in ("bool", "torch.bool") else None
-    if mask is None:
-        return int64_vector(seeds, name)
-    if mask.shape != (count,):
-        raise ValueError(f"{name}: expected a mask of {count} nodes, found {mask.shape}")
-    return np.flatnonzero(mask).astype(np.int64, copy=False)
-
-
-def _is_triple(value: Any) -> bool:
-    return isinstance(value, (tuple, list)) and len(value) == 3 and all(isinstance(part, str) for part in value)
-
-
-def node_seeds(
-    graph: Any, relations: Relations, seeds: Any, seed_time: Any
-) -> tuple[int, IntArray | None, IntArray | None]:
-    """Return type, ids and times of the nodes that batches are made of; without ids it is all nodes."""
-    names = relations.node_types
-    name = names[0]
-    if isinstance(seeds, Mapping):
-        if len(seeds) != 1:
-            raise ValueError(f"seeds: expected ids of one node type, found {list(seeds)}")
-        name, seeds = next(iter(seeds.items()))
-    elif isinstance(seeds, tuple) and len(seeds) == 2 and isinstance(seeds[0], str):
-        name, seeds = seeds
-    elif isinstance(seeds, str) and seeds in names and not isinstance(graph, Dataset):
-        name, seeds = seeds, None
-    elif len(names) > 1:
-        raise ValueError(f"seeds: expected (node type, ids) with one of {names}, found {type(seeds).__name__}")
-    if name not in names:
-        raise ValueError(f"seeds: no node type {name!r}; there are {names}")
-    if isinstance(seeds, str):
-        if not isinstance(graph, Dataset):
-            raise TypeError(f"seeds: expected node ids, found {seeds!r}; splits have names in data sets only")
-        seeds = graph.split(seeds, name, writable=False)
-    ids = None if seeds is None else _ids_or_mask(seeds, relations.num_nodes[name], "seeds")
-    times = None if seed_time is None else time_vector(seed_time, "seed_time")
-    return names.index(name), ids, times
-
-
-def link_seeds(
-    relations: Relations, links: Any, seed_time: Any, needing: Mapping[str, bool]
-) -> tuple[int, int, int | None, IntArray, IntArray, IntArray | None]:
-    """Return both node types, relation, sources, destinations and times of the links that batches are made of.
-
-    A type between two node types that is none of the graph's has no relation; ``needing`` are the options, by name,
-    that cannot do without one.
-    """
-    triples, kinds = list(relations.graphs), relations.node_types
-    triple = relations.edge_type
-    if isinstance(links, tuple) and len(links) == 2 and _is_triple(links[0]):
-        triple, links = as_triple(links[0]), links[1]
-    elif len(triples) > 1 or (relations.is_hetero and not triples):
-        raise ValueError(f"links: expected (edge type, (src, dst)) with one of {triples}, or one between {kinds}")
-    if triple[0] not in kinds or triple[2] not in kinds:
-        raise ValueError(f"links: no edge type {triple}; there are {triples}, and the node types {kinds}")
-    refuse_without_edges(relations, triple, needing)
-    if not hasattr(links, "__len__") or len(links) != 2:
-        raise TypeError(f"links: expected (src, dst), found {type(links).__name__}")
-    times = None if seed_time is None else time_vector(seed_time, "seed_time")
-    src, dst = int64_vector(links[0], "links[0]"), int64_vector(links[1], "links[1]")
-    relation = triples.index(triple) if triple in triples else None
-    return kinds.index(triple[0]), kinds.index(triple[2]), relation, src, dst, times
-
-
-def refuse_without_edges(relations: Relations, triple: EdgeTriple, needing: Mapping[str, bool]) -> None:
-    """Refuse options, given by name, that need the edges of a type that there are none of."""
-    wanted = [name for name, value in needing.items() if value]
-    if wanted and triple not in relations.graphs:
-        raise ValueError(f"{wanted[0]}: no edges of {triple} to exclude or count; there are {list(relations.graphs)}")
-
-
-def node_types(relations: Relations, node_time: Any, seed_time: Any) -> list[Any]:
-    """Return the number of nodes of each type, and their times."""
-    if node_time is not None and seed_time is None:
-        raise ValueError("node_time: expected seed_time with it: node times are compared with those of the seeds")
-    given = by_node_type(node_time, relations, "node_time")
-    result: list[Any] = []
-    for name, count in relations.num_nodes.items():
-        times = None
-        if name in given:
-            times = time_vector(given[name], "node_time")
-            if len(times) != count:
-                raise ValueError(f"node_time: expected {count} times, one per node, found {len(times)}")
-        result.append((count, times))
-    return result
+def read_node_times(given: Any, relations: Relations) -> dict[str, IntArray]:
+    """Return the times of all nodes, of the node types that have some."""
+    values = by_node_type(given, relations, "node_time")
+    times = {kind: time_vector(of_kind, "node_time") for kind, of_kind in values.items()}
+    for kind, found in times.items():
+        if len(found) != relations.num_nodes[kind]:
+            raise ValueError(f"node_time: expected {relations.num_nodes[kind]} times, one per node, found {len(found)}")
+    return times
 
 
 def check_nodes(ids: IntArray, num_nodes: int, name: str) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+import graphzero as gz
 from graphzero._base.memory_sizes import byte_text
-from graphzero.bench.batch_checks import wrong_batch
-from graphzero.bench.children import SLACK, Cap
 from graphzero.bench.contest import Contest
+from graphzero.bench.contestants import SLACK, Cap
 from graphzero.bench.figures import OURS, Arrays, Figure
-from graphzero.bench.rivals.loaders import FANOUTS
+from graphzero.bench.gather import wrong_rows
+from graphzero.bench.rivals.samplers import FANOUTS
 
 TITLE = "Batches without a model"
 QUESTION = "How many batches a second are ready for a model, and what if the features do not fit in memory?"
@@ -53,16 +55,22 @@ def check_of(contest: Contest) -> Any:
     return check
 
 
+def under(cap: tuple[int, int] | None, files: Sequence[str], mapped: int = 0) -> dict[str, Any]:
+    """Return what a cap makes of a figure: its ``files`` are cold, and ``mapped`` bytes of others are there."""
+    return {"cache": "warm"} if cap is None else {"cache": "cold", "cold": files, "cap": Cap(cap[1], mapped)}
+
+
+def our_options(contest: Contest, cap: tuple[int, int] | None) -> dict[str, Any]:
+    """Return what our loaders are told of a cap."""
+    reading = {"memory": None, "reader": "mmap"} if cap is None else {"memory": cap[1], "reader": "direct"}
+    return {"data": contest.data.folder, **reading}
+
+
 def _ours(contest: Contest, cap: tuple[int, int] | None) -> Figure:
-    data = contest.data
-    given = contest.given(
-        data=data.folder, batch_size=contest.plan.batch_size, epochs=2, memory=None if cap is None else cap[1],
-        reader="mmap" if cap is None else "direct",
-    )  # fmt: skip
+    given = contest.given(batch_size=contest.plan.batch_size, epochs=2, **our_options(contest, cap))
     return Figure(
         task_of(cap), OURS, "loaders", given, check_of(contest), _CHECKED, "batches/s", contest.threads,
-        "warm" if cap is None else "cold", cold=[] if cap is None else data.files,
-        cap=None if cap is None else Cap(cap[1], data.graph_bytes),
+        **under(cap, contest.data.files, contest.data.graph_bytes),
     )  # fmt: skip
 
 
@@ -75,9 +83,20 @@ def _rival(contest: Contest, workers: int, cap: tuple[int, int] | None) -> Figur
     words = [_RIVAL, "all in RAM" if cap is None else "np.memmap", *([f"{workers} workers"] if workers else [])]
     return Figure(
         task_of(cap), ", ".join(words), "loaders", given, check_of(contest), _CHECKED, "batches/s", contest.threads,
-        "warm" if cap is None else "cold", cold=[] if cap is None else [contest.data.scratch_file("features.raw")],
-        cap=None if cap is None else Cap(cap[1]),
+        **under(cap, [contest.data.scratch_file("features.raw")]),
     )  # fmt: skip
+
+
+def wrong_batch(graph: str, features: str, batch: dict[str, Any], inputs: Any) -> str | None:
+    """Return what is wrong with a batch, or nothing: its seeds, its edges, its rows."""
+    node, row, col = (batch[name] for name in ("node", "row", "col"))
+    seeds = node[: int(batch["seeds"])]
+    if len(seeds) == 0 or not np.isin(seeds, inputs).all() or len(np.unique(node)) != len(node):
+        return "nodes are not the seeds and then others, each once"
+    with gz.Graph(graph) as opened:
+        if len(row) == 0 or not opened.has_edges(node[row], node[col]).all():
+            return "an edge that is none"
+    return wrong_rows(features, node, batch["x"])
 
 
 def conditions(contest: Contest) -> dict[str, str]:

@@ -9,11 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphzero.bench import children
-from graphzero.bench.children import NOT_INSTALLED, Answer
+from graphzero._tools.page_cache import drop_from_page_cache, read_from_device
+from graphzero.bench import contestants
+from graphzero.bench.contestants import NOT_INSTALLED, Answer
 from graphzero.bench.data import Data
 from graphzero.bench.figures import Figure, compare, row_of, wrong_in
-from graphzero.bench.page_cache import drop_from_page_cache, read_from_device
 from graphzero.bench.plan import Plan
 from graphzero.bench.pythons import Pythons, rival_named
 
@@ -32,7 +32,7 @@ class Contest:
     notes: list[str] = field(default_factory=list)
 
     def given(self, **more: Any) -> dict[str, Any]:
-        """Return what every contestant is told."""
+        """Return the arguments that every contestant gets."""
         common = {"folder": self.data.scratch, "result": self.data.scratch_file("result.npz")}
         return common | {"seconds": self.plan.seconds} | more
 
@@ -70,11 +70,11 @@ class Contest:
         given = {**figure.given, "threads": figure.threads, "limited": figure.cap is not None}
         # Asking for the page cache of files keeps them mapped, which does not keep them there: nothing is touched.
         page_cache = self.data.resident if figure.ours and not figure.cold else None
-        answer = children.ask(
-            children.program(figure.program, given, python, ours=figure.ours),
+        answer = contestants.ask(
+            contestants.program(figure.program, given, python, ours=figure.ours),
             timeout=self.plan.patience,
             patience=self.plan.patience if figure.ours else self.plan.capped_patience,
-            environment=children.surroundings(figure.threads, ours=figure.ours),
+            environment=contestants.surroundings(figure.threads, ours=figure.ours),
             cap=figure.cap,
             page_cache=page_cache,
         )
@@ -87,7 +87,7 @@ class Contest:
             self.notes.append(text)
 
     def rows(self, figures: Sequence[Figure]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Measure all. Returns the rows of the table, and the points of the plots by axis."""
+        """Return the rows of the table and the points of the plots by axis, after measuring all."""
         rows: list[dict[str, Any]] = []
         points: dict[str, list[tuple[int, float]]] = {}
         for figure in figures:

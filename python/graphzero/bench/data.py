@@ -65,19 +65,10 @@ class Data:
         self.seconds_to_make = time.perf_counter() - begin
 
     def facts(self) -> dict[str, Any]:
-        """Return what the document tells of the data."""
-        return {
-            "path": self.folder,
-            "kind": self.kind,
-            "num_nodes": self.num_nodes,
-            "num_edges": self.num_edges,
-            "num_features": self.num_features,
-            "feature_dtype": self.feature_dtype,
-            "feature_bytes": self.feature_bytes,
-            "graph_bytes": self.graph_bytes,
-            "num_classes": self.num_classes,
-            "seconds_to_make": self.seconds_to_make,
-        }
+        """Return what the document says about the data."""
+        names = ("kind", "num_nodes", "num_edges", "num_features", "feature_dtype", "feature_bytes", "graph_bytes",
+                 "num_classes", "seconds_to_make")  # fmt: skip
+        return {"path": self.folder} | {name: getattr(self, name) for name in names}
 
     def resident(self) -> int | None:
         """Return how many bytes of the data set the page cache holds now."""
@@ -109,8 +100,7 @@ class Data:
     def write_out_index(self) -> None:
         """Make indptr.npy, indices.npy and graphzero02.gl."""
         self._arrays("out", "indptr", "indices")
-        arrays = (np.load(self.scratch_file(f"{name}.npy"), mmap_mode="r") for name in ("indptr", "indices"))
-        indptr, indices = arrays
+        indptr, indices = (np.load(self.scratch_file(f"{name}.npy"), mmap_mode="r") for name in ("indptr", "indices"))
         self.once("graphzero02.gl", lambda path: write_graphzero02(path, indptr, indices))
 
     def nodes_with_edges(self, direction: Any) -> NDArray[np.int64]:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from graphzero._tools.machine import machine, versions
 from graphzero.bench.contest import Contest
-from graphzero.bench.machine import machine, versions
 from graphzero.bench.plan import PARTS
 from graphzero.bench.pythons import rival_named
-from graphzero.bench.rivals.loaders import FANOUTS
+from graphzero.bench.rivals.samplers import FANOUTS
 
 VERSION = 1
 _MISSING = {
@@ -24,7 +24,7 @@ _MISSING = {
 
 
 def make_document(contest: Contest, parts: Sequence[str], command: str) -> dict[str, Any]:
-    """Measure the parts, which :func:`prepare` has seen before, and return the document."""
+    """Measure the parts, which ``prepare()`` has seen before, and return the document."""
     started, begin = datetime.now(timezone.utc), time.perf_counter()
     facts = machine(contest.data.folder)
     measured = [measure_part(contest, name) for name in PARTS if name in parts]

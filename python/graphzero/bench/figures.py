@@ -10,7 +10,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from graphzero.bench.children import Answer, Cap
+from graphzero.bench.contestants import Answer, Cap
 
 OURS = "graphzero"
 Arrays = dict[str, Any]
@@ -71,16 +71,16 @@ def wrong_in(figure: Figure) -> str | None:
 
 def row_of(figure: Figure, answer: Answer, wrong: str | None) -> dict[str, Any]:
     """Return the row of a figure. It has a value only if the answer is right."""
-    found = answer.found if wrong is None else None
-    note = answer.note if wrong is None else f"wrong: {wrong}"
+    found = (answer.found if wrong is None else None) or {}
+    reads, seconds = found.get("device_reads"), found.get("seconds")
     row: dict[str, Any] = {
         "task": figure.task,
         "what": figure.what,
         "ours": figure.ours,
-        "value": None,
+        "value": max(found.get("runs", ()), default=None),
         "unit": figure.unit,
         "higher_is_better": True,
-        "runs": [],
+        "runs": found.get("runs", []),
         "threads": figure.threads,
         "cache": figure.cache,
         "cap_bytes": None if figure.cap is None else figure.cap.size,
@@ -89,25 +89,16 @@ def row_of(figure: Figure, answer: Answer, wrong: str | None) -> dict[str, Any]:
         "peak_anonymous_bytes": answer.peak_anonymous,
         "peak_group_bytes": answer.peak_group,
         "rss_bytes": answer.peak_rss,
-        "device_bytes": None,
-        "device_reads": None,
-        "iops": None,
-        "hit_rate": None,
+        "device_bytes": found.get("device_bytes"),
+        "device_reads": reads,
+        "iops": reads / seconds if reads is not None and seconds else None,
+        "hit_rate": found.get("hit_rate"),
         "checked": figure.checked,
-        "note": note,
+        "note": answer.note if wrong is None else f"wrong: {wrong}",
         "x_best_rival": None,
     }
-    if found is None:
-        return row
-    row |= {"value": max(found["runs"]), "runs": found["runs"]}
-    row |= {name: found.get(name) for name in ("device_bytes", "device_reads", "hit_rate")}
-    if row["device_reads"] is not None and found.get("seconds"):
-        row["iops"] = row["device_reads"] / found["seconds"]
-    if "stages" in found:
-        row["stages"] = found["stages"]
-    if answer.memory:
-        row["memory"] = answer.memory
-    return row
+    for_plots = {"stages": found.get("stages"), "memory": answer.memory if found else None}
+    return row | {name: values for name, values in for_plots.items() if values}
 
 
 def compare(rows: Sequence[dict[str, Any]]) -> None:

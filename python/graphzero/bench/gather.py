@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from graphzero.bench.batch_checks import wrong_rows
-from graphzero.bench.children import Cap
+import graphzero as gz
 from graphzero.bench.contest import Contest
+from graphzero.bench.contestants import Cap
 from graphzero.bench.figures import OURS, Arrays, Figure
 
 TITLE = "Gathering rows"
@@ -56,6 +58,15 @@ def _gather(contest: Contest, what: str, task: str, cap: Cap | None = None) -> F
         task, what, "gathers", given, check, "rows are those of their ids", "rows/s", contest.threads, cache,
         cold=[path] if cold else [], cap=cap,
     )  # fmt: skip
+
+
+def wrong_rows(features: str, ids: Any, rows: Any) -> str | None:
+    """Return what is wrong with gathered rows, or nothing: each has to be its id's, from end to end."""
+    with gz.FeatureStore(features) as store:
+        expected = store.gather(ids, reader="mmap", dtype="float32" if store.dtype != str(rows.dtype) else None)
+    if expected.shape != rows.shape:
+        return f"rows of {rows.shape}, expected {expected.shape}"
+    return None if np.array_equal(rows, expected) else "rows of other nodes"
 
 
 def conditions(contest: Contest) -> dict[str, str]:

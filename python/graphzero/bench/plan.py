@@ -11,8 +11,8 @@ PARTS = ("sampling", "walks", "gather", "conversion", "batches", "training")
 class Plan:
     """The sizes of a run. Edges are stored both ways, so that no walk ends anywhere.
 
-    Batches are as much smaller than usual as the data is: of ogbn-papers100M 10 % hold some hundred batches of 1,024
-    seeds, and if only two or three fit, a cap tells about those alone.
+    Batches shrink with the data: 10 % of ogbn-papers100M hold some hundred batches of 1,024 seeds, and if only two or
+    three fit, a cap says something about those alone.
     """
 
     nodes: int

@@ -26,7 +26,6 @@ class SampleCheck:
             self._place = np.empty_like(index.edge_ids)
             self._place[index.edge_ids] = np.arange(len(index.edge_ids))
         drawn = graph.index("in")
-        self.weights = drawn.weights
         self.degree = np.diff(drawn.indptr)
         if drawn.weights is not None:
             never = np.searchsorted(drawn.indptr, np.flatnonzero(drawn.weights == 0), "right") - 1
@@ -65,22 +64,6 @@ class SampleCheck:
             if not np.array_equal(found, expected):
                 return f"hop {hop} does not have {fanout} edges per node, or all"
         return None
-
-    def wrong_law(self, hood: Any) -> str | None:
-        """Return what is wrong with the weights of a weighted sample, or nothing.
-
-        Of a long list a few draws barely change what is left, so the mean weight drawn is near that of a first
-        draw, the sum of squares over the sum. Uniform draws would be a quarter below it.
-        """
-        assert self.weights is not None
-        long = self.degree >= 20 * max(self._fanouts)
-        into = hood.node[hood.col]
-        drawn = long[into]
-        nodes, counts = np.unique(into[drawn], return_counts=True)
-        lists = [self.weights[self.indptr[v] : self.indptr[v + 1]].astype(np.float64) for v in nodes]
-        expected = np.average([(w @ w) / w.sum() for w in lists], weights=counts)
-        found = self.weights[hood.edge[drawn]].mean()
-        return None if abs(found / expected - 1) < 0.08 else f"mean weight {found:.3f}, expected {expected:.3f}"
 
 
 def wrong_rival_sample(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -66,42 +67,29 @@ def figures(contest: Contest) -> list[Figure]:
     return found
 
 
-def _hops(contest: Contest, what: str, threads: int, **more: Any) -> Figure:
-    data = contest.data
+def _hops(
+    contest: Contest, what: str, threads: int, *, path: str | None = None, seeds: str = "seeds.npy", **more: Any
+) -> Figure:
+    path = contest.data.graph if path is None else path
 
     def check(sample: Arrays) -> str | None:
-        seeds = np.load(data.scratch_file("seeds.npy"))[0]
-        with gz.Graph(data.graph) as graph:
-            return _wrong_hops(graph, sample, seeds) if what == OURS else wrong_rival_sample(
-                graph, sample, seeds, FANOUTS, redraws=what == "GraphBolt"
-            )  # fmt: skip
+        batch = np.load(contest.data.scratch_file(seeds))[0]
+        with gz.Graph(path) as graph:
+            if what != OURS:
+                return wrong_rival_sample(graph, sample, batch, FANOUTS, redraws=what == "GraphBolt")
+            hood, of_ours = SimpleNamespace(**sample), SampleCheck(graph, FANOUTS)
+            return of_ours.wrong_edges(hood.node, hood.row, hood.col, hood.edge, batch) or of_ours.wrong_counts(hood)
 
-    given = contest.given(name=what, graph=data.graph, seeds="seeds.npy", one_hop=False)
+    given = contest.given(name=what, graph=path, seeds=seeds, one_hop=False)
     task = f"three hops, {threads} thread{'s' * (threads > 1)}"
     return Figure(task, what, "samplers", given, check, _CHECKED, "edges/s", threads, "warm", **more)
 
 
-def _wrong_hops(graph: gz.Graph, sample: Arrays, seeds: Any) -> str | None:
-    check = SampleCheck(graph, FANOUTS)
-    hood = SimpleNamespace(**sample)
-    return check.wrong_edges(hood.node, hood.row, hood.col, hood.edge, seeds) or check.wrong_counts(hood)
-
-
 def _smaller(contest: Contest, factor: int) -> Figure:
-    data = contest.data
-    folder = data.scratch_file(f"sized{factor}")
-    with gz.open(folder) as dataset:
+    with gz.open(contest.data.scratch_file(f"sized{factor}")) as dataset:
         path, num_edges = dataset.graph.path, dataset.num_edges
-
-    def check(sample: Arrays) -> str | None:
-        with gz.Graph(path) as graph:
-            return _wrong_hops(graph, sample, np.load(data.scratch_file(f"seeds{factor}.npy"))[0])
-
-    given = contest.given(name=OURS, graph=path, seeds=f"seeds{factor}.npy", one_hop=False)
-    return Figure(
-        f"three hops, {num_edges:,} edges", OURS, "samplers", given, check, _CHECKED, "edges/s", contest.threads,
-        "warm", scale=[("size", num_edges)], in_table=False,
-    )  # fmt: skip
+    figure = _hops(contest, OURS, contest.threads, path=path, seeds=f"seeds{factor}.npy", in_table=False)
+    return replace(figure, task=f"three hops, {num_edges:,} edges", scale=[("size", num_edges)])
 
 
 def _one_hop(contest: Contest, what: str) -> Figure:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from graphzero._base.memory_sizes import byte_text
-from graphzero.bench.batches import check_of, task_of
-from graphzero.bench.children import Cap
+from graphzero.bench.batches import check_of, our_options, task_of, under
+from graphzero.bench.batches import prepare as prepare  # both read the same files
 from graphzero.bench.contest import Contest
 from graphzero.bench.figures import OURS, Arrays, Figure
-from graphzero.bench.rivals.loaders import FANOUTS
 from graphzero.bench.rivals.sage import HIDDEN, LEARNING_RATE, WARM_UP
+from graphzero.bench.rivals.samplers import FANOUTS
 
 TITLE = "Training GraphSAGE"
 QUESTION = "How many batches a second does a model learn from?"
@@ -27,18 +27,9 @@ _NODES_OF_SEED = 400
 _LEAST_BATCHES = 24
 
 
-def prepare(contest: Contest) -> None:
-    """Write what PyG loads."""
-    contest.data.write_in_index()
-    contest.data.write_raw_features()
-    contest.data.write_input_nodes()
-
-
 def figures(contest: Contest) -> list[Figure]:
     """List who is asked what."""
-    caps = [None, *contest.caps()]
-    found = [_ours(contest, cap) for cap in caps]
-    return [found[0], _rival(contest), *found[1:]]
+    return [_ours(contest, None), _rival(contest), *(_ours(contest, cap) for cap in contest.caps())]
 
 
 def _check(contest: Contest) -> Callable[[Arrays], str | None]:
@@ -66,17 +57,17 @@ def _given(contest: Contest, **more: Any) -> dict[str, Any]:
     )  # fmt: skip
 
 
+def _beside(contest: Contest) -> int:
+    """Return what the model of a batch takes."""
+    return contest.plan.batch_size * _NODES_OF_SEED * contest.data.num_features * 4 * _MODEL_BYTES
+
+
 def _ours(contest: Contest, cap: tuple[int, int] | None) -> Figure:
-    data = contest.data
-    given = _given(
-        contest, data=data.folder, memory=None if cap is None else cap[1], reader="mmap" if cap is None else "direct"
-    )
     missing = [name for name in ("torch", "torch_geometric") if importlib.util.find_spec(name) is None]
-    beside = contest.plan.batch_size * _NODES_OF_SEED * data.num_features * 4 * _MODEL_BYTES
+    given = _given(contest, **our_options(contest, cap))
     return Figure(
         task_of(cap), OURS, "trainers", given, _check(contest), _CHECKED, "batches/s", contest.threads,
-        "warm" if cap is None else "cold", cold=[] if cap is None else data.files,
-        cap=None if cap is None else Cap(cap[1], data.graph_bytes + beside),
+        **under(cap, contest.data.files, contest.data.graph_bytes + _beside(contest)),
         left_out=f"not installed: {', '.join(missing)}" if missing else None,
     )  # fmt: skip
 
@@ -91,12 +82,10 @@ def _rival(contest: Contest) -> Figure:
 
 def conditions(contest: Contest) -> dict[str, str]:
     """Tell what was held fixed."""
-    plan, data = contest.plan, contest.data
-    beside = plan.batch_size * _NODES_OF_SEED * data.num_features * 4 * _MODEL_BYTES
     return {
         "model": f"GraphSAGE, {len(FANOUTS)} layers of {HIDDEN}, Adam {LEARNING_RATE}, on the CPU",
         "fanouts": str(FANOUTS),
-        "batch": f"{plan.batch_size} seeds",
+        "batch": f"{contest.plan.batch_size} seeds",
         "warm-up": f"{WARM_UP} batches, not counted",
-        "cap": f"as for batches; the control group has {byte_text(beside)} more, for the model",
+        "cap": f"as for batches; the control group has {byte_text(_beside(contest))} more, for the model",
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import graphzero as gz
@@ -9,7 +11,6 @@ from graphzero.bench.contest import Contest
 from graphzero.bench.figures import OURS, Arrays, Figure
 from graphzero.bench.pythons import GRAPHZERO02
 from graphzero.bench.rivals.walkers import LENGTH, P, Q
-from graphzero.bench.walk_checks import wrong_walks
 
 TITLE = "Random walks"
 QUESTION = "How many steps a second do walks take?"
@@ -56,6 +57,17 @@ def _walks(contest: Contest, what: str, law: str, threads: int) -> Figure:
     return Figure(
         task, what, "walkers", given, check, "every step is an edge", "steps/s", threads, "warm", left_out=left_out
     )
+
+
+def wrong_walks(graph: gz.Graph, starts: Any, walks: Any, length: int) -> str | None:
+    """Return what is wrong with the walks, or nothing: a step is an edge, or stands still at a dead end."""
+    if walks.shape != (len(starts), length + 1) or not np.array_equal(walks[:, 0], starts):
+        return "walks do not begin at their starts, or end too soon"
+    here, there = walks[:, :-1].ravel(), walks[:, 1:].ravel()
+    stands = (here == there) & (graph.degree(here) == 0)
+    if not (graph.has_edges(here, there) | stands).all():
+        return "a step that is no edge"
+    return None
 
 
 def conditions(contest: Contest) -> dict[str, str]:

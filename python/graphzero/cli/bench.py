@@ -37,24 +37,22 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Less data and time: under 3 minutes on two cores.")] = False,
     only: Annotated[
         str | None,
-        typer.Option(
-            metavar="PARTS", help="Some of sampling,walks,gather,conversion,batches,training; all unless told."
-        ),
+        typer.Option(metavar="PARTS", help="Some of sampling,walks,gather,conversion,batches,training. Default: all."),
     ] = None,
     memory_caps: Annotated[
-        str | None, typer.Option(metavar="PERCENTS", help="Caps, in percent of the features' size; 20,10 unless told.")
+        str | None, typer.Option(metavar="PERCENTS", help="Caps, in percent of the features' size. Default: 20,10.")
     ] = None,
     rivals: Annotated[
         str | None, typer.Option(metavar="PYTHON", help=f"A Python that has rivals; {_RIVALS}, else this one.")
     ] = None,
     graphzero02: Annotated[
-        str | None, typer.Option(metavar="PYTHON", help=f"A Python that has GraphZero 0.2; {_GRAPHZERO02} unless told.")
+        str | None, typer.Option(metavar="PYTHON", help=f"A Python that has GraphZero 0.2. Default: {_GRAPHZERO02}.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write bench.json and bench.html into this folder.")
     ] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as HTML to this file.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads for everybody; all cores unless told.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads of every contestant. Default: all cores.")] = None,
     json: JsonOption = False,
 ) -> int:
     """Measure this machine: sampling, walks, gather, conversion, batches and training, beside rivals."""
@@ -62,6 +60,11 @@ def bench(
 
     plan = QUICK if quick else FULL
     plan = plan if memory_caps is None else replace(plan, caps=as_caps(memory_caps))
+    pages = [path for path in (html, None if output is None else output / "bench.html") if path is not None]
+    if pages:
+        from graphzero.bench.html_report import environment, html_report
+
+        environment()  # a library that is missing is told now, not after minutes of measuring
     document = run(
         plan,
         folder=None if folder is None else os.fspath(folder),
@@ -73,11 +76,8 @@ def bench(
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         (output / "bench.json").write_text(json_format.dumps(document, indent=1, ensure_ascii=False))
-    for path in (html, None if output is None else output / "bench.html"):
-        if path is not None:
-            from graphzero.bench.html_report import html_report
-
-            path.write_text(html_report(document), encoding="utf-8")
+    for page in pages:
+        page.write_text(html_report(document), encoding="utf-8")
     if json:
         print_json(document)
         return 0
@@ -86,7 +86,7 @@ def bench(
     print_tables(document)
     for note in document["notes"]:
         print(f"  {note}")
-    if output is None and html is None:
+    if not pages:
         print("\nWith --output DIR this is also written as DIR/bench.json and, with plots, as DIR/bench.html.")
     return 0
 
@@ -95,12 +95,12 @@ def run(
     plan: Plan, *, folder: str | None, parts: list[str], rivals: str | None, graphzero02: str | None,
     threads: int | None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Make or open the data, measure, and return the document. Removes what it made, unless it was told where."""
+    """Make or open the data, measure, and return the document. Removes data that it made in a temporary folder."""
     import graphzero as gz
+    from graphzero._tools.machine import control_groups
     from graphzero.bench.contest import Contest
     from graphzero.bench.data import Data
     from graphzero.bench.document import make_document, prepare
-    from graphzero.bench.machine import control_groups
     from graphzero.bench.pythons import Pythons
 
     pythons = Pythons.look(rivals, graphzero02)

@@ -45,7 +45,7 @@ def _root(
 
 
 def make_app() -> typer.Typer:
-    """Put the verbs together. Help is plain text where nobody looks at it."""
+    """Put the verbs together. Help is plain text if it does not go to a terminal."""
     app = typer.Typer(
         name="graphzero",
         pretty_exceptions_enable=False,
@@ -108,7 +108,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _flush() -> None:
-    """Write what is left now, where failing can still be told."""
+    """Write what is left now, while a failure can still be reported."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -117,7 +117,7 @@ def _flush() -> None:
 
 
 def _drop_output() -> None:
-    """Keep Python from writing again at its end, and from telling then that it failed."""
+    """Keep Python from writing again at exit, and from reporting then that it failed."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

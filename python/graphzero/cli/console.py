@@ -73,7 +73,7 @@ def text_keys(value: Any) -> Any:
 
 @contextmanager
 def spinner(text: str) -> Iterator[None]:
-    """Tell on standard error, if it is a terminal, what takes a moment whose length nobody knows."""
+    """Show a spinner on standard error, if it is a terminal, while something of unknown length runs."""
     if not sys.stderr.isatty():
         yield
         return

@@ -99,7 +99,7 @@ def convert(
 
 
 def _kind(source: list[str], target: Path) -> str:
-    """Tell by the target what is to be written, and refuse a source that cannot become that."""
+    """Return what is to be written, by the target, and refuse a source that cannot become that."""
     folders = [name for name in source if os.path.isdir(name)]
     kind = {".gl": _EDGES, ".gd": _FEATURES}.get(target.suffix)
     if kind is not None:

@@ -69,7 +69,7 @@ def _spread(num_nodes: int, most: int) -> Iterator[NDArray[np.int64]]:
 
 
 def degree_rows(name: str, facts: dict[str, Any], *, plot: bool = True) -> list[tuple[str, str]]:
-    """Put what :func:`degree_facts` gathered in words, with a bar per power of two where somebody looks."""
+    """Put what ``degree_facts()`` gathered in words, with a bar per power of two on a terminal."""
     if facts["mean"] is None:
         return []
     range_text = "" if facts["min"] is None else f"{facts['min']:,} to {facts['max']:,}, "
@@ -87,6 +87,6 @@ def degree_rows(name: str, facts: dict[str, Any], *, plot: bool = True) -> list[
 
 
 def _bar(share: float) -> str:
-    """Whoever is there at all shows: a bar has at least an eighth of a column."""
+    """Return a bar of at least an eighth of a column, so that every count shows."""
     whole, eighths = divmod(max(1, round(share * _BAR_WIDTH * 8)), 8)
     return "█" * whole + _EIGHTHS[eighths]

@@ -1,4 +1,4 @@
-"""What a file or a data set tells about itself, as JSON and in words."""
+"""Facts about a file or a data set, as JSON and in words."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _file_facts(kind: str, store: Mounted[Any]) -> dict[str, Any]:
 
 
 def features_facts(store: gz.FeatureStore) -> dict[str, Any]:
-    """Gather what a feature file tells without being read."""
+    """Gather facts about a feature file without reading its rows."""
     return _file_facts("features", store) | {
         "shape": list(store.shape),
         "dtype": store.dtype,
@@ -34,12 +34,12 @@ def features_facts(store: gz.FeatureStore) -> dict[str, Any]:
 
 
 def ids_facts(ids: gz.IdDictionary) -> dict[str, Any]:
-    """Gather what an id dictionary tells without being read."""
+    """Gather facts about an id dictionary without reading its labels."""
     return _file_facts("ids", ids) | {"num_labels": len(ids), "label_kind": ids.kind}
 
 
 def graph_facts(graph: gz.Graph, scan: bool) -> dict[str, Any]:
-    """Gather what a graph tells without being read, and its degrees: all if ``scan`` or if there are few."""
+    """Gather facts about a graph without reading its edges, and its degrees: all if ``scan`` or if there are few."""
     # What follows reads the file, so the page cache is asked first.
     return _file_facts("graph", graph) | {
         "num_src_nodes": graph.num_src_nodes,
@@ -64,7 +64,7 @@ def _degrees(graph: gz.Graph, most: int | None) -> dict[str, Any]:
 
 
 def dataset_facts(folder: str, scan: bool) -> dict[str, Any]:
-    """Gather what a data set and each of its files tell."""
+    """Gather facts about a data set and each of its files."""
     manifest, fingerprint = read_manifest(folder)
     with gz.open(folder) as ds:
         files = ds.memory_report().files
@@ -130,7 +130,7 @@ def _array_text(facts: dict[str, Any]) -> str:
 
 
 def features_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Put what :func:`features_facts` gathered in words."""
+    """Put what ``features_facts()`` gathered in words."""
     return [
         ("holds", f"features, format {facts['format']}"),
         ("rows", f"{facts['shape'][0]:,}" + (", hottest first" if facts["reordered"] else "")),
@@ -140,7 +140,7 @@ def features_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def ids_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Put what :func:`ids_facts` gathered in words."""
+    """Put what ``ids_facts()`` gathered in words."""
     return [
         ("holds", f"id dictionary, format {facts['format']}"),
         ("labels", f"{facts['num_labels']:,}, {facts['label_kind']}"),
@@ -163,7 +163,7 @@ def _degree_rows(facts: dict[str, Any], *, plot: bool = True) -> list[tuple[str,
 
 
 def graph_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Put what :func:`graph_facts` gathered in words."""
+    """Put what ``graph_facts()`` gathered in words."""
     nodes = f"{facts['num_src_nodes']:,}"
     if facts["bipartite"]:
         nodes += f" → {facts['num_dst_nodes']:,}"
@@ -181,7 +181,7 @@ def graph_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def dataset_rows(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    """Put what :func:`dataset_facts` gathered in words. Degrees are drawn if there is one type of edges."""
+    """Put what ``dataset_facts()`` gathered in words. Degrees are drawn if there is one type of edges."""
     rows = [("holds", f"data set, format {facts['format']}")]
     for node in facts["nodes"]:
         classes = f" of {node['num_classes']} classes" if node["num_classes"] is not None else ""

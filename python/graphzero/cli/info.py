@@ -16,7 +16,7 @@ def info(
     json: JsonOption = False,
     degrees: Annotated[bool, typer.Option("--degrees", help="Read all degrees of large graphs, not a sample.")] = False,
 ) -> int:
-    """Tell what a file or a data set holds. Shows its degrees and how much of it is in the page cache."""
+    """Show what a file or a data set holds, its degrees, and how much of it is in the page cache."""
     from graphzero.cli.file_facts import (
         dataset_facts,
         dataset_rows,

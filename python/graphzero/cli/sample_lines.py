@@ -22,7 +22,7 @@ def hop_lines(
     num_hops: int,
     direction: Direction,
 ) -> list[str]:
-    """Tell hop by hop which node drew which neighbours; ``kind`` is the type of the seeds."""
+    """Return lines that say hop by hop which node drew which neighbours; ``kind`` is the type of the seeds."""
     if isinstance(found, gz.Neighborhood):
         found = _by_type(found, kind)
     assert found.num_sampled_edges is not None
@@ -53,7 +53,7 @@ def hop_lines(
 def walk_lines(
     data: gz.Graph | gz.Dataset, kind: str, graph: gz.Graph, walks: IntArray, direction: Direction
 ) -> list[str]:
-    """Tell each walk, up to where it stands still; ``kind`` is the type of its nodes."""
+    """Return a line for each walk, up to where it stands still; ``kind`` is the type of its nodes."""
     width, height = terminal_size()
     # Besides there are title, what is left out, totals and prompt.
     room = len(walks) if height is None else max(3, height - 4)

@@ -36,7 +36,7 @@ _PLAIN = Settings()
 
 
 def _option(help: str, otherwise: Any) -> Any:
-    """Make an option that is ``None`` unless it is given: a run that goes on has its own values for these."""
+    """Make an option that is ``None`` if it is not given: a resumed run has its own values for these."""
     return typer.Option(help=f"{help}; {otherwise} if not given.")
 
 
@@ -115,7 +115,7 @@ def _begun(
 def _resumed(
     data: gz.Dataset, target: str | None, given: dict[str, Any], folder: Path | None
 ) -> tuple[Run, Checkpoints | None]:
-    """Make the rest of a run. What is not given is as it was."""
+    """Make the rest of a run. Options that are not given keep their values."""
     if folder is None:
         raise ValueError("--resume: expected --checkpoints DIR with it, the folder that holds the checkpoint")
     _import_torch()

@@ -42,7 +42,16 @@ _OF_EDGES = {"weight", "time"}
 
 @dataclass(frozen=True)
 class DatasetReport:
-    """What was converted: a report per edge type, and what was found but left out."""
+    """What a conversion wrote, and what it left out.
+
+    Attributes:
+        path: The folder written.
+        layout: The layout that was recognised.
+        nodes: The number of nodes by node type.
+        edges: The report of each edge type.
+        ignored: What was found but not converted.
+        seconds: How long it took.
+    """
 
     path: str
     layout: str
@@ -71,26 +80,40 @@ def convert_dataset(
     feature_dtype: Any = None,
     **options: Any,
 ) -> DatasetReport:
-    """Convert a data set folder of others, or a PyG object, to a graphzero data set.
+    """Convert a data set in another layout to a graphzero data set, which appears whole or not at all.
 
-    Knows OGB (csv and binary), MAG240M and IGB (``processed``), GraphBolt (``metadata.yaml``, raw
-    form), Neo4j exports, and ``Data`` and ``HeteroData`` of PyG, as objects, ``.pt`` files and folders of its data
-    sets. Features become ``x``, labels ``y`` (whole numbers as int64, -1 where there is none), splits ``train``,
-    ``valid`` and ``test``. What a PyG object holds keeps its name, shape and type, and comes with the batches of a
-    loader as it does with PyG's; a warning names what cannot be kept.
+    Knows OGB (csv and binary), MAG240M and IGB (``processed``), GraphBolt (``metadata.yaml``, raw form), Neo4j exports,
+    and PyG's ``Data`` and ``HeteroData``. Features become ``x``, labels ``y`` (whole numbers as int64, -1 where there
+    is none), splits ``train``, ``valid`` and ``test``. What a PyG object holds keeps its name, shape and type; a
+    warning names what cannot be kept.
 
-    ``num_nodes``, ``split``, ``label``, ``task`` and ``add_inverse_edge`` say what a layout leaves
-    open. All other ``options`` go to :func:`convert_edges`. ``feature_dtype`` stores floating-point
-    features in another type. Of PyG objects ``weight`` and ``time`` name the attributes of edges that neighbours are
-    drawn by, ``edge_weight`` and ``edge_time`` if they are there; ``False`` is for none. Edges are converted within
-    ``memory``. The folder appears whole or not at all. With ``resume=True`` the files that are finished when a run
-    is killed or fails wait in a hidden folder beside the target, and the next run with the same source and options
-    goes on from there.
+    Args:
+        source: A folder; of PyG also an object, a ``.pt`` file or the folder of a data set.
+        folder: The folder to write.
+        format: The layout, such as ``"ogb-csv"``. Default: recognised.
+        memory: Bytes to hold while edges and features are converted, as in [`convert_edges`][graphzero.convert_edges].
+        progress: Show bars on standard error.
+        overwrite: Replace a data set that is there.
+        resume: Keep files that are finished when a run fails or is killed in a hidden folder beside the target; the
+            next run with the same source and options goes on from there.
+        feature_dtype: Store floating-point features in another type.
+        options: ``num_nodes``, ``split``, ``label``, ``task`` and ``add_inverse_edge`` say what a layout leaves open.
+            For PyG objects, ``weight`` and ``time`` name the edge attributes that neighbours are drawn by (default:
+            ``edge_weight`` and ``edge_time``, if they exist; ``False``: none). All others go to
+            [`convert_edges`][graphzero.convert_edges].
 
-    >>> os.makedirs("mag/processed/paper___cites___paper")
-    >>> np.save("mag/processed/paper___cites___paper/edge_index.npy", [[0, 1], [1, 2]])
-    >>> convert_dataset("mag", "converted", num_nodes={"paper": 4}).nodes
-    {'paper': 4}
+    Returns:
+        A report.
+
+    Raises:
+        ValueError: The layout is not recognised, or it leaves open what an option must say.
+        OSError: A file cannot be read or written.
+
+    Examples:
+        >>> os.makedirs("mag/processed/paper___cites___paper")
+        >>> np.save("mag/processed/paper___cites___paper/edge_index.npy", [[0, 1], [1, 2]])
+        >>> convert_dataset("mag", "converted", num_nodes={"paper": 4}).nodes
+        {'paper': 4}
     """
     begin = time.perf_counter()
     layout = _layout_of(source, format)
@@ -156,7 +179,7 @@ def convert_dataset(
 
 
 def _others(plan: Plan) -> Iterator[tuple[TypeName | None, dict[str, Any]]]:
-    """Walk over what has no rows, with the type it belongs to."""
+    """Iterate over values without rows, with the type they belong to."""
     yield None, plan.other
     yield from ((kind, node.other) for kind, node in plan.nodes.items())
     yield from ((triple, edge.other) for triple, edge in plan.edges.items())
@@ -197,7 +220,7 @@ def _layout_of(source: Any, format: str) -> str:
 
 
 def _choices(layout: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Take what is for the layout out of ``options``; refuse what it would not heed."""
+    """Take the options of the layout out of ``options``; refuse those that it would ignore."""
     names = (set().union(*_CHOICES.values()) - (_OF_EDGES - _CHOICES[layout])) & options.keys()
     given = {name: value for name in sorted(names) if (value := options.pop(name)) is not None}
     for name in given:
@@ -229,7 +252,7 @@ class _Stage:
         return os.path.join(self._folder, file_name(json.dumps(names)) + ending)
 
     def report(self, graph: str) -> ConversionReport | None:
-        """Return what :meth:`keep_report` kept, if an earlier run finished this graph."""
+        """Return what ``keep_report()`` kept, if an earlier run finished this graph."""
         try:
             with open(f"{graph}.json", encoding="utf-8") as file:
                 kept = json.load(file)
@@ -255,7 +278,7 @@ class _Stage:
 
 @contextmanager
 def _staging(folder: str, waiting: str | None) -> Iterator[_Stage]:
-    """Give a folder for unfinished business; it goes when all is well, and stays for a resumed run if not."""
+    """Yield a folder for unfinished files, removed at the end, or kept after a failure if a run can be resumed."""
     place = os.path.join(folder, "staging")
     stage = _Stage(waiting or place, os.path.join(place, "made"), resumes=waiting is not None)
     lock = lock_path(waiting or place)
@@ -288,7 +311,7 @@ def _waiting_folder(source: str, target: str, options: list[Any]) -> str:
 
 
 def _make_own_folder(path: str) -> None:
-    """Make a folder; one that is there already is trusted only if nobody else can have put files into it."""
+    """Make a folder. One that exists is trusted only if nobody else can have put files into it."""
     try:
         os.mkdir(path, 0o700)
     except FileExistsError:

@@ -42,20 +42,25 @@ _IDS_AT_ONCE = 1 << 20
 
 
 class DatasetWriter:
-    """Writes a data set folder; it appears whole when the ``with`` block ends, or not at all.
+    """Writes a data set folder, which appears whole when the ``with`` block ends, or not at all.
 
-    Attributes are arrays, or paths of ``.gd`` files and mounted stores, which are linked or copied.
-    Types are left out for a homogeneous data set. With ``hetero=True`` batches name their types even if there is
-    one of each, as those of PyG's ``HeteroData`` do. For one thread.
+    Attributes are arrays, or paths of ``.gd`` files and mounted stores, which are linked or copied. A homogeneous data
+    set needs no type names. For one thread.
 
-    >>> with DatasetWriter("movies", overwrite=True) as w:
-    ...     w.add_nodes({"x": np.eye(3)}, type="user")
-    ...     w.add_nodes(type="movie", num_nodes=2)
-    ...     w.add_edges([0, 1, 2], [1, 0, 1], type=("user", "rates", "movie"), attributes={"stars": [5, 3, 4]})
-    ...     w.add_split("train", [0, 1], of=("user", "rates", "movie"))
-    >>> from graphzero.dataset import open_dataset
-    >>> open_dataset("movies").edges["user", "rates", "movie"]["stars"].get_tensor()
-    array([5, 3, 4])
+    Args:
+        path: The folder to write.
+        overwrite: Replace a data set that is there.
+        hetero: Let batches name their types even if there is one of each, as those of PyG's ``HeteroData`` do.
+
+    Examples:
+        >>> with DatasetWriter("movies", overwrite=True) as w:
+        ...     w.add_nodes({"x": np.eye(3)}, type="user")
+        ...     w.add_nodes(type="movie", num_nodes=2)
+        ...     w.add_edges([0, 1, 2], [1, 0, 1], type=("user", "rates", "movie"), attributes={"stars": [5, 3, 4]})
+        ...     w.add_split("train", [0, 1], of=("user", "rates", "movie"))
+        >>> from graphzero.dataset import open_dataset
+        >>> open_dataset("movies").edges["user", "rates", "movie"]["stars"].get_tensor()
+        array([5, 3, 4])
     """
 
     def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False, hetero: bool = False) -> None:
@@ -71,7 +76,7 @@ class DatasetWriter:
 
     @property
     def folder(self) -> str:
-        """Where the files are while they are being written."""
+        """The folder that holds the files until ``close()``."""
         return self._folder.temporary
 
     def add_nodes(
@@ -84,21 +89,31 @@ class DatasetWriter:
         num_classes: int | None = None,
         ids: Any = None,
     ) -> None:
-        """Add a kind of node. ``num_nodes`` may be left out where an attribute or ``ids`` tells it.
+        """Add a kind of node.
 
-        ``ids`` are the labels of the nodes, text or integers. Node ``i`` is the one whose label is the
-        ``i``-th in sorted order. Labels in memory come in any order, each once, and row ``k`` of every
-        attribute, of files too, belongs to the ``k``-th label: rows are written in the order of the nodes.
-        With a ``.gi`` file or a mounted :class:`IdDictionary`, row ``i`` belongs to node ``i``.
+        Args:
+            attributes: Arrays or files with a row per node, by name.
+            type: The name of the node type.
+            num_nodes: The number of nodes. Default: that of the rows or ``ids``.
+            label: The name of the attribute that holds the labels.
+            num_classes: The number of classes of the label.
+            ids: The nodes' labels, text or integers, each once; nodes are numbered in their sorted order. Of labels in
+                memory, the ``k``-th belongs to row ``k`` of every attribute, and rows are written in the order of the
+                nodes. With a ``.gi`` file or a mounted [`IdDictionary`][graphzero.IdDictionary], row ``i`` belongs to
+                node ``i``.
 
-        >>> with DatasetWriter("people", overwrite=True) as w:
-        ...     w.add_nodes({"age": [31, 44, 27]}, ids=["zoe", "adam", "mia"])
-        ...     w.add_edges(["zoe", "mia"], ["adam", "adam"])
-        ...     w.add_split("train", ["zoe"])
-        >>> from graphzero.dataset import open_dataset
-        >>> people = open_dataset("people")
-        >>> people.features("age").get_data(people.nodes["node"].ids.index("zoe"))
-        array([31])
+        Raises:
+            ValueError: The type was added before, or numbers of rows differ.
+
+        Examples:
+            >>> with DatasetWriter("people", overwrite=True) as w:
+            ...     w.add_nodes({"age": [31, 44, 27]}, ids=["zoe", "adam", "mia"])
+            ...     w.add_edges(["zoe", "mia"], ["adam", "adam"])
+            ...     w.add_split("train", ["zoe"])
+            >>> from graphzero.dataset import open_dataset
+            >>> people = open_dataset("people")
+            >>> people.features("age").get_data(people.nodes["node"].ids.index("zoe"))
+            array([31])
         """
         if type in self._manifest.nodes:
             raise ValueError(f"node type {type!r} was added before")
@@ -143,13 +158,23 @@ class DatasetWriter:
         labels: bool | None = None,
         **options: Any,
     ) -> None:
-        """Add a kind of edge, from arrays with the options of :func:`write_graph`, or from a ``.gl``.
+        """Add a kind of edge, from arrays or from a ``.gl`` file. Add the node types at both ends first.
 
-        The node types at both ends must have been added before. ``src`` and ``dst`` are node ids, or
-        labels, which are looked up in the ``ids`` of their node types: text always is, integers with
-        ``labels=True``. A ``.gl`` holds node ids. ``weight`` and ``time``, by which neighbours are
-        drawn, are arrays, or each the name of one of the ``attributes``: then the values also come with batches,
-        under that name. A ``.gl`` has them already, and only the name may be given.
+        Args:
+            src: Node ids of sources, or their labels, which are looked up in the ``ids`` of the node type.
+            dst: Node ids of destinations, or their labels.
+            type: The edge type: ``(source, relation, destination)``.
+            graph: A ``.gl`` file or a mounted graph instead of ``src`` and ``dst``. It holds node ids.
+            attributes: Arrays or files with a row per edge, by name.
+            weight: The weights that neighbours are drawn by: an array, or the name of an attribute, which then also
+                comes with batches. With a ``graph`` only the name.
+            time: The times that neighbours are drawn by, likewise.
+            labels: Whether ``src`` and ``dst`` are labels. Default: if they are text.
+            options: Those of [`write_graph`][graphzero.write_graph].
+
+        Raises:
+            KeyError: A label is not in the dictionary.
+            ValueError: The type was added before, or a node type was not.
         """
         triple = _triple(type)
         if triple in self._manifest.edges:
@@ -193,9 +218,16 @@ class DatasetWriter:
         self._manifest.edges[triple] = record
 
     def add_split(self, name: str, ids: ArrayLike, *, of: TypeName | None = None, labels: bool | None = None) -> None:
-        """Add the node ids, or with an edge type the edge ids, that belong to split ``name``.
+        """Add a split of nodes, or of edges.
 
-        Nodes may be named by their labels, as the ends of edges are in :meth:`add_edges`.
+        Args:
+            name: Such as ``"train"``.
+            ids: Ids of nodes or edges, or labels of nodes.
+            of: A node type, or an edge type as a triple. May be left out if there is only one node type.
+            labels: Whether ``ids`` are labels. Default: if they are text.
+
+        Raises:
+            IndexError: An id is not one of the type.
         """
         if of is None:
             if len(self._manifest.nodes) != 1:
@@ -221,9 +253,12 @@ class DatasetWriter:
         self._splits.add((name, kind))
 
     def add_other(self, name: str, value: Any, *, of: TypeName | None = None) -> None:
-        """Add a tensor or a JSON value that has no row per node or edge, of a type or of the whole data set.
+        """Add a tensor or a JSON value without a row per node or edge. It comes with every batch.
 
-        It comes with every batch as it is.
+        Args:
+            name: Its name.
+            value: The tensor or value.
+            of: A node type, or an edge type as a triple. Default: the whole data set.
         """
         kind = of if of is None or isinstance(of, str) else _triple(of)
         if kind is not None:
@@ -252,7 +287,11 @@ class DatasetWriter:
         return ValueRecord(value)
 
     def set_metadata(self, **values: Any) -> None:
-        """Keep JSON values, such as a name or a licence, in the manifest."""
+        """Keep JSON values, such as a name or a licence, in the manifest.
+
+        Args:
+            values: The values by name.
+        """
         for name, value in values.items():
             check_json(value, name)
         self._manifest.metadata.update(values)
@@ -330,14 +369,14 @@ class DatasetWriter:
             return FileRecord(file, store.fingerprint)
 
     def close(self) -> None:
-        """Write the manifest and put the folder in place. May be repeated."""
+        """Write the manifest and put the folder in place. May be called again."""
         if self._folder.is_open:
             self._manifest.hetero = self.hetero
             write_manifest(self._folder.file(MANIFEST), self._manifest)
             self._folder.commit()
 
     def abort(self) -> None:
-        """Leave the target as it was and remove what was written."""
+        """Remove what was written and leave the target as it was."""
         self._folder.abort()
 
     def __enter__(self) -> Self:
@@ -403,7 +442,7 @@ def _rows_of_nodes(dictionary: IdDictionary, labels: Any, what: str) -> NDArray[
 
 
 def _are_own_ids(dictionary: IdDictionary) -> bool:
-    """Whether integer labels, which are sorted and differ, are 0, 1, 2 …"""
+    """Return whether integer labels, which are sorted and differ, count up from 0."""
     count = len(dictionary)
     return count == 0 or (dictionary.label(0) == 0 and dictionary.label(count - 1) == count - 1)
 
@@ -416,7 +455,7 @@ def _is_text(values: Any) -> bool:
 
 
 def _refuse_other_folder(path: str) -> None:
-    """Refuse to replace a folder that is no data set: what is in it would be gone. A link is not what it leads to."""
+    """Refuse to replace a folder that is not a data set. A link is not what it leads to."""
     if os.path.islink(path) or not os.path.isdir(path) or not os.listdir(path):
         return
     if not os.path.lexists(os.path.join(path, MANIFEST)):

@@ -79,7 +79,7 @@ class Feed(Protocol):
 
     @property
     def guessed_headers(self) -> Mapping[str, tuple[str, str]]:
-        """What both ends are called, by file, where nobody said that the first line is a header."""
+        """The names of both ends by file, where the first line was guessed to be a header."""
         ...
 
     def run(self, converter: _core.EdgeConverter) -> None:
@@ -154,7 +154,7 @@ def _opener(path: str) -> Callable[[], IO[bytes]]:
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Say which file has the id that is too large; about a line the core itself says so."""
+    """Name the file that has an id that is too large; if a line has it, the core names it."""
     try:
         yield
     except IndexError as error:
@@ -236,7 +236,7 @@ class StreamFeed:
 
 
 class FileFeed(StreamFeed):
-    """Plain text files, which the core reads by itself."""
+    """Plain text files, which the core reads itself."""
 
     def __init__(
         self, paths: list[str], streams: list[tuple[str, Callable[[], IO[bytes]]]], options: TextOptions, block: int
@@ -264,9 +264,9 @@ class FileFeed(StreamFeed):
 
 
 class BatchFeed:
-    """Anything that comes as arrays. The first batch tells whether there are weights and times.
+    """Anything that comes as arrays. The first batch shows whether there are weights and times.
 
-    Where there is none, the source's ``empty`` one does, if it has such a thing.
+    Without a batch, the source's ``empty`` one does, if it has one.
     """
 
     unit = "edges"
@@ -288,7 +288,7 @@ class BatchFeed:
         self.has_labels = shape is not None and shape.src.dtype.kind not in "iu"
 
     def _all(self) -> Iterator[EdgeBatch]:
-        """Yield every batch; the first time from where the look at the first one left off."""
+        """Yield every batch; the first time starting with the one that was looked at."""
         batches, self._batches = self._batches, None
         return batches if batches is not None else iter(self._source.batches(_BATCH))
 

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from graphzero import _core
-from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_count, byte_text, conversion_budget, peak_memory
 from graphzero._base.visible import visible
-from graphzero._files.folder import check_free_space, hidden_folder, replace_together
+from graphzero._files.folder import check_free_space, hidden_folder, replace_together, spill_folder
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import watching
 from graphzero.convert.edge_feeds import Column, Feed, Labels, TextOptions, edge_feed
 from graphzero.convert.text import open_text, refuse_doubtful_header, text_paths
-from graphzero.graph import graph_bytes
+from graphzero.graph import graph_bytes, writer_options
 from graphzero.threads import using_threads
 
 _MEMORY_PER_THREAD = 32 << 20
@@ -28,7 +27,13 @@ _SPARSE = 64
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line that was skipped."""
+    """A line that was skipped.
+
+    Attributes:
+        line: Its number, from 1.
+        text: What it says.
+        reason: Why it is not an edge.
+    """
 
     line: int
     text: str
@@ -37,7 +42,27 @@ class BadLine:
 
 @dataclass(frozen=True)
 class ConversionReport:
-    """What a conversion read, found and wrote. Sizes are in bytes."""
+    """What a conversion read, found and wrote.
+
+    Attributes:
+        path: The file written.
+        ids_path: The dictionary of labels written beside it; ``None`` if ids were used as they are.
+        num_rows: Edges read.
+        num_edges: Edges stored; an undirected graph stores each twice.
+        num_src_nodes: The number of source nodes, which is that of all nodes unless the graph is bipartite.
+        num_dst_nodes: The number of destination nodes.
+        smallest_id: The smallest node id read.
+        largest_id: The largest node id read.
+        num_self_loops: Edges from a node to itself, dropped or not.
+        num_duplicates: Edges with the same ends, and time if there are times, as another, dropped or not.
+        num_bad_lines: Lines skipped.
+        bad_lines: The first of them.
+        unused_columns: Columns of the source that were not used.
+        size: The size of the file in bytes.
+        spilled: Bytes that went through temporary files.
+        seconds: How long it took.
+        peak_memory: The most memory the process has held, in bytes.
+    """
 
     path: str
     ids_path: str | None
@@ -103,34 +128,58 @@ def convert_edges(
     threads: int | None = None,
     progress: bool = False,
 ) -> ConversionReport:
-    r"""Convert edges from almost anything to a ``.gl`` file.
+    r"""Convert edges from almost anything to a ``.gl`` file, which appears whole or not at all.
 
-    ``source`` is a text file (plain, gzip, zstd, bzip2 or xz), several of them, a glob, an open
-    binary file, ``.npy``, ``.npz``, Parquet, Arrow, Matrix Market, GAP ``.sg``, arrays, a data frame,
-    a scipy matrix, a PyG, NetworkX or DGL graph, or an iterator of ``(src, dst[, weight][, time])``
-    batches. Columns are named or numbered with ``src``, ``dst``, ``weight`` and ``time``; delimiter
-    and header of a text are guessed unless given.
+    The edge id of an edge is its row in the input.
 
-    Integer ids are taken as they are. With ``ids="map"``, and by default if the ids are text, they are
-    labels instead: they are numbered in sorted order and kept in a dictionary, ``ids_path``, by
-    default the target with the ending ``.gi``, which :class:`IdDictionary` opens. The source is then
-    read twice.
+    Args:
+        source: A text file (plain, gzip, zstd, bzip2 or xz), several of them, a glob, an open binary file, ``.npy``,
+            ``.npz``, Parquet, Arrow, Matrix Market, GAP ``.sg``, arrays, a data frame, a scipy matrix, a PyG, NetworkX
+            or DGL graph, or an iterator of ``(src, dst[, weight][, time])`` batches.
+        path: The file to write.
+        directed: ``False`` stores each edge both ways under one edge id, a self-loop twice.
+        index: Which lists to store: of out-neighbours, of in-neighbours, or both.
+        src: The column of sources, by name or position. Default: found by its name, else the first.
+        dst: The column of destinations. Default: found by its name, else the second.
+        weight: The column of weights; ``False`` ignores those that the source has. Default: the source's own, but no
+            column of a text.
+        time: The column of timestamps. Default: the source's own, but no column of a text.
+        header: Whether a text begins with a header. Default: guessed, or refused if in doubt.
+        delimiter: What separates the columns of a text; ``" "`` stands for any run of blanks. Default: guessed.
+        comment: The characters that begin a line to ignore. Default: ``"#%"``.
+        num_nodes: The number of nodes, or ``(sources, destinations)`` of a bipartite graph. Default: the largest id
+            plus 1.
+        dedup: Keep only the first of equal edges.
+        self_loops: ``"drop"`` leaves out edges from a node to itself.
+        edge_ids: ``False`` saves the space of edge ids in a graph with one index.
+        ids: ``"dense"`` uses integers as they are. ``"map"`` numbers labels in sorted order and keeps them in a
+            dictionary; the source is then read twice. ``"auto"`` maps text only.
+        ids_path: The dictionary to write, which [`IdDictionary`][graphzero.IdDictionary] opens. Default: ``path`` with
+            the ending ``.gi``.
+        on_bad_line: ``"error"`` names file, line and text of the first malformed line, ``"skip"`` lists them in the
+            report.
+        memory: Bytes to hold, a number or a size such as ``"2GB"``. Default: half of what is available, at most 8 GB.
+        tmp_dir: The folder for what does not fit. Default: ``GRAPHZERO_TMPDIR``, else the folder of ``path``.
+        threads: The number of threads. Default: [`num_threads`][graphzero.num_threads].
+        progress: Show bars on standard error.
 
-    Memory stays within ``memory`` (``"2GB"``; by default half of what is available, at most 8 GB)
-    whatever the size of the input; what does not fit waits in ``tmp_dir``, by default the folder of
-    ``path``. The edge id of an edge is its row in the input. ``dedup`` keeps the first of equal
-    edges. A malformed line is an error that names file, line and text, unless ``on_bad_line="skip"``.
-    ``edge_ids=False`` saves their space in a graph with one index. The file appears whole or not at all.
+    Returns:
+        A report.
 
-    >>> with open("edges.csv", "w") as file:
-    ...     _ = file.write("src,dst\n0,1\n0,2\n3,0\n")
-    >>> report = convert_edges("edges.csv", "graph.gl")
-    >>> report.num_edges, report.num_src_nodes
-    (3, 4)
+    Raises:
+        ValueError: A line is malformed, ids look sparse, or options do not suit the source.
+        OSError: A file cannot be read or written.
+
+    Examples:
+        >>> with open("edges.csv", "w") as file:
+        ...     _ = file.write("src,dst\n0,1\n0,2\n3,0\n")
+        >>> report = convert_edges("edges.csv", "graph.gl")
+        >>> report.num_edges, report.num_src_nodes
+        (3, 4)
     """
     begin = clock.perf_counter()
     target = os.fsdecode(path)
-    folder = os.fsdecode(tmp_dir or os.environ.get("GRAPHZERO_TMPDIR") or os.path.dirname(os.path.abspath(target)))
+    folder = os.fsdecode(tmp_dir or spill_folder(target))
     if tmp_dir is not None and not os.path.isdir(folder):
         raise ValueError(f"tmp_dir: expected a folder, found none at {folder}")
     budget = conversion_budget() if memory is None else byte_count(memory)
@@ -143,17 +192,14 @@ def convert_edges(
     if feed.has_labels and not mapped:
         raise TypeError(f"{feed.name}: expected integer ids, found labels; give ids='map' to number them")
 
-    options = _core.EdgeConverterOptions()
+    told = feed.num_nodes if num_nodes is None else num_nodes
+    options = writer_options(told, index, directed and not feed.undirected)
     options.memory = budget
     options.temporary_folder = path_bytes(folder)
-    options.directed = directed and not feed.undirected
-    _set_index(options, index)
     options.weights, options.times, options.edge_ids = feed.has_weight, feed.has_time, edge_ids
     options.drop_duplicates = dedup
     options.drop_self_loops = _choice(self_loops, "self_loops", "drop", "keep")
     options.skip_bad_lines = skip_bad_lines
-    told = feed.num_nodes if num_nodes is None else num_nodes
-    _set_num_nodes(options, told)
     drops = dedup or options.drop_self_loops
     known = 0 if drops or feed.unit != "edges" else feed.total or 0
     nodes = (options.num_src_nodes or 0, options.num_dst_nodes or 0)
@@ -264,9 +310,14 @@ def convert_csv_to_gl(
     input_csv: str | os.PathLike[str] | None = None,
     output_bin: str | os.PathLike[str] | None = None,
 ) -> None:
-    """Convert a text of ``source, destination[, weight]`` lines, as GraphZero 0.2 spells it.
+    """Convert a text of ``source, destination[, weight]`` lines, under GraphZero 0.2's name.
 
-    An undirected graph stores each row both ways, a self-loop twice. A third column is the weight.
+    Args:
+        csv_path: The text.
+        out_path: The file to write.
+        directed: ``False`` stores each row both ways, a self-loop twice.
+        input_csv: Another name for ``csv_path``.
+        output_bin: Another name for ``out_path``.
     """
     source, target = csv_path or input_csv, out_path or output_bin
     if source is None or target is None:
@@ -281,27 +332,6 @@ def _choice(value: str, name: str, yes: str, no: str) -> bool:
     if value not in (yes, no):
         raise ValueError(f"{name}: expected {no!r} or {yes!r}, found {value!r}")
     return value == yes
-
-
-def _set_index(options: _core.EdgeConverterOptions, index: str) -> None:
-    if index not in ("both", "out", "in"):
-        raise ValueError(f"index: expected 'both', 'out' or 'in', found {index!r}")
-    options.out_index = index != "in"
-    options.in_index = index != "out"
-
-
-def _set_num_nodes(options: _core.EdgeConverterOptions, told: int | tuple[int, int] | None) -> None:
-    if told is None:
-        return
-    pair = tuple(told) if isinstance(told, (tuple, list)) else (told, told)
-    if len(pair) != 2:
-        raise ValueError(f"num_nodes: expected a number or a pair, found {told!r}")
-    counts = [integer(count, "num_nodes") for count in pair]
-    for count in counts:
-        if not 0 <= count <= 2**59:
-            raise ValueError(f"num_nodes: expected 0 to 2^59, found {count}")
-    options.bipartite = isinstance(told, (tuple, list))
-    options.num_src_nodes, options.num_dst_nodes = counts
 
 
 def _refuse_sparse_ids(converter: _core.EdgeConverter, name: str) -> None:

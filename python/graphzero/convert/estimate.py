@@ -56,7 +56,7 @@ def estimate_edges(
     edge_ids: bool = True,
     memory: int | str | None = None,
 ) -> Estimate:
-    """Tell what :func:`convert_edges` would take, without converting anything.
+    """Tell what ``convert_edges()`` would take, without converting anything.
 
     Ids are taken to need four bytes. Times depend on the disk; take them as an order of magnitude.
     """

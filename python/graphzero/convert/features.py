@@ -45,30 +45,41 @@ _STORED_AS = {"uint16": DataType.INT32, "uint32": DataType.INT64, "uint64": Data
 
 @dataclass(frozen=True)
 class FeatureReport:
-    """What a conversion did. All sizes in bytes."""
+    """What a conversion read, found and wrote. Sizes are in bytes.
+
+    Attributes:
+        source: The name of the source.
+        path: The file written.
+        shape: The shape of the array, rows first.
+        dtype: The stored type.
+        bytes_in: The size of the source; ``None`` if it is not known.
+        bytes_out: The size of the file.
+        absent_rows: Rows that no id named; they are zero.
+        bad_lines: The number of lines skipped.
+        first_bad_lines: The first of them.
+        minimum: The smallest number; ``None`` if numbers were copied unseen.
+        maximum: The largest number; ``None`` if numbers were copied unseen.
+        loss: What rounding did; ``None`` if every number is stored as it was.
+        seconds: How long it took.
+        peak_memory: The most memory of the process seen meanwhile.
+        dry_run: Nothing was written; shape and sizes are estimates.
+    """
 
     source: str
     path: str
     shape: tuple[int, ...]
     dtype: str
     bytes_in: int | None
-    """Size of the input; ``None`` if it does not tell."""
     bytes_out: int
     absent_rows: int
-    """Rows that no id named; they are zero."""
     bad_lines: int
-    """Lines that were skipped because they were no rows."""
     first_bad_lines: tuple[BadLine, ...]
     minimum: float | None
-    """The smallest number; ``None`` where numbers were copied without a look."""
     maximum: float | None
     loss: Loss | None
-    """``None`` if every number is stored as it was."""
     seconds: float
     peak_memory: int
-    """Memory of the process, seen while it ran."""
     dry_run: bool = False
-    """Nothing was written, and shape and sizes are estimates."""
 
     @property
     def rows(self) -> int:
@@ -125,40 +136,47 @@ def convert_features(
     progress: bool | Report = False,
     dry_run: bool = False,
 ) -> FeatureReport:
-    """Convert a table of numbers to a ``.gd`` file, whatever its size, in bounded memory.
+    """Convert a table of numbers of any size to a ``.gd`` file, which appears whole or not at all.
 
-    ``source`` is a path (``.npy``, ``.npz``, ``.gd``, ``.pt``, Parquet, Arrow, text, which may be
-    gzip or zstd, or raw items), an array, a tensor, a sparse matrix, a table with
-    ``__arrow_c_stream__``, or an iterable of blocks of rows. The file appears whole or not at all.
+    Args:
+        source: A path (``.npy``, ``.npz``, ``.gd``, ``.pt``, Parquet, Arrow, text, which may be gzip or zstd, or raw
+            items), an array, a tensor, a sparse matrix, a table with ``__arrow_c_stream__``, or an iterable of blocks
+            of rows.
+        path: The file to write.
+        dtype: The stored type; needed for text. ``"int8-quantised"`` stores int8 and a float32 scale per row. Floats
+            become integers only if they are whole. Default: that of the source.
+        shape: The shape of the result, rows first; ``-1`` rows are counted. Needed for a raw file.
+        source_dtype: The type of the items of a raw file. Default: ``dtype``.
+        key: Which array of an ``.npz``, or which entry of a ``.pt``.
+        columns: The columns of a row, by name or position: a list, or one of them for a vector. Default: all.
+        id_column: The column that says which row it is. Rows may come in any order; absent ones are zero, and a second
+            one with the same id is a bad line.
+        num_rows: The number of rows to expect. With an ``id_column``, absent rows are added.
+        header: Whether a text begins with a header. Default: guessed.
+        delimiter: What separates the columns of a text; ``" "`` stands for any run of blanks. Default: guessed.
+        on_bad_line: ``"error"`` names file, line and text of the first malformed line, ``"skip"`` counts them in the
+            report.
+        order: Store rows hottest first, as [`reorder`][graphzero.reorder] does: ``"hot"`` with a ``graph``, or all ids,
+            hottest first. Takes twice the size of the file on disk meanwhile.
+        graph: The graph that says which rows are hot.
+        memory: Bytes to hold, a number or a size such as ``"1GB"``. Default: 256 MB, and for ``order`` that of
+            [`reorder`][graphzero.reorder].
+        threads: The number of threads that parse text. Default: [`num_threads`][graphzero.num_threads].
+        progress: ``True`` shows a bar on standard error; a function is called with bytes done and bytes in all.
+        dry_run: Look at the source and estimate, but write nothing.
 
-    :param dtype: The stored type; that of the source if ``None``. Text has none, so it must be given.
-        ``"int8-quantised"`` stores int8 and one float32 scale per row. Floats become integers only if they
-        are. The report tells the loss.
-    :param shape: Extents of the result, rows first; ``-1`` rows are counted. Needed for a raw file.
-    :param source_dtype: The type of the items of a raw file, if it is not ``dtype``.
-    :param key: Which array of an ``.npz``, or which entry of a ``.pt``.
-    :param columns: Which columns make a row, by name or position: a list, or one of them for a vector.
-    :param id_column: The column that says which row it is. Rows may come in any order; absent ones are zero.
-        A second row with the same id is a bad line.
-    :param num_rows: The number of rows, where the source does not tell: an error if it is not that, except
-        that with an ``id_column`` absent rows are added.
-    :param header, delimiter: Of text, where the guess is wrong. A delimiter of ``" "`` stands for any run of
-        blanks.
-    :param on_bad_line: ``"error"`` names file, line and text of the first one; ``"skip"`` counts them in the
-        report.
-    :param order, graph: Store the rows hottest first, under ids that stay what they are: ``"hot"`` with a
-        graph, or all ids, hottest first. The converted rows then go through :func:`graphzero.reorder`, which
-        takes the disk space of the file twice more while it runs.
-    :param memory: Bytes to use, such as ``"1GB"``; 256 MB if ``None``, and what :func:`graphzero.reorder`
-        uses for ``order``.
-    :param threads: How many parse text; see :func:`num_threads`.
-    :param progress: ``True`` shows a bar on a terminal; a function is called with bytes done and bytes in
-        all.
-    :param dry_run: Only look at the source, and estimate.
+    Returns:
+        A report.
 
-    >>> np.save("x.npy", np.eye(3))
-    >>> convert_features("x.npy", "x.gd", dtype="float16").loss
-    Loss(max_error=0.0, rms_error=0.0, overflows=0)
+    Raises:
+        FormatError: A line is malformed, or the source has not the expected number of rows.
+        TypeError: Numbers cannot be stored as ``dtype``.
+        OSError: A file cannot be read or written.
+
+    Examples:
+        >>> np.save("x.npy", np.eye(3))
+        >>> convert_features("x.npy", "x.gd", dtype="float16").loss
+        Loss(max_error=0.0, rms_error=0.0, overflows=0)
     """
     begin = time.perf_counter()
     target = os.fsdecode(path)
@@ -219,13 +237,21 @@ def convert_csv_to_gd(
     input_csv: str | os.PathLike[str] | None = None,
     output_bin: str | os.PathLike[str] | None = None,
 ) -> None:
-    """Convert text whose first column is the node id, as GraphZero 0.2 did.
+    """Convert text whose first column is the node id, under GraphZero 0.2's name.
 
-    Absent rows are zero. What 0.2 took for some other number is an error that names line and text, a
-    second row for one id too. :func:`convert_features` has more options.
+    Absent rows are zero. What 0.2 took for some other number is an error, and so is a second row for one id.
+    [`convert_features`][graphzero.convert_features] has more options.
 
-    >>> np.savetxt("x.csv", [[0, 0.5, 1.5], [2, 3, 4]], delimiter=",", fmt="%g")
-    >>> convert_csv_to_gd("x.csv", "x.gd", DataType.FLOAT32)
+    Args:
+        csv_path: The text.
+        out_path: The file to write.
+        dtype: The stored type.
+        input_csv: Another name for ``csv_path``.
+        output_bin: Another name for ``out_path``.
+
+    Examples:
+        >>> np.savetxt("x.csv", [[0, 0.5, 1.5], [2, 3, 4]], delimiter=",", fmt="%g")
+        >>> convert_csv_to_gd("x.csv", "x.gd", DataType.FLOAT32)
     """
     source = [name for name in (csv_path, input_csv) if name is not None]
     target = [name for name in (out_path, output_bin) if name is not None]
@@ -360,7 +386,7 @@ class _Job:
             self.bad.append(BadLine(line, "", reason))
 
     def _bad_lines(self) -> Iterator[BadLine]:
-        """Yield the first bad lines, with the texts of those that were found when they had gone by."""
+        """Yield the first bad lines, with the texts of those that were found only later."""
         texts = self.source.excerpts(bad.line for bad in self.bad if not bad.text)
         for bad in sorted(self.bad, key=lambda bad: bad.line):
             yield replace(bad, text=texts.get(bad.line, bad.text))

@@ -60,7 +60,7 @@ def compression_of(path: str) -> str | None:
 
 
 def refuse_own_file(path: str) -> None:
-    """Say of a file of ours that it is none to convert; anything else is taken for text."""
+    """Refuse to convert a graphzero file; anything else is taken for text."""
     if not os.path.isfile(path):
         return
     with open(path, "rb") as file:
@@ -173,10 +173,10 @@ def line_blocks(stream: IO[bytes], name: str, size: int) -> Iterator[bytes]:
 def first_data(
     blocks: Iterator[bytes], sniff: Callable[[bytes, int], _core.TextFormat]
 ) -> tuple[_core.TextFormat, bytes, int]:
-    """Read blocks up to the first line of data; ``sniff`` is told a text and how many lines stand before it.
+    """Read blocks up to the first line of data; ``sniff`` gets a text and the number of lines before it.
 
-    Returns the format, the text it is of, and how many bytes were left out before that: comments, however many there
-    are. A header stays, right before the block with the data. Without any data the format has no columns.
+    Returns the format, the text it is of, and how many bytes of comments were skipped before that. A header stays,
+    right before the block with the data. Without any data the format has no columns.
     """
     header, done = b"", 0
     form = sniff(b"", 0)

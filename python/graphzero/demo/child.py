@@ -8,15 +8,24 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
-from typing import Any
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from graphzero import _core
 from graphzero.dataset import open_dataset
 from graphzero.demo.data import read_into_page_cache
-from graphzero.train.settings import Settings
+
+if TYPE_CHECKING:
+    from graphzero.train.run import Run, Step
+    from graphzero.train.watch import Sight
+
+# Seconds between two steps that are told.
+_OFTEN = 0.2
 
 
 def tell(event: str, **facts: Any) -> None:
@@ -49,15 +58,58 @@ def load(path: str) -> None:
 
 
 def train(path: str, settings: dict[str, Any], torch_threads: int, in_memory: bool) -> None:
-    """Train, with all files in the page cache before if it is to be in memory."""
+    """Train and test a model, with all files in the page cache before if it is to be in memory."""
     import torch
 
-    from graphzero.demo.watched import train_watched
+    from graphzero.train.run import Run
+    from graphzero.train.settings import Settings
+    from graphzero.train.task import find_task
 
     torch.set_num_threads(torch_threads)
     if in_memory:
         read_into_page_cache(path)
-    train_watched(path, Settings(**settings), tell)
+    with open_dataset(path) as data:
+        run = Run(find_task(data), Settings(**settings))
+        _train(run)
+        run.close()
+
+
+def _train(run: Run) -> None:
+    """Train a model, and test it as it was after its best epoch; tell now and then what it holds."""
+    from graphzero.train.run import EpochResult
+    from graphzero.train.watch import Watch
+
+    watch, read_before = Watch(run), _core.memory_facts().device_bytes_read
+    told, accuracy = time.perf_counter(), 0.0
+
+    def facts(sight: Sight) -> dict[str, Any]:
+        """Return memory and reads up to now. The hits are those of training, the reads all of this process."""
+        read = None if read_before is None else (_core.memory_facts().device_bytes_read or 0) - read_before
+        return {
+            "anonymous": sight.anonymous,
+            "peak_anonymous": watch.peak_anonymous,
+            "files_cached": sight.page_cache or 0,
+            "hit_rate": sight.hit_rate,
+            "device_bytes": read,
+        }
+
+    for step in chain(run.steps(), _tested(run)):
+        if isinstance(step, EpochResult):
+            tell("epoch", **asdict(step), **facts(watch.look()))
+            continue
+        watch.batches += 1
+        accuracy = step.accuracy
+        sight = watch.look()  # at every step, for the peak
+        if time.perf_counter() > told + _OFTEN:
+            told = time.perf_counter()
+            tell("step", **asdict(step), batches_per_second=sight.batches_rate, **facts(sight))
+    reader = run.loader.stats()["sources"]["x"]["reader"]
+    tell("done", test_accuracy=accuracy, reader=reader, **facts(watch.look()))
+
+
+def _tested(run: Run) -> Iterator[Step]:
+    run.use_best()
+    yield from run.evaluate("test")
 
 
 def main() -> None:

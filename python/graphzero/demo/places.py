@@ -1,4 +1,4 @@
-"""Where the files of the demo go: a folder on a disk with room for them, removed at the end unless it was asked for."""
+"""Where the files of the demo go: a folder on a disk with room for them, removed at the end if it is temporary."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from graphzero._base.memory_sizes import byte_text
+from graphzero._tools.machine import file_system
 
-_IN_MEMORY = ("tmpfs", "ramfs")
 _NAME = "graphzero-demo"
 
 
@@ -39,13 +39,7 @@ def a_place(folder: Path | None, needed: int) -> Iterator[str]:
 
 def in_memory(path: str) -> bool:
     """Tell whether files at ``path`` are on no disk at all."""
-    device = os.stat(path).st_dev
-    number = f"{os.major(device)}:{os.minor(device)}"
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        before, after = line.split(" - ")
-        if before.split()[2] == number:
-            return after.split()[0] in _IN_MEMORY
-    return False
+    return file_system(path) in ("tmpfs", "ramfs")
 
 
 def _check_space(folder: str, needed: int) -> None:

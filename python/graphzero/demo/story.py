@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,10 +12,10 @@ from typing import Any
 
 from graphzero import _core
 from graphzero._base.memory_sizes import byte_text
-from graphzero.bench.page_cache import drop_from_page_cache
-from graphzero.control_groups import ControlGroup
+from graphzero._tools.cgroup import ControlGroup
+from graphzero._tools.child import Child
+from graphzero._tools.page_cache import drop_from_page_cache
 from graphzero.dataset import open_dataset
-from graphzero.demo.children import Child
 from graphzero.demo.damage import flipped_bit_found
 from graphzero.demo.data import Sizes, features_alone, files_of, make_data
 from graphzero.demo.opening import open_large_file
@@ -50,6 +52,28 @@ def prove(screen: Screen, path: str, sizes: Sizes) -> Proof:
     _train_in_memory(screen, path, proof)
     proof.seconds = time.perf_counter() - begin
     return proof
+
+
+def start(request: dict[str, Any], group: ControlGroup | None = None) -> Child:
+    """Start a process that does what is asked: demo/child.py."""
+    command = [sys.executable, "-W", "ignore", "-m", "graphzero.demo.child", json.dumps(request)]
+    return Child(command, group, {**os.environ, "CUDA_VISIBLE_DEVICES": ""})  # to know of a GPU takes memory
+
+
+def events(child: Child) -> Iterator[dict[str, Any] | None]:
+    """Yield what a process tells until it ends; ``None`` every now and then while it is silent."""
+    for line in child.lines():
+        event = None if line is None else json.loads(line)
+        if event is not None and event["event"] == "error":
+            raise ChildProcessError(event["message"])
+        yield event
+
+
+def complaint(child: Child) -> str:
+    """Say how a process ended, in a line."""
+    code, last = child.wait(), child.last_words()
+    how = f"signal {-code}" if code < 0 else f"exit code {code}"
+    return f"a process of the demo ended with {how}" + (f": {last}" if last else "")
 
 
 def _make(screen: Screen, path: str, proof: Proof) -> None:
@@ -93,12 +117,12 @@ def _labels_file(path: str) -> str:
 def _limited(screen: Screen, proof: Proof) -> Iterator[ControlGroup | None]:
     """Yield a control group for the training, or nothing where none can be made."""
     sizes = proof.sizes
-    with Child({"do": "look", "torch_threads": _torch_threads()}) as child:
-        for event in child.events():
+    with start({"do": "look", "torch_threads": _torch_threads()}) as child:
+        for event in events(child):
             if event is not None:
                 proof.software = event["anonymous"]
         if child.wait() != 0:
-            raise ChildProcessError(child.complaint())
+            raise ChildProcessError(complaint(child))
     screen.say(
         f"The engine gets {byte_text(sizes.memory)} for rows that stay and batches ahead, "
         f"1/{sizes.loading_bytes / sizes.memory:.0f} of what loading would take."
@@ -167,8 +191,8 @@ def _train_in_memory(screen: Screen, path: str, proof: Proof) -> None:
 
 def _train(request: dict[str, Any], shown: Watching, group: ControlGroup | None) -> Training:
     epochs, done = [], None
-    with Child(request, group) as child:
-        for event in child.events():
+    with start(request, group) as child:
+        for event in events(child):
             if group is not None:
                 usage = group.usage()
                 shown.look(usage.anonymous, usage.page_cache)
@@ -181,7 +205,7 @@ def _train(request: dict[str, Any], shown: Watching, group: ControlGroup | None)
                 elif event["event"] == "done":
                     done = event
         if child.wait() != 0 or done is None:
-            why = child.complaint()
+            why = complaint(child)
             if group is not None and group.usage().kills:
                 why += f"; it needed more than its limit, {byte_text(group.limit)}, which is a defect: please report it"
             raise ChildProcessError(why)
@@ -206,9 +230,9 @@ def _load_it_all(screen: Screen, path: str, proof: Proof, group: ControlGroup) -
     screen.say("Another process under the same limit begins as usual: it loads the features.")
     with (
         screen.watching(group.limit, "limit", "loading features") as shown,
-        Child({"do": "load", "path": path}, group) as child,
+        start({"do": "load", "path": path}, group) as child,
     ):
-        for _ in child.events():
+        for _ in events(child):
             usage = group.usage()
             shown.look(usage.anonymous, usage.page_cache)
         code = child.wait()
@@ -217,7 +241,7 @@ def _load_it_all(screen: Screen, path: str, proof: Proof, group: ControlGroup) -
         elif group.usage().kills > before:
             proof.loading = "killed"
         else:
-            raise ChildProcessError(child.complaint())
+            raise ChildProcessError(complaint(child))
     outcome = {"killed": "The kernel killed it.", "ended": "It was not killed: this system has swapped it out."}
     screen.say(outcome[proof.loading])
 

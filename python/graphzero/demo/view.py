@@ -20,8 +20,9 @@ _DOING = {"train": "training", "valid": "validating", "test": "testing"}
 def drawn(history: Sequence[int], ceiling: int, width: int = _WIDTH) -> str:
     """Draw numbers over time as one line of bars, which are full at ``ceiling``.
 
-    >>> drawn([0, 50, 100, 100], ceiling=100, width=4)
-    ' ▄██'
+    Examples:
+        >>> drawn([0, 50, 100, 100], ceiling=100, width=4)
+        ' ▄██'
     """
     columns = min(width, len(history))
     bars = ""
@@ -32,7 +33,7 @@ def drawn(history: Sequence[int], ceiling: int, width: int = _WIDTH) -> str:
 
 
 class Watching:
-    """A training or loading that is under way: its memory over time, and the last it told."""
+    """A training or loading under way: its memory over time, and its last message."""
 
     def __init__(self, console: Console, ceiling: int, ceiling_name: str, doing: str, epochs: int) -> None:
         self._console = console

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphzero._base.lazy_imports import load
+
+if TYPE_CHECKING:
+    from graphzero.loaders._batch.forms import TorchBatch as TorchBatch
+    from graphzero.loaders.layerwise import inference as inference
+    from graphzero.loaders.lightning import LightningDataModule as LightningDataModule
+    from graphzero.loaders.link import LinkNeighborLoader as LinkNeighborLoader
+    from graphzero.loaders.metapath2vec import MetaPath2Vec as MetaPath2Vec
+    from graphzero.loaders.neighbor import NeighborLoader as NeighborLoader
+    from graphzero.loaders.node2vec import Node2Vec as Node2Vec
+    from graphzero.loaders.options import LoaderOptions as LoaderOptions
+    from graphzero.loaders.pyg.sampler import NeighborSampler as NeighborSampler
+    from graphzero.loaders.pyg.stores import FeatureStore as FeatureStore
+    from graphzero.loaders.pyg.stores import GraphStore as GraphStore
+    from graphzero.loaders.random_walks import RandomWalks as RandomWalks
 
 # The module that each name lives in.
 _HOMES = {

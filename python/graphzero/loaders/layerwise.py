@@ -48,36 +48,44 @@ def inference(
     dtype: Any = "float32",
     progress: bool = False,
 ) -> Any:
-    """Apply a model to all nodes of a graph and write the rows it gives them to ``out``, a ``.gd`` file.
+    """Apply a model to all nodes of a graph and write the resulting rows to a ``.gd`` file.
 
-    Layer after layer is computed for every node: its rows are read from the file that the layer before
-    wrote, along with those of its neighbours, all of them. So nothing is computed twice, no neighbour is
-    left out, and memory does not grow with the graph. The result is that of the model on the whole graph.
+    Computes layer after layer for every node: its rows, and those of all its neighbours, are read from the file that
+    the layer before wrote. So nothing is computed twice, no neighbour is left out, and memory does not grow with the
+    graph. The result is that of the model on the whole graph. The model is in evaluation mode meanwhile. If anything
+    fails, nothing is left of ``out``.
 
-    ``data`` is a data set, or ``(graph, store)``. ``model`` is one of PyG's basic models, such as
-    ``GraphSAGE``, or any that has ``num_layers`` and their ``inference_per_layer``. For every other model
-    give ``layers``, a function for each: called with the rows of some nodes and the edges between them, it
-    returns a row for each node, or for each of the seeds, which come first. Of several types, rows and
-    edges are dicts by type, ``out`` is a folder of a file for each node type that the last layer has rows
-    for, and a dict of stores is returned.
+    Args:
+        model: One of PyG's basic models, such as ``GraphSAGE``, or any with ``num_layers`` and their
+            ``inference_per_layer``; ``None`` with ``layers``.
+        data: A data set, or ``(graph, store)``.
+        out: The file to write; with several types, a folder with a file for each node type that the last layer gives
+            rows for.
+        features: The attribute that the first layer gets.
+        edge_features: The attribute of edges that layers get as their third argument: its name, or without a data set
+            the store.
+        layers: A function for each layer: gets the rows of some nodes and the edges between them (by type if there are
+            several), and returns a row for each node, or for each of the seeds, which come first.
+        batch_size: Nodes in a batch. Default: as many as fit in ``memory`` with their edges.
+        memory: Bytes to hold, as in [`Pipeline`][graphzero.Pipeline]. Layers allocate about a quarter of it more.
+        device: Where layers are computed; the model is moved there. Default: where it is.
+        dtype: The type of the rows in ``out``. Between layers they stay as they are.
+        progress: Show a line on standard error.
 
-    The model is in evaluation mode meanwhile. If anything fails, nothing is left of ``out``.
+    Returns:
+        The mounted file; with several types, a dict of them by node type.
 
-    :param features: The attribute that the first layer gets.
-    :param edge_features: The attribute of edges that layers get as their third argument: its name, or for
-        graphs that are not of a data set the store.
-    :param batch_size: Nodes in a batch. As many as their edges let fit in ``memory`` unless told.
-    :param memory: What the pipeline may hold, as in :class:`graphzero.Pipeline`. What a layer allocates
-        comes on top, about a quarter of it.
-    :param device: Where layers are computed; the model is moved there. Where it is, unless told.
-    :param dtype: The type of the rows in ``out``. Between layers they stay as they are.
+    Raises:
+        FileExistsError: ``out`` exists.
+        ValueError: The model has no layers that can be called one by one, or the data lacks an attribute.
 
-    >>> from graphzero import FeatureStore, Graph
-    >>> def sums(x, edge_index):
-    ...     return x.index_add(0, edge_index[1], x[edge_index[0]])
-    >>> data = Graph(tiny_gl), FeatureStore(tiny_gd)             # 0→1  0→2  1→2  3→0
-    >>> inference(None, data, "sums.gd", layers=[sums]).get_data(0)
-    array([ 9., 11., 13.], dtype=float32)
+    Examples:
+        >>> from graphzero import FeatureStore, Graph
+        >>> def sums(x, edge_index):
+        ...     return x.index_add(0, edge_index[1], x[edge_index[0]])
+        >>> data = Graph(tiny_gl), FeatureStore(tiny_gd)             # 0→1  0→2  1→2  3→0
+        >>> inference(None, data, "sums.gd", layers=[sums]).get_data(0)
+        array([ 9., 11., 13.], dtype=float32)
     """
     given = as_graph_data(data, edge_features=edge_features)
     stores = _node_stores(given, features)

@@ -26,7 +26,7 @@ _OF_A_SPLIT = (
     "sampler",
     "batch_sampler",
 )
-# Of each stage: its name in PyG's keywords, and the splits of a data set that it takes unless told.
+# Of each stage: its name in PyG's keywords, and the splits of a data set that it takes by default.
 _STAGES = {
     "train": ("train", ("train",)),
     "val": ("val", ("valid", "val")),
@@ -36,7 +36,7 @@ _STAGES = {
 
 
 class _Untold:
-    """Stands for a split that nobody named; a class, because that stays itself in another process."""
+    """Stands for a split that was not given; a class, because that stays identical in another process."""
 
 
 def _base() -> Any:
@@ -55,7 +55,7 @@ def _base() -> Any:
 
 
 class _ByEpochs(Loader):
-    """A loader for those who count the epochs themselves."""
+    """A loader for trainers, which count epochs themselves."""
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Go on where ``state`` was taken; at the end of an epoch, with the next one and not with an empty rest."""
@@ -64,37 +64,47 @@ class _ByEpochs(Loader):
 
 
 class TrainerNeighborLoader(_ByEpochs, NeighborLoader):
-    """The :class:`NeighborLoader` of a trainer."""
+    """The ``NeighborLoader`` of a trainer."""
 
 
 class TrainerLinkNeighborLoader(_ByEpochs, LinkNeighborLoader):
-    """The :class:`LinkNeighborLoader` of a trainer."""
+    """The ``LinkNeighborLoader`` of a trainer."""
 
 
 class LightningDataModule(_base()):  # type: ignore[misc]
     """Loaders for a Lightning ``Trainer``: of nodes, or of edges, by split.
 
-    ``data`` is what :class:`NeighborLoader` takes. A split, ``train``, ``val``, ``test`` or ``predict``, is what
-    ``input_nodes`` takes there, such as the name of a split of the data set, or a dict of what is special to its
-    loader: with ``edge_label_index`` it is a :class:`LinkNeighborLoader`, otherwise it has ``input_nodes``. ``None``
-    stands for a stage without data. Unless told, it is the split of that name that the data set has (of ``val`` also
-    ``"valid"``). All other options go to every loader; ``eval_loader_kwargs`` override them in all stages but training.
-    Batches of ``train`` are shuffled, the others are not.
-
-    The keywords of PyG's ``LightningNodeData`` and ``LightningLinkData`` say the same: ``input_train_nodes`` and
+    The keywords of PyG's ``LightningNodeData`` and ``LightningLinkData`` work too: ``input_train_nodes`` and
     ``input_train_time``, or ``input_train_edges``, ``input_train_labels`` and ``input_train_time``; likewise
-    ``input_val_…``, ``input_test_…`` and ``input_pred_…``. Where they name edges, training without any takes all edges,
-    and the other stages have no data unless told.
+    ``input_val_…``, ``input_test_…`` and ``input_pred_…``. If they name edges, training takes all edges by default, and
+    other stages have no data.
 
-    Loaders are made when the trainer asks for them, so that they know their rank; they are kept from epoch to epoch,
-    and closed when the trainer is done, or fails. With several ranks each has as many batches as the others, for
-    which a few seeds come twice; tests that must count each node once are for one process.
+    Loaders are made when the trainer asks for them, so that they know their rank, kept from epoch to epoch, and closed
+    when the trainer is done or fails. All ranks have the same number of batches, for which a few seeds may come twice;
+    tests that must count each node once are for one process.
 
-    >>> from graphzero import open
-    >>> module = LightningDataModule(open(tiny_dataset), num_neighbors=[-1], batch_size=2, val=None)
-    >>> module.train_dataloader(), module.val_dataloader(), module.test_dataloader()
-    (TrainerNeighborLoader(1 batches), [], TrainerNeighborLoader(1 batches))
-    >>> module.teardown("fit")
+    Args:
+        data: As in [`NeighborLoader`][graphzero.loaders.NeighborLoader].
+        num_neighbors: As in [`NeighborLoader`][graphzero.loaders.NeighborLoader].
+        train: What to train on: ``input_nodes`` of [`NeighborLoader`][graphzero.loaders.NeighborLoader], such as the
+            name of a split, or a dict of arguments for this stage; with ``edge_label_index`` among them it is a
+            [`LinkNeighborLoader`][graphzero.loaders.LinkNeighborLoader]. ``None``: no data. Default: the data set's
+            split of that name. Batches are shuffled.
+        val: The same for validation. Default: the split ``"valid"`` or ``"val"``.
+        test: The same for tests.
+        predict: The same for predictions. Default: the split ``"predict"`` or ``"pred"``.
+        eval_loader_kwargs: Options for all stages but training.
+        options: Options of all loaders, as in [`LoaderOptions`][graphzero.loaders.LoaderOptions].
+
+    Raises:
+        ImportError: Lightning is not installed.
+
+    Examples:
+        >>> from graphzero import open
+        >>> module = LightningDataModule(open(tiny_dataset), num_neighbors=[-1], batch_size=2, val=None)
+        >>> module.train_dataloader(), module.val_dataloader(), module.test_dataloader()
+        (TrainerNeighborLoader(1 batches), [], TrainerNeighborLoader(1 batches))
+        >>> module.teardown("fit")
     """
 
     def __init__(
@@ -166,22 +176,34 @@ class LightningDataModule(_base()):  # type: ignore[misc]
         return self._loaders[stage]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where training is, for a checkpoint.
+        """Return the position of training, for a checkpoint.
 
-        A trainer stores the states of loaders by itself, but gives them back in the middle of an epoch only.
+        A trainer stores the states of loaders by itself, but restores them only in the middle of an epoch.
         """
         return self._loaders["train"].state_dict() if "train" in self._loaders else self._trained
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Make training go on where ``state_dict`` was taken."""
+        """Make training go on from a position.
+
+        Args:
+            state_dict: What ``state_dict()`` returned.
+        """
         self._resumed = state_dict or None
 
     def teardown(self, stage: str) -> None:
-        """Close the loaders. The next stage has new ones."""
+        """Close the loaders. The next stage has new ones.
+
+        Args:
+            stage: Ignored.
+        """
         self._close()
 
     def on_exception(self, exception: BaseException) -> None:
-        """Close the loaders, as the trainer leaves without a teardown."""
+        """Close the loaders, since the trainer leaves without a teardown.
+
+        Args:
+            exception: Ignored.
+        """
         self._close()
 
     def _close(self) -> None:

@@ -3,58 +3,72 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from graphzero._base.arrays import int64_vector
-from graphzero._dataset.all_edges import all_edges, some_edges
-from graphzero._inputs.edge_types import link_type_of
-from graphzero._inputs.fanouts import fanouts_of
-from graphzero._inputs.seeds import check_nodes, input_ids, refuse_without_edges, seed_times
-from graphzero.dataset import EdgeTriple
+from graphzero._inputs.pipeline_request import LinkNegatives
+from graphzero._inputs.seeds import LinkSeeds, input_ids, read_links, refuse_without_edges, seed_times
 from graphzero.loaders._batch.parts import Parts
 from graphzero.loaders._batch.tensors import as_tensor
 from graphzero.loaders._data.edge_values import weighted_types
-from graphzero.loaders._data.graph_data import GraphData
 from graphzero.loaders._data.node_times import as_node_times
 from graphzero.loaders._data.subgraph_types import subgraph_type_of
 from graphzero.loaders.loader import Loader
-from graphzero.loaders.options import read_options
+from graphzero.loaders.options import LoaderKeywords, read_options
 from graphzero.loaders.pyg.links import labels_beside, times_beside
 from graphzero.loaders.pyg.loader_data import as_loader_data
 from graphzero.pipeline import Batch
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class LinkNeighborLoader(Loader):
     """Iterates over batches of edges with the sampled neighbourhoods of their ends.
 
-    Takes the arguments of ``torch_geometric.loader.LinkNeighborLoader`` and returns the same batches, from files
-    of any size.
+    Takes the arguments of ``torch_geometric.loader.LinkNeighborLoader`` and returns the same batches, from files of any
+    size.
 
-    :param edge_label_index: Sources and destinations; of several types ``(edge_type, (src, dst))``, where the edge
-        type may be any between two node types: one that the data does not have is not sampled. Without these all
-        edges, 16 bytes of memory each. Of a data set also the name of a split of its edges, or
-        ``(edge_type, split)``.
-    :param edge_label: A label for each edge. With binary negatives, which are labelled 0, labels that begin at 0 are
-        raised by 1; without labels edges are 1.
-    :param edge_label_time: A time for each edge, later than which nothing is sampled. Comes with ``time_attr``.
-    :param neg_sampling: ``"binary"``, ``"triplet"``, PyG's ``NegativeSampling``, or what that is made of: mode,
-        amount, weights of sources and of destinations. ``neg_sampling_ratio=r`` is ``("binary", r)``.
-    :param exclude_positives: Never return an edge of the graph as a negative. PyG does.
-    :param exclude_seed_edges: Do not sample the edges that are to be predicted; with ``exclude_reverse`` nor
-        their reverses. PyG does, and leaks labels.
+    Args:
+        data: As in [`NeighborLoader`][graphzero.loaders.NeighborLoader].
+        num_neighbors: Neighbours per hop, -1 for all: a list, a dict by edge type, or PyG's ``NumNeighbors``.
+        edge_label_index: Sources and destinations; with several types ``(edge_type, (src, dst))``, where an edge type
+            that the data does not have is not sampled; of a data set also the name of a split of its edges, or
+            ``(edge_type, split)``. Default: all edges, at 16 bytes of memory each.
+        edge_label: A label for each edge. With binary negatives, which are labelled 0, labels that begin at 0 are
+            raised by 1, and edges without labels are 1.
+        edge_label_time: A time for each edge; nothing newer is sampled. Needs ``time_attr``.
+        replace: Draw with replacement.
+        subgraph_type: Which edges to return, as in [`sample_neighbors`][graphzero.sample_neighbors].
+        disjoint: Give every seed a tree of its own.
+        temporal_strategy: ``"last"`` takes the newest neighbours instead of random ones.
+        neg_sampling: ``"binary"``, ``"triplet"``, PyG's ``NegativeSampling``, or its parts: mode, amount, weights of
+            sources and of destinations.
+        neg_sampling_ratio: ``r`` stands for ``neg_sampling=("binary", r)``.
+        time_attr: As in [`NeighborLoader`][graphzero.loaders.NeighborLoader].
+        weight_attr: As in [`NeighborLoader`][graphzero.loaders.NeighborLoader].
+        transform: Called with each batch; returns what the loader returns.
+        transform_sampler_output: Called with PyG's ``SamplerOutput`` before features are read.
+        exclude_positives: Never return an edge of the graph as a negative. PyG may.
+        exclude_seed_edges: Do not sample the edges to be predicted. PyG samples them, which leaks labels.
+        exclude_reverse: With ``exclude_seed_edges``, do not sample their reverses either.
+        options: Those of [`LoaderOptions`][graphzero.loaders.LoaderOptions].
 
-    All other parameters are those of :class:`NeighborLoader` and :class:`graphzero.loaders.LoaderOptions`.
+    Raises:
+        IndexError: An end is not a node of the graph.
+        TypeError: There is no such option.
+        ValueError: The data has no such split, type, times or weights.
 
-    >>> from graphzero import Graph
-    >>> loader = LinkNeighborLoader(Graph(tiny_gl), [-1], edge_label_index=[[0, 3], [2, 0]], batch_size=2)
-    >>> batch = next(iter(loader))
-    >>> batch.n_id, batch.edge_label_index
-    (tensor([0, 2, 3, 1]), tensor([[0, 2],
-            [1, 0]]))
+    Examples:
+        >>> from graphzero import Graph
+        >>> loader = LinkNeighborLoader(Graph(tiny_gl), [-1], edge_label_index=[[0, 3], [2, 0]], batch_size=2)
+        >>> batch = next(iter(loader))
+        >>> batch.n_id, batch.edge_label_index
+        (tensor([0, 2, 3, 1]), tensor([[0, 2],
+                [1, 0]]))
     """
 
     _pyg_name = "LinkNeighborLoader"
@@ -80,7 +94,7 @@ class LinkNeighborLoader(Loader):
         exclude_positives: bool = False,
         exclude_seed_edges: bool = False,
         exclude_reverse: bool = False,
-        **options: Any,
+        **options: Unpack[LoaderKeywords],
     ) -> None:
         read = read_options(type(self).__name__, options)
         graph_data = as_loader_data(
@@ -93,46 +107,45 @@ class LinkNeighborLoader(Loader):
         )
         if (edge_label_time is not None) != (time_attr is not None):
             raise ValueError("edge_label_time, time_attr: expected both or none of them, found one")
-        self._type, src, dst = _links(graph_data, edge_label_index)
+        relations = graph_data.relations
+        self._type, src, dst = read_links(edge_label_index, relations, graph_data, "edge_label_index")
         needing = {"exclude_positives": exclude_positives, "exclude_seed_edges": exclude_seed_edges}
-        refuse_without_edges(graph_data.relations, self._type, needing)
+        refuse_without_edges(relations, self._type, needing)
         self._negatives, self._amount, weights = _negatives(neg_sampling, neg_sampling_ratio)
         self._label = _labels(edge_label, self._negatives, len(src))
         times = as_node_times(graph_data, time_attr, read.time_window)
         self._time = None if edge_label_time is None else seed_times(edge_label_time, len(src), "edge_label_time")
         self._input_id = input_ids(read.input_id, len(src))
-        sampling = {
-            "links": (self._type, (src, dst)),
-            "fanouts": fanouts_of(num_neighbors, graph_data.relations),
-            "seed_time": self._time,
-            "node_time": None if times is None else times.node_time,
-            "edge_time": None if times is None else times.edge_types,
-            "replace": replace,
-            "subgraph_type": subgraph_type_of(subgraph_type, read.directed),
-            "disjoint": disjoint,
-            "temporal_strategy": temporal_strategy,
-            "weighted": weighted_types(weight_attr, graph_data),
-            "negatives": self._negatives,
-            "num_negatives": self._amount,
-            "negatives_by": weights,
-            "exclude_edges": exclude_positives,
-            "exclude_seed_edges": exclude_seed_edges,
-            "exclude_reverse": exclude_reverse,
-        }
+        sample = read.sample_request(
+            relations,
+            num_neighbors,
+            replace=replace,
+            subgraph_type=subgraph_type_of(subgraph_type, read.directed),
+            disjoint=disjoint,
+            temporal=self._time is not None,
+            temporal_strategy=temporal_strategy,
+            node_time=None if times is None else times.node_time,
+            edge_time=None if times is None else times.edge_types,
+            weighted=weighted_types(weight_attr, graph_data),
+            exclude_reverse=exclude_reverse,
+        )
+        seeds = LinkSeeds(self._type, src, dst, self._time)
+        negatives = LinkNegatives(self._negatives, self._amount, weights, exclude_positives, exclude_seed_edges)
         self.edge_label_index = edge_label_index
         self.edge_label = edge_label
         self.edge_label_time = edge_label_time
         self.neg_sampling = neg_sampling
         self.num_neighbors = num_neighbors
         self._sampler_options = {"time_attr": time_attr, "weight_attr": weight_attr}
+        request = read.pipeline_request(sample, seeds, negatives)
         super().__init__(
-            data, graph_data, read, edge_label_index, len(src), sampling, transform, transform_sampler_output
+            data, graph_data, read, edge_label_index, len(src), request, transform, transform_sampler_output
         )
 
     @property
     def link_sampler(self) -> Any:
-        """A :class:`graphzero.loaders.NeighborSampler` of the same arguments, for those who sample by themselves."""
-        return self._sampler(exclude_positives=self._arguments["exclude_edges"])
+        """A [`NeighborSampler`][graphzero.loaders.NeighborSampler] with the same arguments."""
+        return self._sampler(exclude_positives=self._request.negatives.exclude_edges)
 
     def _describe_seeds(self, batch: Batch, parts: Parts) -> None:
         assert batch.src_index is not None
@@ -177,53 +190,6 @@ class LinkNeighborLoader(Loader):
         if types.index(self._type[0]) > types.index(self._type[2]):
             halves.reverse()
         return torch.cat(halves)
-
-
-def _links(data: GraphData, given: Any) -> tuple[EdgeTriple, NDArray[np.int64], NDArray[np.int64]]:
-    """Return edge type, sources and destinations."""
-    types = list(data.relations.graphs)
-    triple = data.relations.edge_type
-    if isinstance(given, (tuple, list)) and len(given) in (2, 3):
-        if all(isinstance(part, str) for part in given):
-            triple, given = link_type_of(given, data.relations, "edge_label_index"), None
-        elif isinstance(given[0], (tuple, list)) and all(isinstance(part, str) for part in given[0]) and given[0]:
-            triple, given = link_type_of(given[0], data.relations, "edge_label_index"), given[1]
-        elif given[0] is None:  # how PyG's stores want it said
-            given = given[1]
-        elif data.is_hetero:
-            raise ValueError(f"edge_label_index: expected (edge type, (src, dst)) with one of {types}")
-    elif isinstance(given, str):
-        triple = _type_of_split(data, given)
-    elif data.is_hetero:
-        raise ValueError(f"edge_label_index: expected an edge type, or (edge type, (src, dst)), with one of {types}")
-    if given is None or isinstance(given, str):
-        if triple not in types:
-            pairs = f"({triple}, (src, dst))" if data.is_hetero else "(src, dst)"
-            raise ValueError(f"edge_label_index: no edge type {triple}; there are {types}; expected pairs, {pairs}")
-        graph = data.relations.graphs[triple]
-        if given is None:
-            return triple, *all_edges(graph, "edge_label_index")
-        return triple, *some_edges(graph, data.split(given, triple, "edge_label_index"), "edge_label_index")
-    if not hasattr(given, "__len__") or len(given) != 2:
-        raise TypeError(f"edge_label_index: expected (src, dst), found {type(given).__name__}")
-    src, dst = int64_vector(given[0], "edge_label_index[0]"), int64_vector(given[1], "edge_label_index[1]")
-    if len(src) != len(dst):
-        raise ValueError(f"edge_label_index: expected as many destinations as sources, found {len(dst)} for {len(src)}")
-    check_nodes(src, data.relations.num_nodes[triple[0]], "edge_label_index[0]")
-    check_nodes(dst, data.relations.num_nodes[triple[2]], "edge_label_index[1]")
-    return triple, src, dst
-
-
-def _type_of_split(data: GraphData, split: str) -> EdgeTriple:
-    """Return the one edge type that has such a split, or the only one there is."""
-    types = list(data.relations.graphs)
-    having: list[EdgeTriple] = data.types_with_split(split, types)
-    if len(having) == 1 or len(types) == 1:
-        return (having or types)[0]
-    raise ValueError(
-        f"edge_label_index: expected an edge type, a split that one edge type has, or (edge type, (src, dst)), "
-        f"found {split!r}; there are the edge types {types}"
-    )
 
 
 def _negatives(given: Any, ratio: float | None) -> tuple[Any, float, Any]:

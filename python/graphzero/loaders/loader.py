@@ -8,6 +8,8 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +17,8 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from graphzero import _core
 from graphzero._base.integers import as_seed
-from graphzero._base.memory_sizes import budget_for_shares, byte_count, pipeline_budget
+from graphzero._base.memory_sizes import budget_for_shares, pipeline_budget
+from graphzero._inputs.pipeline_request import PipelineRequest
 from graphzero.loaders._batch.parts import OF_SAMPLE, Parts
 from graphzero.loaders._data.graph_data import GraphData
 from graphzero.loaders._device.ranges import stage
@@ -28,7 +31,7 @@ from graphzero.loaders._process.ranks import default_memory, ranks_of_loader, sh
 from graphzero.loaders._process.worker_epochs import WorkerEpochs
 from graphzero.loaders.options import LoaderOptions
 from graphzero.loaders.pyg.identity import TakenForPyG
-from graphzero.pipeline import Batch, Stages
+from graphzero.pipeline import Batch, Pipeline, Stages
 from graphzero.threads import num_threads
 
 _log = logging.getLogger("graphzero")
@@ -40,12 +43,10 @@ _traced = itertools.count()
 class Loader(TakenForPyG, IterableDataset[Any]):
     """Iterates over an epoch of batches; each iteration is the next epoch.
 
-    An iteration that begins while another is under way, in this thread or in another, has a pipeline of its own, with
-    as much memory.
-    :meth:`state_dict`, :meth:`set_epoch` and :meth:`stats` are about the one that began last.
-
-    Also a data set for ``torch.utils.data.DataLoader(loader, batch_size=None, num_workers=...)``, which gives
-    the same batches in the same order, made by processes.
+    An iteration that begins while another is under way has a pipeline and memory of its own. ``state_dict()``,
+    ``set_epoch()`` and ``stats()`` are about the one that began last. Also a data set for
+    ``torch.utils.data.DataLoader(loader, batch_size=None, num_workers=...)``, which gives the same batches in the same
+    order, made by processes.
     """
 
     num_neighbors: Any
@@ -58,7 +59,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         options: LoaderOptions,
         seeds: Any,
         num_seeds: int,
-        sampling: dict[str, Any],
+        request: PipelineRequest,
         transform: Callable[[Any], Any] | None,
         transform_sampler_output: Callable[[Any], Any] | None,
     ) -> None:
@@ -82,15 +83,13 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         self._reads_late = transform_sampler_output is not None
         self._ranks = ranks_of_loader(options, seeds, num_seeds)
         self._seed = shared_seed(options.seed, self._ranks.world_size, options.generator)
-        self._arguments: dict[str, Any] = {
-            **sampling,
-            **options.for_pipeline(),
-            "graph": data.graph,
-            "rank": self._ranks.rank,
-            "world_size": self._ranks.world_size,
-            "memory": default_memory(self._ranks.world_size) if options.memory is None else options.memory,
-            "seed": self._ranks.seed_of_draws(self._seed),
-        }
+        self._request = replace(
+            request,
+            sample=request.sample.with_seed(self._ranks.seed_of_draws(self._seed)),
+            rank=self._ranks.rank,
+            world_size=self._ranks.world_size,
+            memory=default_memory(self._ranks.world_size) if request.memory is None else request.memory,
+        )
         self._prepare()
         self._worker_epochs = WorkerEpochs()
         self._state: dict[str, int] | None = None
@@ -118,11 +117,15 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         if options.gpu_cache is not None and not is_cuda:
             raise ValueError(f"gpu_cache: expected a CUDA device with it, found device={wanted!r}")
         self._assembly = Assembly(self._data, options, reads_late=self._reads_late, is_cuda=is_cuda)
-        self._arguments["features"] = self._assembly.attributes
-        self._arguments["dtype"] = {} if self._reads_late else self._assembly.host_dtypes
+        dtypes = {} if self._reads_late else self._assembly.host_dtypes
+        relations = self._data.relations
+        sample = copy(self._request.sample)
+        sample.relations = relations
+        self._request = replace(self._request, sample=sample, attributes=self._assembly.attributes, dtype=dtypes)
 
-    def _make_feed(self, **more: Any) -> Feed:
-        return Feed({**self._arguments, **more}, self._assembly, self._device, self._options.gpu_cache, self._stays)
+    def _make_feed(self, **changed: Any) -> Feed:
+        request = replace(self._request, **changed)
+        return Feed(request, self._assembly, self._device, self._options.gpu_cache, self._stays)
 
     @property
     def _stays(self) -> frozenset[str]:
@@ -167,9 +170,8 @@ class Loader(TakenForPyG, IterableDataset[Any]):
     def _iterate_in_worker(self, worker: int, num_workers: int) -> Iterator[Any]:
         if self._device is not None:
             raise ValueError("device: expected none in a worker process; move batches where they are used")
-        memory = self._arguments["memory"]
-        total = pipeline_budget() if memory is None else byte_count(memory)
-        threads = self._arguments["threads"]
+        memory, threads = self._request.memory, self._request.threads
+        total = pipeline_budget() if memory is None else memory
         if threads is None:
             threads = max(1, num_threads() // num_workers)
         self._feed = self._make_feed(memory=total // num_workers, threads=threads)
@@ -241,7 +243,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         places = places_of(index, len(self.dataset))
         if self._calls is None or not self._calls.is_of_this_process:
             dtype = {} if self._reads_late else self._assembly.dtypes
-            self._calls = IndexCalls({**self._arguments, "dtype": dtype}, self._ranks.rank, self._num_calls)
+            self._calls = IndexCalls(replace(self._request, dtype=dtype), self._ranks.rank, self._num_calls)
         self._num_calls += 1
         parts = self._parts(self._assembly, self._calls.batch(places))
         if self._device is not None:
@@ -255,10 +257,11 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         if self._own_sampler is not None:
             return self._own_sampler
         same = ("replace", "subgraph_type", "disjoint", "temporal_strategy", "time_window")
+        sample = self._request.sample
         self._own_sampler = NeighborSampler(
             self._data,
             self.num_neighbors,
-            **{name: self._arguments[name] for name in same},
+            **{name: getattr(sample, name) for name in same},
             **self._sampler_options,
             sample_direction=self._options.sample_direction,
             seed=self._options.seed,
@@ -267,28 +270,40 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         return self._own_sampler
 
     def collate_fn(self, index: Any) -> Any:
-        """Return the batch of some seeds, as ``loader(index)`` does."""
+        """Return the batch of some seeds, as ``loader(index)`` does.
+
+        Args:
+            index: Positions among the seeds.
+        """
         return self(index)
 
     def filter_fn(self, out: Any) -> Any:
-        """Return what :meth:`collate_fn` made: a batch has its rows already."""
+        """Return what ``collate_fn()`` made: a batch has its rows already.
+
+        Args:
+            out: The batch.
+        """
         return out
 
     @property
     def epoch(self) -> int:
-        """The number of the epoch that is under way, or that the next iteration will be."""
+        """The number of the epoch under way, or of the next iteration."""
         return self._open().pipeline.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next iteration that of ``epoch``, from its beginning."""
+        """Make the next iteration start at the beginning of an epoch.
+
+        Args:
+            epoch: Its number, from 0.
+        """
         self._open().set_epoch(epoch)
         self._worker_epochs.set(epoch)
         self._begin_at = None
 
     def state_dict(self) -> dict[str, int]:
-        """Return where the iteration is: a loader with the same arguments that loads it goes on right there.
+        """Return the position of the iteration, from which a loader with the same arguments can go on.
 
-        A closed loader tells where it was: trainers write their last checkpoint when they have let go of it.
+        Also of a closed loader, because trainers write their last checkpoint after closing it.
         """
         return self._place() if self._closed_at is None else self._closed_at
 
@@ -296,30 +311,37 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         return {**self._open().place, "seed": self._seed}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Make the next iteration go on where ``state`` was taken."""
+        """Make the next iteration go on from a position.
+
+        Args:
+            state: What ``state_dict()`` returned.
+        """
         own = dict(state)
         if "seed" in own:
             own["seed"] = self._ranks.seed_of_draws(as_seed(state["seed"], "state['seed']"))
         self._open().move(own)
-        self._seed, self._arguments["seed"] = state["seed"], own["seed"]
+        self._seed = state["seed"]
+        self._request = replace(self._request, sample=self._request.sample.with_seed(own["seed"]))
         self._worker_epochs.set(state["epoch"])
         self._begin_at = own
 
     def stats(self) -> dict[str, Any]:
-        """Return :meth:`graphzero.Pipeline.stats`: where time, bytes and memory went."""
+        """Return [`Pipeline.stats`][graphzero.Pipeline.stats]: where time, bytes and memory went."""
         return self._open().stats()
 
     def status(self) -> str:
-        """Return the most important of :meth:`stats` in one line."""
+        """Return the most important of ``stats()`` in one line."""
         return self._open().pipeline.status()
 
     def add_stages(self, path: str | os.PathLike[str]) -> None:
-        """Add what the core's threads did to the trace that ``prof.export_chrome_trace(path)`` wrote.
+        """Add what the core's threads did to a trace that ``prof.export_chrome_trace(path)`` wrote.
 
-        They sample, read and assemble batches where ``torch.profiler`` does not look, and keep a log while batches
-        are taken inside a profile. In the trace they are threads of this process, ``graphzero worker 0`` and so on
-        and ``graphzero reader``. The file is replaced; what is in it already is not added again. Processes of a
-        ``DataLoader`` are not seen.
+        They sample, read and assemble batches unseen by ``torch.profiler``, and log it while batches are taken inside a
+        profile. In the trace they are threads of this process: ``graphzero worker 0`` and so on, and ``graphzero
+        reader``. Processes of a ``DataLoader`` are not included.
+
+        Args:
+            path: The trace, which is replaced. What it has already is not added again.
         """
         stages = self._open().pipeline._stages() if self._closed_stages is None else self._closed_stages
         if self._trace_number is None:
@@ -327,7 +349,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         add_to_trace(path, stages, self._trace_number)
 
     def close(self) -> None:
-        """End the iterations that are under way and give all memory back. May be repeated."""
+        """End the iterations under way and free all memory. May be called again."""
         if self._feed is not None:
             self._closed_at = self.state_dict()
             if self._closed_stages is None:
@@ -343,7 +365,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
             self._data.check_open()
             self._feed = self._make_feed()
             if self._state is not None:
-                self._feed.move({**self._state, "seed": self._arguments["seed"]})
+                self._feed.move({**self._state, "seed": self._request.sample.seed})
         return self._feed
 
     def __getstate__(self) -> dict[str, Any]:
@@ -354,6 +376,9 @@ class Loader(TakenForPyG, IterableDataset[Any]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
+        if "_arguments" in state:  # pickled before 0.3
+            with Pipeline(**state["_arguments"]) as pipeline:
+                self._request = pipeline.request
         self._older = weakref.WeakSet()
         self._beginning = threading.RLock()
 

@@ -25,20 +25,23 @@ if TYPE_CHECKING:
 class MetaPath2Vec(SkipGram):
     """Learns an embedding of each node of the types on a metapath (Dong, Chawla, Swami: metapath2vec, KDD 2017).
 
-    A drop-in for ``torch_geometric.nn.MetaPath2Vec``. Walks come from the mounted files; the table of embeddings,
-    all nodes of these types × ``embedding_dim``, is in memory. Types follow each other in it by name: those of
-    ``t`` are the rows ``start[t]`` to ``end[t]``. One more row, ``dummy_idx``, stands for what lies behind a dead
-    end.
+    A drop-in for ``torch_geometric.nn.MetaPath2Vec``. Walks come from the mounted files; the table of embeddings is in
+    memory. Its types follow each other by name: the nodes of ``t`` are the rows ``start[t]`` to ``end[t]``. One more
+    row, ``dummy_idx``, stands for steps after a dead end.
 
-    :param graph: A data set, a mapping of ``(source, relation, destination)`` to :class:`Graph`, or PyG's
-        ``edge_index_dict`` or ``HeteroData``. Of the latter two temporary files are written, which go with the model.
-        ``edge_index_dict=`` is the same under PyG's name.
-    :param metapath: The edge types that a walk follows, over and over if it ends where it began.
-    :param walk_length: The number of steps of a walk, whose start is not counted.
-    :param num_nodes_dict: The number of nodes of each type, for an ``edge_index_dict`` whose last nodes have no
-        edges.
-
-    The other parameters are those of :class:`Node2Vec`.
+    Args:
+        graph: A data set, a mapping of ``(source, relation, destination)`` to [`Graph`][graphzero.Graph], or PyG's
+            ``edge_index_dict`` or ``HeteroData``, of which temporary files are written that last as long as the model.
+        embedding_dim: The size of an embedding.
+        metapath: The edge types that a walk follows, over and over if it ends where it began.
+        walk_length: The number of steps of a walk.
+        context_size: The number of nodes of a window of a walk; the first is trained against the others.
+        walks_per_node: The number of walks from each node of a batch.
+        num_negative_samples: The number of random windows for each window of a walk.
+        num_nodes_dict: The number of nodes of each type, for an ``edge_index_dict`` whose last nodes have no edges.
+        sparse: Make gradients sparse, as ``torch.optim.SparseAdam`` takes them.
+        edge_index_dict: PyG's name for ``graph``.
+        seed: The same seed gives the same samples. Without one torch's default generator decides.
     """
 
     @overload
@@ -123,7 +126,15 @@ class MetaPath2Vec(SkipGram):
         self.dummy_idx = num_rows
 
     def forward(self, node_type: str, batch: Tensor | None = None) -> Tensor:
-        """Return the embeddings of nodes of one type: of those of ``batch``, or of all."""
+        """Return the embeddings of some nodes of one type.
+
+        Args:
+            node_type: A type on the metapath.
+            batch: Node ids. Default: all nodes of the type.
+
+        Raises:
+            ValueError: The type is not on the metapath.
+        """
         if node_type not in self.start:
             raise ValueError(f"node_type: expected one on the metapath, {list(self.start)}, found {node_type!r}")
         weight = self.embedding.weight[self.start[node_type] : self.end[node_type]]

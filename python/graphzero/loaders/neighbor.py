@@ -2,59 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from graphzero._base.arrays import as_numpy, int64_vector
-from graphzero._inputs.fanouts import fanouts_of
-from graphzero._inputs.seeds import check_nodes, input_ids, seed_times
+from graphzero._inputs.seeds import NodeSeeds, check_nodes, input_ids, read_nodes, seed_times
 from graphzero.loaders._batch.parts import Parts
 from graphzero.loaders._batch.tensors import as_tensor
 from graphzero.loaders._data.edge_values import weighted_types
-from graphzero.loaders._data.graph_data import GraphData
 from graphzero.loaders._data.node_times import as_node_times
 from graphzero.loaders._data.subgraph_types import subgraph_type_of
 from graphzero.loaders.loader import Loader
-from graphzero.loaders.options import read_options
+from graphzero.loaders.options import LoaderKeywords, read_options
 from graphzero.loaders.pyg.loader_data import as_loader_data
 from graphzero.pipeline import Batch
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class NeighborLoader(Loader):
     """Iterates over batches of nodes with their sampled neighbourhoods.
 
-    Takes the arguments of ``torch_geometric.loader.NeighborLoader`` and returns the same batches, from files of
-    any size.
+    Takes the arguments of ``torch_geometric.loader.NeighborLoader`` and returns the same batches, from files of any
+    size.
 
-    :param data: A data set (:func:`graphzero.open`), a :class:`graphzero.Graph`, or ``(graph, features)``; of
-        several types, dicts of graphs and stores by type. Also PyG's own: a ``Data`` or ``HeteroData``, or
-        ``(feature_store, graph_store)``, whose edges are written to temporary files, and whose rows stay where they
-        are.
-    :param num_neighbors: Numbers per hop, ``-1`` for all: a list, a dict by edge type, or PyG's ``NumNeighbors``.
-    :param input_nodes: A mask, node ids, the name of a split, or ``None`` for all nodes; of several types a node
-        type, ``(node_type, ids)``, or a split that one node type has.
-    :param input_time: A time for each seed, later than which nothing is sampled. Unless told, the seeds' own.
-    :param time_attr: Makes the sample temporal. Names the attribute that holds the times of nodes, which need not be
-        among the features; where neighbours have none, the times stored with the edges count, if these are known to
-        be, or may be, of that name. What has no times at all is not limited. See ``time_window`` of the options, too.
-    :param weight_attr: Draw by the weights stored with the edges, whose name this is; any name where it is not known.
-        Edge types without weights draw uniformly.
-    :param transform: Called with each batch; what it returns is what you get.
-    :param transform_sampler_output: Called with PyG's ``SamplerOutput`` before features are read.
-    :param options: See :class:`graphzero.loaders.LoaderOptions`; arguments of a ``DataLoader`` that mean nothing
-        here are taken with a note.
+    Args:
+        data: A [data set][graphzero.open], a [`Graph`][graphzero.Graph], or ``(graph, features)``; with several types,
+            dicts of graphs and stores by type. Also PyG's ``Data``, ``HeteroData`` or ``(feature_store, graph_store)``,
+            whose edges are written to temporary files and whose rows stay where they are.
+        num_neighbors: Neighbours per hop, -1 for all: a list, a dict by edge type, or PyG's ``NumNeighbors``.
+        input_nodes: A mask, node ids, the name of a split, or ``None`` for all nodes; with several types a node type,
+            ``(node_type, ids)``, or a split that only one node type has.
+        input_time: A time for each seed; nothing newer is sampled. Default: the seed's own.
+        replace: Draw with replacement.
+        subgraph_type: Which edges to return, as in [`sample_neighbors`][graphzero.sample_neighbors].
+        disjoint: Give every seed a tree of its own.
+        temporal_strategy: ``"last"`` takes the newest neighbours instead of random ones.
+        time_attr: The attribute that holds the times of nodes, which need not be among the features; makes the sample
+            temporal. Where neighbours have none, the times stored with the edges count, unless these are known to be of
+            another name. What has no times at all is not limited.
+        weight_attr: The name of the weights stored with the edges, to draw by these; any name if theirs is not known.
+            Edge types without weights draw uniformly.
+        transform: Called with each batch; returns what the loader returns.
+        transform_sampler_output: Called with PyG's ``SamplerOutput`` before features are read.
+        options: Those of [`LoaderOptions`][graphzero.loaders.LoaderOptions]. Arguments of a ``DataLoader`` that have no
+            effect here are accepted with a note.
 
-    All other parameters are those of :func:`graphzero.sample_neighbors`.
+    Raises:
+        IndexError: A seed is not a node of the graph.
+        TypeError: There is no such option.
+        ValueError: The data has no such split, type, times or weights.
 
-    >>> from graphzero import FeatureStore, Graph
-    >>> loader = NeighborLoader((Graph(tiny_gl), FeatureStore(tiny_gd)), [-1], input_nodes=[0, 2], batch_size=2)
-    >>> batch = next(iter(loader))
-    >>> batch.n_id, batch.x.shape, batch.edge_index, batch.batch_size
-    (tensor([0, 2, 3, 1]), torch.Size([4, 3]), tensor([[2, 0, 3],
-            [0, 1, 1]]), 2)
+    Examples:
+        >>> from graphzero import FeatureStore, Graph
+        >>> loader = NeighborLoader((Graph(tiny_gl), FeatureStore(tiny_gd)), [-1], input_nodes=[0, 2], batch_size=2)
+        >>> batch = next(iter(loader))
+        >>> batch.n_id, batch.x.shape, batch.edge_index, batch.batch_size
+        (tensor([0, 2, 3, 1]), torch.Size([4, 3]), tensor([[2, 0, 3],
+                [0, 1, 1]]), 2)
     """
 
     _pyg_name = "NeighborLoader"
@@ -73,7 +78,7 @@ class NeighborLoader(Loader):
         weight_attr: str | None = None,
         transform: Callable[[Any], Any] | None = None,
         transform_sampler_output: Callable[[Any], Any] | None = None,
-        **options: Any,
+        **options: Unpack[LoaderKeywords],
     ) -> None:
         read = read_options(type(self).__name__, options)
         graph_data = as_loader_data(
@@ -86,8 +91,9 @@ class NeighborLoader(Loader):
         )
         if input_time is not None and time_attr is None:
             raise ValueError("input_time: expected time_attr with it, which says what times it is compared with")
-        self._type, ids, is_mask = _input_nodes(graph_data, input_nodes)
-        num_nodes = graph_data.relations.num_nodes[self._type]
+        relations = graph_data.relations
+        self._type, ids, is_mask = read_nodes(input_nodes, relations, graph_data, "input_nodes")
+        num_nodes = relations.num_nodes[self._type]
         if ids is not None:
             check_nodes(ids, num_nodes, "input_nodes")
         count = num_nodes if ids is None else len(ids)
@@ -97,27 +103,29 @@ class NeighborLoader(Loader):
         if times is not None and seed_time is None:
             seed_time = times.of_seeds(self._type, ids, "input_time")
         self._input_id = ids if is_mask and read.input_id is None else input_ids(read.input_id, count)
-        sampling = {
-            "seeds": (self._type, ids),
-            "fanouts": fanouts_of(num_neighbors, graph_data.relations),
-            "seed_time": seed_time,
-            "node_time": None if times is None else times.node_time,
-            "edge_time": None if times is None else times.edge_types,
-            "replace": replace,
-            "subgraph_type": subgraph_type_of(subgraph_type, read.directed),
-            "disjoint": disjoint,
-            "temporal_strategy": temporal_strategy,
-            "weighted": weighted_types(weight_attr, graph_data),
-        }
+        sample = read.sample_request(
+            relations,
+            num_neighbors,
+            replace=replace,
+            subgraph_type=subgraph_type_of(subgraph_type, read.directed),
+            disjoint=disjoint,
+            temporal=seed_time is not None,
+            temporal_strategy=temporal_strategy,
+            node_time=None if times is None else times.node_time,
+            edge_time=None if times is None else times.edge_types,
+            weighted=weighted_types(weight_attr, graph_data),
+        )
+        seeds = NodeSeeds(self._type, ids, seed_time)
         self.input_nodes = input_nodes
         self.input_time = input_time
         self.num_neighbors = num_neighbors
         self._sampler_options = {"time_attr": time_attr, "weight_attr": weight_attr}
-        super().__init__(data, graph_data, read, input_nodes, count, sampling, transform, transform_sampler_output)
+        request = read.pipeline_request(sample, seeds)
+        super().__init__(data, graph_data, read, input_nodes, count, request, transform, transform_sampler_output)
 
     @property
     def node_sampler(self) -> Any:
-        """A :class:`graphzero.loaders.NeighborSampler` of the same arguments, for those who sample by themselves."""
+        """A [`NeighborSampler`][graphzero.loaders.NeighborSampler] with the same arguments."""
         return self._sampler()
 
     def _describe_seeds(self, batch: Batch, parts: Parts) -> None:
@@ -127,47 +135,3 @@ class NeighborLoader(Loader):
         values["batch_size"] = len(places)
         if self._input_time is not None:
             values["seed_time"] = as_tensor(self._input_time[places])
-
-
-def _input_nodes(data: GraphData, given: Any) -> tuple[str, NDArray[np.int64] | None, bool]:
-    """Return node type, ids (``None``: all of it), and whether they were given as a mask."""
-    types = data.relations.node_types
-    node_type = types[0]
-    named = isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[0], str)
-    if isinstance(given, Mapping) and len(given) == 1:
-        node_type, given = next(iter(given.items()))
-    elif named:
-        node_type, given = given
-    elif isinstance(given, str) and given in types and (data.is_hetero or given not in data.split_names):
-        node_type, given = given, None
-    elif isinstance(given, str) and data.is_hetero:
-        node_type = _type_of_split(data, given)
-    elif data.is_hetero:
-        raise ValueError(
-            f"input_nodes: expected a node type, or (node type, ids), with one of {types}, found {given!r}"
-        )
-    if node_type not in types:
-        raise ValueError(f"input_nodes: no node type {node_type!r}; there are {types}")
-    if given is None:
-        return node_type, None, False
-    if isinstance(given, str):
-        return node_type, data.split(given, node_type, "input_nodes"), False
-    ids = as_numpy(given, "input_nodes")
-    if ids.dtype == np.bool_:
-        count = data.relations.num_nodes[node_type]
-        if ids.shape != (count,):
-            raise ValueError(f"input_nodes: expected a mask of {count} nodes, found {ids.shape}")
-        return node_type, np.flatnonzero(ids), True
-    return node_type, int64_vector(ids, "input_nodes"), False
-
-
-def _type_of_split(data: GraphData, split: str) -> str:
-    """Return the one node type that has such a split."""
-    types = data.relations.node_types
-    having: list[str] = data.types_with_split(split, types)
-    if len(having) == 1:
-        return having[0]
-    raise ValueError(
-        f"input_nodes: expected a node type, a split that one node type has, or (node type, ids), found {split!r}; "
-        f"there are the node types {types} and the splits {data.split_names}"
-    )

@@ -23,28 +23,33 @@ if TYPE_CHECKING:
 class Node2Vec(SkipGram):
     """Learns an embedding of each node (Grover, Leskovec: node2vec, KDD 2016).
 
-    A drop-in for ``torch_geometric.nn.Node2Vec`` that needs neither PyG nor its extensions. Walks come from the
-    mounted file; the table of embeddings, nodes × ``embedding_dim``, is in memory.
+    A drop-in for ``torch_geometric.nn.Node2Vec`` that needs neither PyG nor its extensions. Walks come from the mounted
+    file; the table of embeddings is in memory.
 
-    :param graph: A :class:`Graph`, a data set with one, or PyG's ``edge_index`` or ``Data``. Of the latter two a
-        temporary file is written, which goes with the model. ``edge_index=`` is the same under PyG's name.
-    :param walk_length: The number of nodes of a walk, with its start.
-    :param context_size: The number of nodes of a window of a walk; the first is trained against the others.
-    :param walks_per_node: How many walks begin at each node of a batch.
-    :param p: As in :func:`graphzero.random_walk`, and so is ``q``.
-    :param num_negative_samples: How many random windows there are for each of a walk.
-    :param num_nodes: For an ``edge_index`` whose last nodes have no edges.
-    :param sparse: Make gradients sparse, as ``torch.optim.SparseAdam`` takes them.
-    :param seed: The same seed gives the same samples. Without one torch's default generator decides.
+    Args:
+        graph: A [`Graph`][graphzero.Graph], a data set with one, or PyG's ``edge_index`` or ``Data``, of which a
+            temporary file is written that lasts as long as the model.
+        embedding_dim: The size of an embedding.
+        walk_length: The number of nodes of a walk, its start included.
+        context_size: The number of nodes of a window of a walk; the first is trained against the others.
+        walks_per_node: The number of walks from each node of a batch.
+        p: As in [`random_walk`][graphzero.random_walk].
+        q: As in [`random_walk`][graphzero.random_walk].
+        num_negative_samples: The number of random windows for each window of a walk.
+        num_nodes: The number of nodes, for an ``edge_index`` whose last nodes have no edges.
+        sparse: Make gradients sparse, as ``torch.optim.SparseAdam`` takes them.
+        edge_index: PyG's name for ``graph``.
+        seed: The same seed gives the same samples. Without one torch's default generator decides.
 
-    >>> from graphzero import Graph
-    >>> model = Node2Vec(Graph(tiny_gl), embedding_dim=8, walk_length=4, context_size=3, seed=0)
-    >>> model
-    Node2Vec(4, 8)
-    >>> for pos_rw, neg_rw in model.loader(batch_size=2):
-    ...     print(tuple(pos_rw.shape), tuple(neg_rw.shape), model.loss(pos_rw, neg_rw).shape)
-    (4, 3) (4, 3) torch.Size([])
-    (4, 3) (4, 3) torch.Size([])
+    Examples:
+        >>> from graphzero import Graph
+        >>> model = Node2Vec(Graph(tiny_gl), embedding_dim=8, walk_length=4, context_size=3, seed=0)
+        >>> model
+        Node2Vec(4, 8)
+        >>> for pos_rw, neg_rw in model.loader(batch_size=2):
+        ...     print(tuple(pos_rw.shape), tuple(neg_rw.shape), model.loss(pos_rw, neg_rw).shape)
+        (4, 3) (4, 3) torch.Size([])
+        (4, 3) (4, 3) torch.Size([])
     """
 
     @overload
@@ -116,20 +121,36 @@ class Node2Vec(SkipGram):
         self.num_negative_samples = negatives
 
     def forward(self, batch: Tensor | None = None) -> Tensor:
-        """Return the embeddings of the nodes of ``batch``, or of all nodes."""
+        """Return the embeddings of some nodes.
+
+        Args:
+            batch: Node ids. Default: all nodes.
+        """
         weight = self.embedding.weight
         return weight if batch is None else weight[batch]
 
     def pos_sample(self, batch: Tensor) -> Tensor:
-        """Return windows of walks from ``batch``, one per row."""
+        """Return windows of walks, one per row.
+
+        Args:
+            batch: Ids of start nodes.
+        """
         return self._windows.positive(as_ids(batch), self._seeds.draw())
 
     def neg_sample(self, batch: Tensor) -> Tensor:
-        """Return windows that begin at ``batch`` and go on at random nodes."""
+        """Return windows that begin at given nodes and go on at random ones, one per row.
+
+        Args:
+            batch: Ids of start nodes.
+        """
         return self._windows.negative(as_ids(batch), self._seeds.draw())
 
     def sample(self, batch: Tensor | list[int]) -> tuple[Tensor, Tensor]:
-        """Return both kinds of window for a batch of start nodes."""
+        """Return ``pos_sample()`` and ``neg_sample()`` of a batch.
+
+        Args:
+            batch: Ids of start nodes.
+        """
         ids = as_ids(batch)
         return self.pos_sample(ids), self.neg_sample(ids)
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
+from graphzero._inputs.attributes import Attributes
+from graphzero._inputs.batch_order import BatchOrder
+from graphzero._inputs.edge_types import Relations
+from graphzero._inputs.fanouts import read_fanouts
+from graphzero._inputs.pipeline_request import LinkNegatives, PipelineRequest, as_bytes
+from graphzero._inputs.sample_request import SampleRequest
+from graphzero._inputs.seeds import LinkSeeds, NodeSeeds
 from graphzero.loaders._process.notes import note_once
 
 # What a DataLoader does with processes; here threads of this process do it.
@@ -25,42 +32,51 @@ _SILENT = ("filter_per_worker", "is_sorted", "share_memory", "dataset", "collate
 
 @dataclass
 class LoaderOptions:
-    """Order and size of batches, memory, and where batches go.
+    """The options that all loaders take as keywords: order and size of batches, memory, device.
 
-    :param batch_size: How many seeds a batch has.
-    :param shuffle: Take the seeds in another order in each epoch.
-    :param drop_last: Leave out the last batch if it is smaller.
-    :param sampler: Places among the seeds, iterated anew for each epoch. Ranks do not divide them: such a sampler
-        has.
-    :param batch_sampler: The same as a list of places for each batch.
-    :param generator: What ``seed`` is drawn from if it is not given. torch's own generator unless told.
-    :param pin_memory: Return batches in page-locked memory, where there is a GPU.
-    :param seed: The same seed gives the same batches, whatever memory, threads and workers there are.
-    :param features: Which attributes come with a batch, as in :class:`graphzero.Pipeline`; so is
-        ``edge_features``.
-    :param labels: ``"seeds"`` returns labels (``y``) of the seeds alone, which come first in a batch anyway:
-        labels of all other nodes need not be read. A data set's labels are found whatever ``features`` says.
-    :param dtype: What features become: as in :class:`graphzero.Pipeline`, or ``"stored"``. Unless told, those
-        narrower than float32 become float32.
-    :param memory: As in :class:`graphzero.Pipeline`; so are ``cache``, ``ahead``, ``reader``, ``threads``,
-        ``progress``, ``method``, ``layer_dependency`` and ``drop_uneven_inputs``.
-    :param time_window: Leave out what is older than the seed's time by more than this. Comes with ``time_attr``.
-    :param sample_direction: ``"forward"`` follows edges backwards, from a node to those that send it messages,
-        as PyG calls it; ``"backward"`` the other way.
-    :param device: Where batches go, such as ``"cuda"``: copied ahead on a stream of their own. Unless told, where
-        the data set says (``data.to("cuda")``).
-    :param gpu_cache: How much memory of a CUDA device holds the rows that are needed most, such as ``"8GB"``.
-        They are neither read nor copied again.
-    :param rank: Which of ``world_size`` processes this is, that divide each epoch. As ``torch.distributed`` says
-        unless told; told by hand they need a ``seed`` that all share.
-    :param distributed: Whether the ranks of ``torch.distributed`` divide the seeds. Unless told, they divide what
-        has a name, such as a split, or all nodes; seeds that are listed, as ids, a mask or edges, are all taken by
-        every rank, as in PyG, and each rank draws on its own.
-    :param form: ``"pyg"`` returns ``Data`` and ``HeteroData``, ``"torch"`` plain batches. PyG's if it is there.
-    :param custom_cls: A class to use in place of ``Data`` or ``HeteroData``.
-    :param input_id: What stands for each seed in ``batch.input_id``. Unless told, its place among the
-        seeds, or if these are a mask its node id.
-    :param directed: What PyG had before ``subgraph_type``: ``False`` is ``"induced"``.
+    Attributes:
+        batch_size: The number of seeds of a batch.
+        shuffle: Take the seeds in another order in each epoch.
+        drop_last: Leave out the last batch if it is smaller.
+        sampler: Positions among the seeds, iterated anew for each epoch. Ranks do not divide them.
+        batch_sampler: A list of positions for each batch.
+        generator: What ``seed`` is drawn from if it is not given. Default: torch's own generator.
+        pin_memory: Return batches in page-locked memory, if there is a GPU.
+        seed: The same seed gives the same batches for any memory, threads and workers.
+        features: The attributes of nodes that come with a batch, as in [`Pipeline`][graphzero.Pipeline].
+        edge_features: The attributes of edges that come with a batch.
+        labels: ``"seeds"`` returns the labels (``y``) of the seeds alone, which come first in a batch, so that others
+            need not be read. A data set's labels are found whatever ``features`` says.
+        dtype: Convert features as in [`Pipeline`][graphzero.Pipeline], or keep them as ``"stored"``. Default: what is
+            narrower than float32 becomes float32.
+        memory: Bytes to hold, as in [`Pipeline`][graphzero.Pipeline].
+        cache: Bytes of ``memory`` for cached rows. Default: what the rest leaves.
+        ahead: The most batches to prepare ahead. Default: as many as fit.
+        reader: How to read rows, as in [`FeatureStore.gather`][graphzero.FeatureStore.gather].
+        threads: The number of threads. Default: [`num_threads`][graphzero.num_threads].
+        progress: Show a line on standard error: batches/s, hit rate, reads, memory.
+        method: ``"labor"`` needs fewer feature rows, as in [`sample_neighbors`][graphzero.sample_neighbors].
+        layer_dependency: Let ``"labor"`` share neighbours across hops, too.
+        time_window: Leave out what is older than the seed's time by more than this. Needs ``time_attr``.
+        sample_direction: ``"forward"`` follows edges backwards, from a node to those that send it messages, as PyG
+            calls it; ``"backward"`` the other way.
+        device: Where batches go, such as ``"cuda"``: they are copied ahead on a stream of their own. Default: that of
+            the data set, as set by ``data.to("cuda")``.
+        gpu_cache: Bytes of a CUDA device's memory for the rows needed most, such as ``"8GB"``. They are neither read
+            nor copied again.
+        rank: Which of ``world_size`` processes this is, that divide each epoch. If given, all need the same ``seed``.
+            Default: that of ``torch.distributed``.
+        world_size: The number of processes. Default: that of ``torch.distributed``.
+        distributed: Whether the ranks of ``torch.distributed`` divide the seeds. Default: they divide what has a name,
+            such as a split, or all nodes. Seeds given as ids, a mask or edges are all taken by every rank, as in PyG,
+            and each rank draws on its own.
+        drop_uneven_inputs: Leave out seeds that ranks cannot divide, instead of taking some again.
+        form: ``"pyg"`` returns ``Data`` and ``HeteroData``, ``"torch"`` a [`TorchBatch`][graphzero.loaders.TorchBatch].
+            Default: ``"pyg"`` if it is installed.
+        custom_cls: A class to use in place of ``Data`` or ``HeteroData``.
+        input_id: What stands for each seed in ``batch.input_id``. Default: its position among the seeds; its node id if
+            the seeds are a mask.
+        directed: PyG's option before ``subgraph_type``: ``False`` is ``"induced"``.
     """
 
     batch_size: int = 1
@@ -112,21 +128,114 @@ class LoaderOptions:
                 "batch_sampler: expected neither batch_size nor shuffle, sampler or drop_last with it, which it decides"
             )
 
-    def for_pipeline(self) -> dict[str, Any]:
-        """Return those that go to a :class:`graphzero.Pipeline` as they are, under the names that it has for them."""
-        ordered = ["batch_size", "shuffle", "drop_last", "drop_uneven_inputs"]
-        held = ["cache", "ahead", "reader", "threads", "progress"]
-        drawn = ["time_window", "method", "layer_dependency"]
-        return {
-            **{name: getattr(self, name) for name in ordered + held + drawn},
-            "order": self.sampler,
-            "batches": self.batch_sampler,
-            "direction": "in" if self.sample_direction == "forward" else "out",
-        }
+    def sample_request(self, relations: Relations, num_neighbors: Any, **sampling: Any) -> SampleRequest:
+        """Return the sample that these options ask for.
+
+        Args:
+            relations: The graphs to sample.
+            num_neighbors: Neighbours per hop.
+            sampling: What a loader asks for beside these options.
+        """
+        return SampleRequest(
+            relations,
+            read_fanouts(num_neighbors, relations, "num_neighbors"),
+            direction="in" if self.sample_direction == "forward" else "out",
+            time_window=self.time_window,
+            method=self.method,
+            layer_dependency=self.layer_dependency,
+            **sampling,
+        )
+
+    def pipeline_request(
+        self, sample: SampleRequest, seeds: NodeSeeds | LinkSeeds, negatives: LinkNegatives | None = None
+    ) -> PipelineRequest:
+        """Return what a pipeline is to make; ranks, seed and rows are added to it.
+
+        Args:
+            sample: The sample of each batch.
+            seeds: The nodes or links that batches are made of.
+            negatives: What is drawn beside links.
+        """
+        return PipelineRequest(
+            sample,
+            seeds,
+            Attributes(),
+            BatchOrder(
+                self.batch_size,
+                self.sampler,
+                self.batch_sampler,
+                shuffle=self.shuffle,
+                drop_last=self.drop_last,
+                names=("sampler", "batch_sampler"),
+            ),
+            negatives or LinkNegatives(),
+            drop_uneven_inputs=self.drop_uneven_inputs,
+            memory=as_bytes(self.memory, "memory"),
+            cache=as_bytes(self.cache, "cache"),
+            ahead=self.ahead,
+            reader=self.reader,
+            threads=self.threads,
+            progress=self.progress,
+        )
 
 
-def read_options(loader: str, given: dict[str, Any]) -> LoaderOptions:
+class LoaderKeywords(TypedDict, total=False):
+    """The same options for type checkers, as the keywords of a loader, and what PyG's loaders take beside them.
+
+    A test compares them with ``LoaderOptions``.
+    """
+
+    batch_size: int
+    shuffle: bool
+    drop_last: bool
+    sampler: Iterable[int] | None
+    batch_sampler: Iterable[Sequence[int]] | None
+    generator: Any
+    pin_memory: bool
+    seed: int | None
+    features: Any
+    edge_features: Any
+    labels: Literal["all", "seeds"]
+    dtype: Any
+    memory: int | str | None
+    cache: int | str | None
+    ahead: int | None
+    reader: Any
+    threads: int | None
+    progress: bool
+    method: Literal["neighbor", "labor"]
+    layer_dependency: bool
+    time_window: int | None
+    sample_direction: Literal["forward", "backward"]
+    device: Any
+    gpu_cache: int | str | None
+    rank: int | None
+    world_size: int | None
+    distributed: bool | None
+    drop_uneven_inputs: bool
+    form: Literal["pyg", "torch"] | None
+    custom_cls: Any
+    input_id: Any
+    directed: bool
+    num_workers: int
+    persistent_workers: bool
+    prefetch_factor: int | None
+    worker_init_fn: Any
+    multiprocessing_context: Any
+    timeout: float
+    in_order: bool
+    neighbor_sampler: None
+    filter_per_worker: bool | None
+    is_sorted: bool
+    share_memory: bool
+    dataset: Any
+    collate_fn: Any
+    pin_memory_device: str
+
+
+def read_options(loader: str, keywords: LoaderKeywords) -> LoaderOptions:
     """Read keywords; those of a ``DataLoader`` that mean nothing here are taken with a note."""
+    given: dict[str, Any] = {**keywords}
     noted = [name for name in _OF_PROCESSES if given.pop(name, None)]
     if given.pop("neighbor_sampler", None) is not None:
         raise ValueError(

@@ -12,13 +12,13 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from graphzero._base.arrays import int64_vector
 from graphzero._base.integers import integer, integer_from
+from graphzero._core import Key, Purpose
 from graphzero._inputs.seeds import check_nodes
 from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.graph import Direction, Graph
 from graphzero.ids import IdDictionary
 from graphzero.loaders._embedding.sentences import Sentences
 from graphzero.loaders._process.epoch_order import EpochOrder
-from graphzero.loaders._process.keys import WALK_BATCHES, keyed
 from graphzero.loaders._process.ranks import divided_ranks, shared_seed
 from graphzero.loaders._process.worker_epochs import WorkerEpochs
 from graphzero.walks import GraphsByType, random_walk
@@ -27,32 +27,40 @@ from graphzero.walks import GraphsByType, random_walk
 class RandomWalks(IterableDataset[torch.Tensor]):
     """An epoch of random walks as int64 tensors ``(batch_size, walk_length + 1)``.
 
-    ``walks_per_node`` walks begin at each of ``starts`` (``None``: all nodes; with a ``metapath`` all of the
-    type it begins with). ``graph``, ``walk_length``, ``p``, ``q``, ``weighted``, ``restart``, ``metapath`` and
-    ``direction`` are those of :func:`graphzero.random_walk`. Memory is that of a batch, whatever the number of
-    nodes.
+    Iterate over it, or give it to ``DataLoader(walks, batch_size=None, num_workers=k)``, which gives the same batches
+    in the same order. Each iteration is the next epoch, with other walks; workers count theirs apart from iterations
+    without them. Memory is that of a batch, whatever the number of nodes.
 
-    Iterate over it, or give it to ``DataLoader(walks, batch_size=None, num_workers=k)``, which gives the same
-    batches in the same order, however workers are started. Each iteration is the next epoch, with other
-    walks; workers count theirs apart from iterations without them.
+    Args:
+        graph: As in [`random_walk`][graphzero.random_walk], like the options of the same name.
+        walk_length: The number of steps.
+        starts: Ids of start nodes. Default: all nodes; with a ``metapath`` all of the type it begins with.
+        walks_per_node: The number of walks from each start.
+        batch_size: The number of walks of a batch.
+        p: The return parameter of node2vec.
+        q: The in-out parameter of node2vec.
+        weighted: Follow edges in proportion to their weights.
+        restart: The probability that a step goes back to the start.
+        metapath: The edge types to follow.
+        direction: ``"out"`` follows edges forwards, ``"in"`` backwards.
+        shuffle: Take starts in an order that depends on ``seed`` and epoch.
+        seed: The same seed gives the same walks. Without one it is drawn from torch's default generator.
+        rank: Which of ``world_size`` processes this is, that divide the starts. All take the same number of steps; if
+            walks cannot be divided, fewer than ``world_size`` starts come once more. Default: that of
+            ``torch.distributed``.
+        world_size: The number of processes. Default: that of ``torch.distributed``.
+        distributed: Whether the ranks of ``torch.distributed`` divide the starts. Default: they divide all nodes, but
+            not ``starts`` that are given.
 
-    :param shuffle: Take starts in an order that depends on ``seed`` and epoch.
-    :param seed: The same seed gives the same walks. Without one it is drawn from torch's default generator, so
-        ``torch.manual_seed`` decides.
-    :param rank: With ``world_size``, which part of the starts is walked from here. Unless told they are those
-        of torch.distributed, if it is initialised. All ranks take equally many steps of equally many walks: if
-        walks cannot be divided, fewer than ``world_size`` starts come once more.
-    :param distributed: Whether the ranks of torch.distributed divide the starts. Unless told, they divide all nodes;
-        starts that are listed are taken whole on every rank.
-
-    >>> from graphzero import Graph
-    >>> walks = RandomWalks(Graph(tiny_gl), 3, batch_size=2, shuffle=False, seed=0)     # 0→1  0→2  1→2  3→0
-    >>> len(walks)
-    2
-    >>> for batch in walks:
-    ...     print(batch.tolist())
-    [[0, 2, 2, 2], [1, 2, 2, 2]]
-    [[2, 2, 2, 2], [3, 0, 1, 2]]
+    Examples:
+        >>> from graphzero import Graph
+        >>> walks = RandomWalks(Graph(tiny_gl), 3, batch_size=2, shuffle=False, seed=0)     # 0→1  0→2  1→2  3→0
+        >>> len(walks)
+        2
+        >>> for batch in walks:
+        ...     print(batch.tolist())
+        [[0, 2, 2, 2], [1, 2, 2, 2]]
+        [[2, 2, 2, 2], [3, 0, 1, 2]]
     """
 
     def __init__(
@@ -112,7 +120,11 @@ class RandomWalks(IterableDataset[torch.Tensor]):
         return self._share
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next iteration that of ``epoch``, also in workers that are running."""
+        """Make the next iteration that of an epoch, also in workers that are running.
+
+        Args:
+            epoch: Its number, from 0.
+        """
         number = integer(epoch, "epoch")
         if not 0 <= number < 2**63:
             raise ValueError(f"epoch: expected 0 to 2^63 - 1, found {number}")
@@ -141,20 +153,24 @@ class RandomWalks(IterableDataset[torch.Tensor]):
         starts = order.at((places + self._rank * self._share) % self._num_walks) % self._num_starts
         if self._starts is not None:
             starts = self._starts[starts]
-        seed = keyed(self._seed, WALK_BATCHES, epoch, self._rank * len(self) + number)
-        return torch.from_numpy(random_walk(self._graph, starts, seed=seed, **self._options))
+        key = Key(self._seed, Purpose.WALK_BATCHES).with_word(epoch).with_word(self._rank * len(self) + number)
+        return torch.from_numpy(random_walk(self._graph, starts, seed=key.state, **self._options))
 
     def sentences(self, ids: IdDictionary | Mapping[str, IdDictionary] | None = None) -> Sentences:
         """Return the walks as lists of words, which may be iterated any number of times, as gensim does.
 
-        Words are node ids, or labels from the dictionary ``ids`` of a data set's nodes. Those of a metapath have
-        their type in front, as in ``paper:7``, and ``ids`` is a dict by type; what lies behind a dead end is
-        left out. Each iteration is the next epoch.
+        Each iteration is the next epoch. On a metapath, words begin with their type, as in ``paper:7``, and what comes
+        after a dead end is left out.
 
-        >>> from graphzero import Graph
-        >>> walks = RandomWalks(Graph(tiny_gl), 2, starts=[3], seed=0)
-        >>> list(walks.sentences())
-        [['3', '0', '1']]
+        Args:
+            ids: The dictionary whose labels are the words; on a metapath a dict by type. Default: node ids are the
+                words.
+
+        Examples:
+            >>> from graphzero import Graph
+            >>> walks = RandomWalks(Graph(tiny_gl), 2, starts=[3], seed=0)
+            >>> list(walks.sentences())
+            [['3', '0', '1']]
         """
         path = self._options["metapath"]
         length = self._options["walk_length"]

@@ -26,7 +26,7 @@ _OF_BLOCKS = ("homophily", "skew")
 
 @dataclass(frozen=True)
 class Recipe:
-    """The options of :func:`graphzero.synthesize`, which explains them. Counts are of all kinds of node and edge."""
+    """The options of ``graphzero.synthesize()``, which explains them. Counts are of all kinds of node and edge."""
 
     nodes: int = 0
     edges: int = 0

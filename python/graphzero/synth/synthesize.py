@@ -77,45 +77,53 @@ def synthesize(
 ) -> Dataset:
     """Draw a data set with features ``x``, labels ``y`` and splits, write it to a folder and mount it.
 
-    Every edge, label and row is a function of ``seed`` and its number, so the files are the same for any
-    number of threads and any ``memory``. Memory stays within ``memory`` whatever the size. The folder
-    appears whole or not at all.
+    Every edge, label and row is a function of ``seed`` and its number, so the files are the same for any number of
+    threads and any ``memory``. The folder appears whole or not at all.
 
-    :param nodes: Number of nodes of all kinds; may be left out with a ``preset``.
-    :param edges: Number of edges of all kinds, 16 per node by default. Repeated edges and self-loops
-        happen, as in the models themselves.
-    :param preset: ``"tiny"``, ``"small"``, ``"products"`` or ``"papers100m"``; all else replaces its values.
-    :param kind: ``"blocks"``, a degree-corrected block model: labels can be learned from the structure and
-        from the features, and better from both. ``"rmat"``, R-MAT with the odds of Graph500. ``"ba"``,
-        preferential attachment. The labels of the last two are to be found in the features.
-    :param features: Items of a row of ``x``; 0 for no ``x``. Default 128.
-    :param feature_dtype: ``"float16"``, ``"bfloat16"``, ``"float32"`` or ``"float64"``.
-    :param classes: Number of classes, which have the same size to within one node. Default 16.
-    :param homophily: Of ``"blocks"``: the share of edges that stay in their class on purpose; of the others
-        one in ``classes`` does by chance. Default 0.6.
-    :param skew: Of ``"blocks"``: how unequal degrees are, 1 (not at all) to 8. The first ``r`` of ``n``
-        nodes of a class have the share ``(r / n) ** (1 / skew)`` of its edges. Default 3.
-    :param signal: How far features tell the class. At the default, 0.75, the nearest centroid is right for
-        about half of the nodes.
-    :param train, valid, test: Sizes of the splits, which do not overlap: shares of the labelled nodes if
-        they are floats, counts if they are ints. Default 0.6, 0.2 and 0.2.
-    :param hetero: Papers, authors and institutions with their relations, instead of one kind of node. Papers
-        have the labels. Of ``writes`` and ``affiliated`` there is also the reverse, which ``edges`` does
-        not count.
-    :param temporal: Also a ``time`` for each node, which rises with its id, and for each edge, that of the
-        later of its ends.
-    :param undirected: Store each edge both ways, in one index.
-    :param index, edge_ids: As for :func:`convert_edges`.
-    :param order: ``"hot"`` stores the rows of ``x`` hottest first: by expected degree for ``"blocks"``, else
-        by degree with :func:`reorder`.
-    :param seed: ``None`` for a data set that nobody has seen.
-    :param memory: Such as ``"2GB"``; by default half of what is available, at most 8 GB.
-    :param progress: Show bars on standard error.
-    :param overwrite: Replace a data set that is there.
+    Args:
+        path: The folder to write.
+        nodes: The number of nodes of all kinds; may be left out with a ``preset``.
+        edges: The number of edges of all kinds. Repeated edges and self-loops happen, as in the models. Default: 16 per
+            node.
+        preset: ``"tiny"``, ``"small"``, ``"products"`` or ``"papers100m"``. Other arguments replace its values.
+        kind: ``"blocks"``, a degree-corrected block model, whose labels can be learned from structure and features, and
+            better from both; ``"rmat"``, R-MAT with the odds of Graph500; ``"ba"``, preferential attachment. The labels
+            of the last two are in the features alone. Default: ``"blocks"``.
+        features: The number of items of a row of ``x``; 0 for no ``x``. Default: 128.
+        feature_dtype: ``"float16"``, ``"bfloat16"``, ``"float32"`` or ``"float64"``. Default: ``"float16"``.
+        classes: The number of classes, which are of the same size to within one node. Default: 16.
+        homophily: For ``"blocks"``, the share of edges that stay in their class on purpose; one in ``classes`` of the
+            others does by chance. Default: 0.6.
+        skew: For ``"blocks"``, how unequal degrees are, 1 (not at all) to 8: the first ``r`` of ``n`` nodes of a class
+            have the share ``(r / n) ** (1 / skew)`` of its edges. Default: 3.
+        signal: How well features tell the class. At the default, 0.75, the nearest centroid is right for about half of
+            the nodes.
+        train: The size of this split: a share of the labelled nodes if a float, a count if an int. Default: 0.6.
+        valid: The size of this split. Splits do not overlap. Default: 0.2.
+        test: The size of this split. Default: 0.2.
+        hetero: Make papers, authors and institutions instead of one kind of node. Papers have the labels. ``writes``
+            and ``affiliated`` are stored with their reverses, which ``edges`` does not count.
+        temporal: Also draw a ``time`` for each node, which rises with its id; an edge has that of its later end.
+        undirected: Store each edge both ways, in one index.
+        index: As in [`convert_edges`][graphzero.convert_edges].
+        edge_ids: As in [`convert_edges`][graphzero.convert_edges].
+        order: ``"hot"`` stores the rows of ``x`` hottest first: by expected degree for ``"blocks"``, else with
+            [`reorder`][graphzero.reorder].
+        seed: The seed of all draws; ``None`` for a fresh one.
+        memory: Bytes to hold, a number or a size such as ``"2GB"``. Default: half of what is available, at most 8 GB.
+        progress: Show bars on standard error.
+        overwrite: Replace a data set that is there.
 
-    >>> ds = synthesize("made", nodes=100, edges=500, features=8, classes=4)
-    >>> ds.graph.num_edges, ds.features("x").shape, ds.nodes["node"].num_classes, len(ds.split("train"))
-    (500, (100, 8), 4, 60)
+    Returns:
+        The mounted data set.
+
+    Raises:
+        ValueError: Neither ``nodes`` nor ``preset`` is given, or a value is out of bounds.
+
+    Examples:
+        >>> ds = synthesize("made", nodes=100, edges=500, features=8, classes=4)
+        >>> ds.graph.num_edges, ds.features("x").shape, ds.nodes["node"].num_classes, len(ds.split("train"))
+        (500, (100, 8), 4, 60)
     """
     given = {
         "nodes": nodes, "edges": edges, "kind": kind, "features": features, "feature_dtype": feature_dtype,

@@ -24,7 +24,7 @@ _PARTS = ("data", "fingerprint", "target", "num_classes", "epochs", "state")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a file holds. ``state`` is :meth:`Run.state_dict`; ``best.pt`` has the best weights in its place."""
+    """What a file holds. ``state`` is ``Run.state_dict()``; ``best.pt`` has the best weights in its place."""
 
     path: str
     settings: Settings

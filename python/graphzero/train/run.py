@@ -1,4 +1,4 @@
-"""A training: epochs over batches from disk, told step by step to whoever watches."""
+"""A training: epochs over batches from disk, reported step by step."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Sums:
 class Run:
     """Trains a model on a task.
 
-    Iterate over :meth:`steps`; in between, :meth:`state_dict` is all that a run with the same task and settings
+    Iterate over ``steps()``; in between, ``state_dict()`` is all that a run with the same task and settings
     needs to go on right there, and ends with the same weights as if it had never stopped. Random numbers are those
     of torch's own generator, which the run seeds: one run at a time.
 
@@ -109,7 +109,7 @@ class Run:
         return {"train": memory - to_evaluate, **dict.fromkeys(measured, to_evaluate)}
 
     def _try(self, split: str) -> int:
-        """Take a batch: what a loader has too little memory for is told now, not behind the first epoch."""
+        """Take a batch, so that a loader with too little memory fails now, not after the first epoch."""
         loader = self._loader(split, cache=0, ahead=1)
         try:
             next(iter(loader))
@@ -147,7 +147,7 @@ class Run:
 
     @property
     def loaders(self) -> list[Loader]:
-        """Those that hold memory now: the one that trains and, while a split is measured, the one for that."""
+        """The loaders that hold memory now: the one that trains and, while a split is measured, the one for that."""
         return [self.loader] if self._measuring is None else [self.loader, self._measuring]
 
     def steps(self) -> Iterator[Step | EpochResult]:
@@ -260,5 +260,5 @@ class Run:
             self.loader.load_state_dict(state["loader"])
 
     def close(self) -> None:
-        """Give the memory of the loader back."""
+        """Free the memory of the loader."""
         self.loader.close()

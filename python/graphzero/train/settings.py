@@ -19,10 +19,11 @@ FREE = ("epochs", "memory", "reader", "threads", "device")
 class Settings:
     """A model, how it is trained, and how much memory its data may take.
 
-    :param fanouts: Neighbours to draw per node at each hop, ``-1`` for all; the model has a layer for each.
-    :param memory: What loaders may hold, together: rows that stay, batches ahead. The model is not in it.
-    :param reader: As in :class:`graphzero.Pipeline`.
-    :param threads: Threads of the loaders.
+    Attributes:
+        fanouts: Neighbours to draw per node at each hop, -1 for all; the model has a layer for each.
+        memory: Bytes that loaders may hold together: cached rows, batches ahead. The model is not included.
+        reader: As in ``graphzero.Pipeline``.
+        threads: Threads of the loaders.
     """
 
     model: ModelName = "sage"

@@ -20,7 +20,7 @@ _MOST_CLASSES = 1 << 20
 class Task:
     """Node classification.
 
-    ``features`` tells for each node type which attribute the model gets and how many numbers that is per node;
+    ``features`` has for each node type the attribute that the model gets and how many numbers that is per node;
     ``None`` for a type that has none.
     """
 
@@ -38,7 +38,7 @@ class Task:
 def find_task(data: Dataset, target: str | None = None) -> Task:
     """Find the labels, or those of node type ``target``, and features for them, or say what is missing.
 
-    Reads the labels of all splits: a wrong one is told now, not when training comes to it.
+    Reads the labels of all splits, so that a wrong one is reported now, not when training comes to it.
     """
     if not data.edges:
         raise ValueError(f"{data.path}: has no edges, only nodes; there is nothing for a graph model to learn from")

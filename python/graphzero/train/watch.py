@@ -1,4 +1,4 @@
-"""What a run holds and how fast it goes, looked at now and then."""
+"""What a run holds and how fast it goes, measured now and then."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ _WINDOW = 2.0
 
 @dataclass(frozen=True)
 class Sight:
-    """What was seen at one time. Sizes are bytes; ``None``: not known, or not told by the kernel.
+    """What was measured at one time. Sizes are bytes; ``None``: not known, or the kernel does not tell.
 
-    ``held`` is what loaders hold of their ``budget``; ``page_cache`` is how much of the ``data`` files the kernel
-    holds, whoever read them. ``hit_rate`` and ``device_bytes``, with those that filled the cache, are of the loader
-    that trains. Rates are of the last seconds, and so is ``waited``, the share in which training waited for batches.
+    ``held`` is what loaders hold of their ``budget``; ``page_cache`` is how much of the ``data`` files is in the page
+    cache, whichever process read them. ``hit_rate`` and ``device_bytes``, which includes what filled the cache, are
+    those of the loader that trains. Rates are of the last seconds, and so is ``waited``, the share in which training
+    waited for batches.
     """
 
     anonymous: int
@@ -38,7 +39,7 @@ class Sight:
 
 
 class Watch:
-    """Looks at a run, and remembers the most it has seen of each kind of memory."""
+    """Measures a run, and keeps the maximum of each kind of memory."""
 
     def __init__(self, run: Run, *, page_cache: bool = True) -> None:
         self._run = run
@@ -52,7 +53,7 @@ class Watch:
         self.peak_held = 0
 
     def look(self) -> Sight:
-        """Return what is to be seen now. Call it a few times a second, from the thread that trains."""
+        """Return the current measurements. Call it a few times a second, from the thread that trains."""
         now = time.perf_counter()
         stats = [loader.stats() for loader in self._run.loaders]
         training = stats[0]

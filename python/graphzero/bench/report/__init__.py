@@ -1,1 +1,1 @@
-"""The parts of the HTML report. :mod:`graphzero.bench.html_report` puts them together."""
+"""The parts of the HTML report. ``graphzero.bench.html_report`` puts them together."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from graphzero.bench.report.number_text import bytes_text, count_text, percent_text, ratio_text, value_text
 from graphzero.bench.report.readings import (
     Part,
     Row,
     best_rival,
+    data_bytes,
     mapping,
     name_of,
     number,
@@ -23,8 +23,7 @@ from graphzero.bench.report.readings import (
 )
 
 
-@dataclass(frozen=True)
-class Figure:
+class Figure(NamedTuple):
     """A number to remember, what it is, and what it is measured against."""
 
     number: str
@@ -38,12 +37,14 @@ def figures(document: Mapping[str, Any]) -> list[Figure]:
     Each is of the part named, good or bad; the best of all parts is not looked for.
     """
     parts = {str(part.get("name")): part for part in parts_of(document)}
-    found: list[Figure | None] = [_rate(parts.get("sampling", {}))]
-    found.append(_against_rival(parts.get("batches", {})) or _against_rival(parts.get("training", {})))
-    # What a cap costs is what a training loses by it; what is held is told without the memory of torch and a model.
-    batches, training, data = parts.get("batches", {}), parts.get("training", {}), mapping(document, "data")
-    found.append(_speed_kept(training if _tightest(training) else batches, data))
-    found.append(_memory_held(batches if _tightest(batches) else training, data))
+    sampling, batches, training = (parts.get(name, {}) for name in ("sampling", "batches", "training"))
+    found = [
+        _rate(sampling),
+        _against_rival(batches) or _against_rival(training),
+        # What a cap costs is what a training loses by it; what is held is told without the memory of torch and a model.
+        _speed_kept(training if _tightest(training) else batches, document),
+        _memory_held(batches if _tightest(batches) else training, document),
+    ]
     return [figure for figure in found if figure is not None]
 
 
@@ -56,13 +57,12 @@ def _value(row: Row) -> float:
 
 
 def _rate(part: Part) -> Figure | None:
-    rows = _measured(part)
-    if not rows:
-        return None
     # All threads, and the task that the part begins with: an easier one may give a larger number.
-    row = max(rows, key=lambda row: number(row, "threads") or 0.0)
+    row = max(_measured(part), key=lambda row: number(row, "threads") or 0.0, default=None)
+    if row is None:
+        return None
     label = f"{row.get('unit') or ''} {title_of(part).lower()}".strip()
-    return Figure(count_text(_value(row)), label, _joined(task_of(row), standing(part, row)))
+    return Figure(count_text(_value(row)), label, "; ".join(filter(None, (task_of(row), standing(part, row)))))
 
 
 def _against_rival(part: Part) -> Figure | None:
@@ -71,11 +71,9 @@ def _against_rival(part: Part) -> Figure | None:
     if not uncapped:
         return None
     row = max(uncapped, key=_value)
-    rival = best_rival(part, row)
-    against = name_of(rival) if rival else "the best rival"
     return Figure(
         ratio_text(times_best_rival(part, row) or 0.0),
-        f"the speed of {against}",
+        f"the speed of {_rival_name(part, row)}",
         f"{title_of(part)}: {task_of(row)}, {value_text(_value(row), row.get('unit'))}",
     )
 
@@ -85,18 +83,16 @@ def _tightest(part: Part) -> Row | None:
     return min(capped, key=lambda row: (number(row, "cap_bytes") or 0.0, -_value(row)), default=None)
 
 
-def _speed_kept(part: Part, data: Mapping[str, Any]) -> Figure | None:
+def _speed_kept(part: Part, document: Mapping[str, Any]) -> Figure | None:
     row = _tightest(part)
-    free = [
-        other
-        for other in _measured(part)
-        if number(other, "cap_bytes") is None and row is not None and other.get("unit") == row.get("unit")
-    ]
-    # The fastest without a cap: a slower one would flatter.
-    fastest = max(map(_value, free), default=0.0)
-    if row is None or fastest <= 0:
+    if row is None:
         return None
-    cap, features = number(row, "cap_bytes") or 0.0, number(data, "feature_bytes")
+    free = [other for other in _measured(part) if number(other, "cap_bytes") is None]
+    # The fastest without a cap: a slower one would flatter.
+    fastest = max((_value(other) for other in free if other.get("unit") == row.get("unit")), default=0.0)
+    if fastest <= 0:
+        return None
+    cap, features = number(row, "cap_bytes") or 0.0, number(mapping(document, "data"), "feature_bytes")
     share = f", {percent_text(cap / features)} of the features" if features else ""
     return Figure(
         percent_text(_value(row) / fastest),
@@ -105,28 +101,26 @@ def _speed_kept(part: Part, data: Mapping[str, Any]) -> Figure | None:
     )
 
 
-def _memory_held(part: Part, data: Mapping[str, Any]) -> Figure | None:
-    row = _tightest(part)
-    if row is None:
-        return None
-    whole = number(row, "peak_group_bytes")
-    peak = whole if whole is not None else number(row, "peak_anonymous_bytes")
+def _memory_held(part: Part, document: Mapping[str, Any]) -> Figure | None:
+    row = _tightest(part) or {}
+    whole, own = number(row, "peak_group_bytes"), number(row, "peak_anonymous_bytes")
+    peak = own if whole is None else whole
     if peak is None:
         return None
-    cap, limit = number(row, "cap_bytes") or 0.0, number(row, "limit_bytes")
+    cap, limit, size = number(row, "cap_bytes") or 0.0, number(row, "limit_bytes"), data_bytes(document)
     held = f"above the cap of {bytes_text(cap)}" if peak > cap else f"cap {bytes_text(cap)}"
     if limit is not None:
         held = f"cap {bytes_text(cap)}, limit of the whole process {bytes_text(limit)}"
-    size = sum(number(data, name) or 0 for name in ("feature_bytes", "graph_bytes"))
     return Figure(
         bytes_text(peak),
-        "peak memory, page cache included" if whole is not None else "peak memory of its own",
-        _joined(held, f"data {bytes_text(size)}" if size else ""),
+        "peak memory of its own" if whole is None else "peak memory, page cache included",
+        f"{held}; data {bytes_text(size)}" if size else held,
     )
 
 
-def _joined(*texts: str) -> str:
-    return "; ".join(filter(None, texts))
+def _rival_name(part: Part, row: Row) -> str:
+    rival = best_rival(part, row)
+    return name_of(rival) if rival else "the best rival"
 
 
 def standing(part: Part, row: Row) -> str:
@@ -134,20 +128,15 @@ def standing(part: Part, row: Row) -> str:
     ratio = times_best_rival(part, row)
     if ratio is None:
         return ""
-    rival = best_rival(part, row)
-    against = name_of(rival) if rival else "the best rival"
-    times = ratio_text(ratio)
-    return f"{times}, {_worse(row)} than {against} here" if lost(part, row) else f"{times} {against}"
+    times, against = ratio_text(ratio), _rival_name(part, row)
+    worse = "larger" if row.get("unit") == "bytes" else "slower"
+    return f"{times}, {worse} than {against} here" if lost(part, row) else f"{times} {against}"
 
 
 def lost(part: Part, row: Row) -> bool:
     """Tell whether a rival was better, by more than the text of the ratio rounds away."""
     ratio = times_best_rival(part, row)
     return ratio is not None and round(ratio, 2) < 1
-
-
-def _worse(row: Row) -> str:
-    return "larger" if row.get("unit") == "bytes" else "slower"
 
 
 def losses(document: Mapping[str, Any]) -> list[str]:
@@ -163,9 +152,9 @@ def losses(document: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def compared(document: Mapping[str, Any]) -> int:
-    """Count the rows of ours that have a rival's value beside them."""
-    return sum(bool(standing(part, row)) for part in parts_of(document) for row in rows_of(part))
+def compared(parts: Sequence[Part]) -> bool:
+    """Tell whether a row of ours has a rival's value beside it."""
+    return any(standing(part, row) for part in parts for row in rows_of(part))
 
 
 def without_value(document: Mapping[str, Any]) -> int:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
+from datetime import datetime
+from typing import Any
 
 from graphzero._base.memory_sizes import byte_text
 
@@ -13,8 +16,9 @@ _BEYOND_PREFIXES = 1e15
 def count_text(count: float) -> str:
     """Write a measured number with three digits.
 
-    >>> count_text(33_412_000), count_text(4.2), count_text(999.9)
-    ('33.4 M', '4.20', '1.00 k')
+    Examples:
+        >>> count_text(33_412_000), count_text(4.2), count_text(999.9)
+        ('33.4 M', '4.20', '1.00 k')
     """
     rounded = float(f"{count:.3g}")
     if abs(rounded) >= _BEYOND_PREFIXES:
@@ -32,8 +36,9 @@ def _three_digits(number: float) -> str:
 def value_text(value: float, unit: str | None) -> str:
     """Write a measured value with its unit.
 
-    >>> value_text(33.4e6, "edges/s"), value_text(1.25e9, "bytes"), value_text(0.5, "seconds")
-    ('33.4 M edges/s', '1.2 GB', '0.50 s')
+    Examples:
+        >>> value_text(33.4e6, "edges/s"), value_text(1.25e9, "bytes"), value_text(0.5, "seconds")
+        ('33.4 M edges/s', '1.2 GB', '0.50 s')
     """
     if unit == "bytes":
         return bytes_text(value)
@@ -50,8 +55,9 @@ def bytes_text(count: float) -> str:
 def seconds_text(seconds: float) -> str:
     """Write a duration.
 
-    >>> seconds_text(0.0042), seconds_text(12.34), seconds_text(754)
-    ('4.2 ms', '12.3 s', '12 min 34 s')
+    Examples:
+        >>> seconds_text(0.0042), seconds_text(12.34), seconds_text(754)
+        ('4.2 ms', '12.3 s', '12 min 34 s')
     """
     if abs(seconds) >= 99.95:
         minutes, rest = divmod(round(seconds), 60)
@@ -63,11 +69,30 @@ def seconds_text(seconds: float) -> str:
     return f"{seconds * 1000:.2g} ms" if seconds else "0 s"
 
 
+def date_text(moment: Any) -> str | None:
+    """Write a moment in ISO format as people would, and anything else as it is.
+
+    Examples:
+        >>> date_text("2026-11-15T20:00:00+00:00")
+        '15 November 2026, 20:00 UTC'
+    """
+    try:
+        return f"{datetime.fromisoformat(str(moment)):%-d %B %Y, %H:%M %Z}".strip()
+    except ValueError:
+        return None if moment is None else str(moment)
+
+
+def unbroken(text: str) -> str:
+    """Keep a number and its unit on one line."""
+    return re.sub(r"(?<=\d) (?=[kMGT%])", "\N{NO-BREAK SPACE}", text)
+
+
 def ratio_text(ratio: float) -> str:
     """Write how many times one figure is another.
 
-    >>> ratio_text(35.2), ratio_text(3.52), ratio_text(0.618), ratio_text(0.0041)
-    ('35×', '3.5×', '0.62×', '0.0041×')
+    Examples:
+        >>> ratio_text(35.2), ratio_text(3.52), ratio_text(0.618), ratio_text(0.0041)
+        ('35×', '3.5×', '0.62×', '0.0041×')
     """
     if ratio >= 9.95:
         return f"{ratio:,.0f}×"
@@ -79,8 +104,9 @@ def ratio_text(ratio: float) -> str:
 def percent_text(share: float) -> str:
     """Write a share: with one decimal where that says something.
 
-    >>> percent_text(0.8642), percent_text(0.0213), percent_text(1)
-    ('86 %', '2.1 %', '100 %')
+    Examples:
+        >>> percent_text(0.8642), percent_text(0.0213), percent_text(1)
+        ('86 %', '2.1 %', '100 %')
     """
     return f"{share:.0%}".replace("%", " %") if share >= 0.1 or share <= 0 else f"{share * 100:.2g} %"
 
@@ -88,8 +114,9 @@ def percent_text(share: float) -> str:
 def round_steps(highest: float) -> list[float]:
     """Return 0 and round numbers up to ``highest``, three to five of them, for an axis.
 
-    >>> round_steps(37), round_steps(1.0)
-    ([0.0, 10.0, 20.0, 30.0], [0.0, 0.5, 1.0])
+    Examples:
+        >>> round_steps(37), round_steps(1.0)
+        ([0.0, 10.0, 20.0, 30.0], [0.0, 0.5, 1.0])
     """
     decade = 10.0 ** math.floor(math.log10(highest))
     step = next(size * decade for size in (0.2, 0.5, 1, 2) if highest / (size * decade) < 5)
@@ -99,8 +126,9 @@ def round_steps(highest: float) -> list[float]:
 def step_text(value: float, unit: str | None) -> str:
     """Write a round number beside an axis; its unit is named once, elsewhere, unless it is bytes.
 
-    >>> step_text(2e7, "edges/s"), step_text(5e8, "bytes"), step_text(0, "bytes")
-    ('20 M', '500 MB', '0')
+    Examples:
+        >>> step_text(2e7, "edges/s"), step_text(5e8, "bytes"), step_text(0, "bytes")
+        ('20 M', '500 MB', '0')
     """
     factor, prefix = next(((f, p) for f, p in _PREFIXES if abs(value) >= f), (1.0, ""))
     return f"{value / factor:g} {prefix}{'B' if unit == 'bytes' and value else ''}".strip()

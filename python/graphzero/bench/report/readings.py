@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from graphzero.bench.report.number_text import seconds_text
 
 Row = Mapping[str, Any]
 Part = Mapping[str, Any]
@@ -16,6 +19,12 @@ def number(facts: Mapping[str, Any], name: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return value
+
+
+def written(facts: Mapping[str, Any], name: str, write: Callable[[float], str]) -> str | None:
+    """Return a number of ``facts`` as ``write`` puts it; ``None`` if there is none."""
+    value = number(facts, name)
+    return None if value is None else write(value)
 
 
 def mapping(facts: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -43,6 +52,24 @@ def rows_of(part: Part) -> list[Row]:
 def title_of(part: Part) -> str:
     """Return the heading of a part."""
     return str(part.get("title") or part.get("name") or "Without a name")
+
+
+def anchor_of(part: Part) -> str:
+    """Return the id of a part's section."""
+    return "part-" + re.sub(r"\W+", "-", str(part.get("name") or title_of(part)))
+
+
+def conditions_of(part: Part) -> list[tuple[str, str]]:
+    """Return what was held fixed, and how long it took."""
+    held = [(name, str(value)) for name, value in mapping(part, "conditions").items() if value is not None]
+    seconds = written(part, "seconds", seconds_text)
+    return held if seconds is None else [*held, ("measured in", seconds)]
+
+
+def data_bytes(document: Mapping[str, Any]) -> float:
+    """Return the size of the data, 0 if it is not known."""
+    data = mapping(document, "data")
+    return sum(number(data, name) or 0 for name in ("feature_bytes", "graph_bytes"))
 
 
 def name_of(row: Row) -> str:

@@ -1,4 +1,4 @@
-"""A batch of PyG as plain arrays, for whoever checks it."""
+"""A batch of PyG as plain arrays, to be checked."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -35,11 +35,6 @@ def rates_of(body: Callable[[], Any], work: float, patience: float = PATIENCE) -
     return _rates(timed, patience)
 
 
-def best_seconds(body: Callable[[], Any]) -> float:
-    """Return the shortest time of ``body``."""
-    return 1 / max(rates_of(body, 1))
-
-
 def batch_rates(
     count_edges: Callable[[T], int], batches: Iterable[T], threads: int, patience: float = PATIENCE
 ) -> list[float]:
@@ -52,8 +47,3 @@ def batch_rates(
             return time.perf_counter() - begin, edges
 
         return _rates(timed, patience)
-
-
-def edges_per_second(count_edges: Callable[[T], int], batches: Sequence[T], threads: int) -> float:
-    """Return the best rate over all batches, shared out among ``threads`` Python threads."""
-    return max(batch_rates(count_edges, batches, threads))

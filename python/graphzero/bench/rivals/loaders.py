@@ -16,8 +16,7 @@ import numpy as np
 
 from .batch_arrays import edges_of, save_batch
 from .protocol import answer, device_bytes, wait_for_limit
-
-FANOUTS = [15, 10, 5]
+from .samplers import FANOUTS
 
 
 def loader_of(given: dict[str, Any], **more: Any) -> Any:

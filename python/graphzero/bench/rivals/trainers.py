@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from .loaders import FANOUTS, loader_of
+from .loaders import loader_of
 from .protocol import answer
 from .sage import make_model, train
+from .samplers import FANOUTS
 
 
 def measure(given: dict[str, Any]) -> dict[str, Any]:

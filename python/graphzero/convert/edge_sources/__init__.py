@@ -1,6 +1,6 @@
 """Whatever holds edges, as batches of edges: files, arrays, tables, matrices, graphs and iterators.
 
-Text is not read here but by the core, see :mod:`graphzero.convert.edges`.
+Text is not read here but by the core, see ``graphzero.convert.edges``.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ def edge_source(
     files, of graphs with attributes. ``weight=False`` leaves out weights that a matrix or ``.wsg`` has.
     Only the header of a file is read now.
 
-    >>> batches = edge_source(np.array([[0, 0, 1, 3], [1, 2, 2, 0]])).batches(rows=3)
-    >>> [batch.dst.tolist() for batch in batches]
-    [[1, 2, 2], [0]]
+    Examples:
+        >>> batches = edge_source(np.array([[0, 0, 1, 3], [1, 2, 2, 0]])).batches(rows=3)
+        >>> [batch.dst.tolist() for batch in batches]
+        [[1, 2, 2], [0]]
     """
     if isinstance(source, SyntheticSource):
         return source

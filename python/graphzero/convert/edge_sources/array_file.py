@@ -56,7 +56,7 @@ class ArrayFile:
 
     @contextmanager
     def open(self) -> Iterator[IO[bytes]]:
-        """Open it for :func:`read_items`, at the first item."""
+        """Open it for ``read_items()``, at the first item."""
         with refusing_broken_zips(self.name):
             if not self.deflated:
                 with open(self.path, "rb") as file:

@@ -48,7 +48,7 @@ class ArraySource:
 
     @property
     def empty(self) -> EdgeBatch:
-        """No edges, with weights and times if edges have them: there may be none to tell."""
+        """A batch without edges, with weights and times if edges have them."""
         none = np.empty(0, dtype=np.int64)
         return EdgeBatch(
             none,

@@ -10,7 +10,7 @@ from graphzero.convert.edge_sources.batch import EdgeBatch, checked_rows, edge_b
 
 
 class IterableSource:
-    """Reads batches ``(src, dst[, weight][, time])``, :class:`EdgeBatch`, mappings of these names, or single edges.
+    """Reads batches ``(src, dst[, weight][, time])``, ``EdgeBatch``, mappings of these names, or single edges.
 
     A third column is the weight, unless ``time=True`` is given and ``weight`` is not.
     """

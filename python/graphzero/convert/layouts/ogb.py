@@ -68,7 +68,7 @@ def csv_numbers(path: str, dtype: Any = np.int64, *, most: int) -> NDArray[Any]:
 
 
 def csv_lines(path: str) -> Iterator[str]:
-    """Read lines. What inflates is read as far as it is asked for."""
+    """Yield lines. A compressed file is read only as far as it is asked for."""
     try:
         with gzip.open(path, "rt") if path.endswith(".gz") else open(path) as file:
             while line := file.readline(_LONGEST_LINE + 1):
@@ -82,7 +82,7 @@ def csv_lines(path: str) -> Iterator[str]:
 
 
 def one_graph(counts: Any, path: str) -> int:
-    """Return the only number of nodes; data sets of many small graphs are another matter."""
+    """Return the only number of nodes; data sets of many small graphs are not supported."""
     if len(counts) != 1:
         raise FormatError(f"{path}: expected one graph, found {len(counts)}: many small graphs are not converted")
     return int(counts[0])

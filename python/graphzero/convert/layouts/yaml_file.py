@@ -1,4 +1,4 @@
-"""Small YAML files of strangers: of plain values, and no larger in memory than on disk."""
+"""Small YAML files from untrusted sources: plain values, no larger in memory than on disk."""
 
 from __future__ import annotations
 

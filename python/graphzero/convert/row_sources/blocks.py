@@ -15,7 +15,13 @@ Columns: TypeAlias = "str | int | Sequence[str | int] | None"
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line of text that is no row, by its number from 1."""
+    """A line of text that is not a row.
+
+    Attributes:
+        line: Its number, from 1.
+        text: What it says.
+        reason: Why it is not a row.
+    """
 
     line: int
     text: str

@@ -25,7 +25,7 @@ _ZEROS = 4 << 20
 
 
 class RowWriter:
-    """Writes rows one after the other; the file appears at ``finish``. Left without it, no trace is."""
+    """Writes rows one after the other. The file appears at ``finish()``, or not at all."""
 
     def __init__(
         self, path: str, stored: DataType, row_shape: tuple[int, ...], *, quantised: bool, num_rows: int
@@ -54,7 +54,7 @@ class RowWriter:
             self._temporary.close()
 
     def temporary_file(self) -> IO[bytes]:
-        """Open a file without a name beside the target; it goes with this writer, or with the process."""
+        """Open a nameless file beside the target, which is removed with this writer or the process."""
         import tempfile
 
         file: IO[bytes] = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115

@@ -19,12 +19,17 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class Loss:
-    """What rounding did to the numbers that were finite before and after."""
+    """What rounding did to numbers.
+
+    Attributes:
+        max_error: The largest error of a number that was finite before and after.
+        rms_error: The root of the mean square error of these.
+        overflows: Finite numbers that became infinite.
+    """
 
     max_error: float
     rms_error: float
     overflows: int
-    """Finite numbers that became infinite."""
 
     def __str__(self) -> str:
         text = f"largest error {self.max_error:.3g}, RMS {self.rms_error:.3g}"

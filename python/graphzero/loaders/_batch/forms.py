@@ -15,12 +15,18 @@ if TYPE_CHECKING:
 
 
 class TorchBatch:
-    """Tensors under PyG's names: ``batch.x``, ``batch.edge_index`` …; of several types, ``batch.x_dict["paper"]`` …,
-    and ``batch.input_type``, that of the seeds.
+    """Tensors under PyG's names.
 
-    >>> batch = TorchBatch(batch_size=2, input_id=torch.tensor([4, 5]))
-    >>> batch.input_id, "batch_size" in batch, batch
-    (tensor([4, 5]), True, TorchBatch(batch_size=2, input_id=[2]))
+    ``batch.x``, ``batch.edge_index`` and so on; with several types ``batch.x_dict["paper"]`` and so on, and
+    ``batch.input_type``, the type of the seeds.
+
+    Args:
+        values: The tensors and values by name.
+
+    Examples:
+        >>> batch = TorchBatch(batch_size=2, input_id=torch.tensor([4, 5]))
+        >>> batch.input_id, "batch_size" in batch, batch
+        (tensor([4, 5]), True, TorchBatch(batch_size=2, input_id=[2]))
     """
 
     def __init__(self, **values: Any) -> None:
@@ -33,11 +39,16 @@ class TorchBatch:
         return iter(self.__dict__.items())
 
     def to(self, device: Any, non_blocking: bool = False) -> Self:
-        """Move all tensors."""
+        """Return this batch after moving all tensors.
+
+        Args:
+            device: A torch device.
+            non_blocking: Do not wait for copies.
+        """
         return self._map(lambda tensor: tensor.to(device, non_blocking=non_blocking))
 
     def pin_memory(self) -> Self:
-        """Copy all tensors to page-locked memory."""
+        """Return this batch after copying all tensors to page-locked memory."""
         return self._map(torch.Tensor.pin_memory)
 
     def _map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Self:
@@ -60,7 +71,7 @@ class TorchBatch:
 
 
 def has_pyg() -> bool:
-    """Tell whether PyG is installed, without loading it."""
+    """Return whether PyG is installed, without loading it."""
     return importlib.util.find_spec("torch_geometric") is not None
 
 

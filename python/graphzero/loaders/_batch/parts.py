@@ -36,7 +36,7 @@ class Parts:
     whole: Values = field(default_factory=dict)
 
     def groups(self) -> Iterator[Values]:
-        """Walk over what belongs to each type, and to the graph."""
+        """Iterate over what belongs to each type, and to the graph."""
         yield from self.nodes.values()
         yield from self.edges.values()
         yield self.whole

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from graphzero._dataset.named_tensors import take_edits
 from graphzero._inputs.attributes import Attribute, Attributes, attributes_of
 from graphzero._inputs.edge_types import Relations, as_relations
+from graphzero._inputs.seeds import DatasetSplits, Splits
 from graphzero.dataset import Dataset, EdgeTriple, EdgeType, NodeType, TypeName
 from graphzero.features import FeatureStore
 from graphzero.graph import Graph
@@ -19,7 +17,7 @@ from graphzero.loaders._batch.late_rows import Beside, Key, MemoryRows
 
 
 @dataclass(frozen=True)
-class GraphData:
+class GraphData(Splits):
     """Graphs by edge type, and what is known of nodes and edges. ``graph`` is what samplers take."""
 
     graph: Any
@@ -34,7 +32,7 @@ class GraphData:
 
     @property
     def device(self) -> Any:
-        """Where batches go unless told."""
+        """Where batches go by default."""
         return None
 
     @property
@@ -46,11 +44,11 @@ class GraphData:
         return _of_graph, (self.graph, self.attributes)
 
     def refreshed(self) -> GraphData:
-        """Return what a user made of the data since; this object itself if nothing changed."""
+        """Return the data as a user has changed it since; this object if nothing changed."""
         return self
 
     def empty_batch(self) -> Any:
-        """Return an object for PyG's batches like that a user gave; ``None`` for PyG's own."""
+        """Return an object for PyG's batches of the class that a user gave; ``None`` for PyG's own."""
         return None
 
     def label_of(self, node_type: str) -> str | None:
@@ -73,20 +71,6 @@ class GraphData:
         """Return what a user assigned, by node type and by edge type."""
         return []
 
-    def split(self, name: str, of: TypeName, argument: str) -> NDArray[np.int64]:
-        """Return the ids of a split. ``argument`` opens the error message."""
-        expected = "node ids" if isinstance(of, str) else "(src, dst)"
-        raise TypeError(f"{argument}: expected {expected}, found {name!r}; splits have names in data sets only")
-
-    @property
-    def split_names(self) -> list[str]:
-        """The names of a data set's splits."""
-        return []
-
-    def types_with_split(self, name: str, types: Iterable[Any]) -> list[Any]:
-        """Return those of some node types or edge types that have such a split."""
-        return []
-
     def check_open(self) -> None:
         """Refuse files that were closed."""
         stores: list[Graph | FeatureStore] = [*self.relations.graphs.values()]
@@ -100,7 +84,7 @@ class GraphData:
 
 
 @dataclass(frozen=True)
-class DatasetData(GraphData):
+class DatasetData(DatasetSplits, GraphData):
     """A data set, as it was when it was read: a user may assign and delete attributes."""
 
     features: Any = None
@@ -112,7 +96,7 @@ class DatasetData(GraphData):
         return [kind.in_memory for kinds in (nodes, edges) for kind in kinds.values()]
 
     @property
-    def dataset(self) -> Dataset:
+    def dataset(self) -> Dataset:  # type: ignore[override]
         """The data set itself."""
         found: Dataset = self.graph
         return found
@@ -137,22 +121,12 @@ class DatasetData(GraphData):
         stored = {name: store for name, store in kind.attributes.items() if name not in kind.in_memory}
         return {**stored, **self.attributes_by_name(node_type)}
 
-    def split(self, name: str, of: TypeName, argument: str) -> NDArray[np.int64]:
-        return self.dataset.split(name, of, writable=False)
-
     def in_memory_of(self, node_type: str) -> Mapping[str, Any]:
         return self.dataset.nodes[node_type].in_memory
 
-    @property
-    def split_names(self) -> list[str]:
-        return self.dataset.split_names
-
-    def types_with_split(self, name: str, types: Iterable[Any]) -> list[Any]:
-        return [of for of in types if self.dataset.has_split(name, of)]
-
 
 def _state(dataset: Dataset) -> tuple[Any, ...]:
-    """Return what is another object once a user has changed the data set."""
+    """Return a value that differs once a user has changed the data set."""
     return dataset.nodes, dataset.edges, dataset.other, dataset.device
 
 
@@ -189,7 +163,7 @@ def _of_dataset(dataset: Dataset, features: Any, edge_features: Any) -> GraphDat
 
 
 def _check_rows(kind: NodeType | EdgeType) -> None:
-    """Refuse attributes of edges that were there before other edges were assigned."""
+    """Refuse attributes of edges that belong to other edges than those assigned since."""
     count = kind.num_nodes if isinstance(kind, NodeType) else kind.graph.num_input_edges
     for name, rows in (*kind.in_memory.items(), *kind.attributes.items()):
         if len(rows) != count:

@@ -54,7 +54,7 @@ class NodeTimes:
         return self.vectors if self._data.is_hetero else next(iter(self.vectors.values()))
 
     def of_seeds(self, node_type: str, ids: NDArray[np.int64] | None, name: str) -> NDArray[np.int64]:
-        """Return the seeds' own times, for those who gave none as ``name``; without ids of all nodes."""
+        """Return the seeds' own times, of all nodes if there are no ids. ``name`` is the argument for others."""
         if node_type not in self.sources:
             raise ValueError(
                 f"{name}: expected a time for each seed, found none, and nodes of type {node_type!r} have no attribute "

@@ -1,4 +1,4 @@
-"""Data that a loader was given in memory, as files that are gone when it is."""
+"""Data that a loader was given in memory, as files that are removed with it."""
 
 from __future__ import annotations
 

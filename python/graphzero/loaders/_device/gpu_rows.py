@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from graphzero import _core
 from graphzero._base.dtypes import as_data_type, numpy_dtype
 from graphzero._core import FormatError
 from graphzero._inputs.attributes import Attribute
@@ -20,14 +21,8 @@ _BYTES_AT_ONCE = 64 << 20
 
 def divide_room(total: int, attributes: list[Attribute], dtypes: dict[str, Any]) -> dict[Attribute, int]:
     """Divide a device's memory among attributes: small ones whole, the others in proportion to their size."""
-    sizes = {one: one.store.shape[0] * row_bytes(one.store, dtypes.get(one.name)) for one in attributes}
-    room, left, left_size = {}, total, sum(sizes.values())
-    for one in sorted(attributes, key=lambda one: sizes[one]):
-        whole = sizes[one] <= left // 4 or left >= left_size
-        room[one] = sizes[one] if whole else left * sizes[one] // left_size
-        left -= room[one]
-        left_size -= sizes[one]
-    return room
+    sizes = [one.store.shape[0] * row_bytes(one.store, dtypes.get(one.name)) for one in attributes]
+    return dict(zip(attributes, _core.divide_room(total, sizes), strict=True))
 
 
 def row_bytes(store: FeatureStore, dtype: Any) -> int:
@@ -42,12 +37,12 @@ class DeviceRows:
     def __init__(self, pipeline: Pipeline, device: torch.device, dtypes: dict[str, Any]) -> None:
         self._rows = {
             (one.of, one.name): _load(one.store, rows, device, dtypes.get(one.name))
-            for one, rows in pipeline.rows_elsewhere().items()
+            for one, rows in pipeline.rows_on_device().items()
         }
 
     @property
     def nbytes(self) -> int:
-        """The memory of the device that they take."""
+        """The bytes they take on the device."""
         return sum(rows.nbytes for rows in self._rows.values())
 
     @property

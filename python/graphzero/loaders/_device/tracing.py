@@ -108,7 +108,7 @@ def _identity(event: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _replace(name: str, data: bytes, is_zipped: bool) -> None:
-    """Whoever reads the file meanwhile finds all of the old one, or of the new one."""
+    """Replace the file: others find either all of the old one or all of the new one."""
     number, new = tempfile.mkstemp(prefix=f"{os.path.basename(name)}.", dir=os.path.dirname(name) or ".")
     try:
         with open(number, "wb") as file:

@@ -14,7 +14,7 @@ import torch
 from graphzero.loaders._batch.parts import Parts, Values
 from graphzero.loaders._batch.tensors import as_tensor
 from graphzero.loaders._device.gpu_rows import DeviceRows
-from graphzero.pipeline import RowsHere
+from graphzero.pipeline import HostRows
 
 _log = logging.getLogger("graphzero")
 
@@ -23,7 +23,7 @@ _MOST_IN_FLIGHT = 2
 
 
 def as_device(device: Any) -> torch.device:
-    """Read a user's ``device``, and refuse one that is not there."""
+    """Read a user's ``device``, and refuse one that does not exist."""
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError) as error:
@@ -46,7 +46,7 @@ def as_device(device: Any) -> torch.device:
 
 
 def cuda_pinning(device: torch.device) -> tuple[int, int, int, int] | None:
-    """Return what the pipeline needs to have its memory pinned by the driver, or ``None`` if it cannot be had."""
+    """Return what the pipeline needs for the driver to pin its memory; ``None`` if it is not available."""
     torch.empty(1, device=device)  # makes the context
     try:
         driver = ctypes.CDLL("libcuda.so.1")
@@ -101,7 +101,7 @@ class CudaTransfer:
 
     def _send_values(self, of: Any, values: Values, held: list[Any]) -> None:
         for name, value in values.items():
-            if isinstance(value, RowsHere):
+            if isinstance(value, HostRows):
                 assert self.rows is not None
                 here = self._copy(as_tensor(value.values), held)
                 slots, places = (self._copy(torch.from_numpy(part), held) for part in (value.slots, value.places))

@@ -11,7 +11,7 @@ from graphzero.ids import IdDictionary
 
 
 class Sentences:
-    """Lists of words, one per walk; made by :meth:`RandomWalks.sentences`. May be iterated any number of times."""
+    """Lists of words, one per walk; made by ``RandomWalks.sentences()``. May be iterated any number of times."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Sentences:
         return ([word for word in row if word is not None] for row in zip(*columns, strict=True))
 
     def _column(self, name: str, nodes: Any) -> list[str | None]:
-        """Name the nodes of one type; -1, which lies behind a dead end, is no word."""
+        """Name the nodes of one type; -1, which follows a dead end, is no word."""
         ids = self._ids.get(name) if isinstance(self._ids, Mapping) else None
         there = nodes >= 0
         labels = iter((nodes[there] if ids is None else ids.labels(nodes[there])).tolist())

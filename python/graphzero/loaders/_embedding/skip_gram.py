@@ -11,7 +11,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from graphzero._base.integers import integer_from
-from graphzero.loaders._process.keys import SeedSequence, keyed
+from graphzero._core import Key
+from graphzero.loaders._process.keys import SeedSequence
 
 # Keeps logarithms finite; PyG's value, so that losses are equal.
 _EPSILON = 1e-15
@@ -54,9 +55,12 @@ class SkipGram(torch.nn.Module):
         self.embedding.reset_parameters()
 
     def loader(self, **kwargs: Any) -> DataLoader[tuple[Tensor, Tensor]]:
-        """Return a ``DataLoader`` over batches of start nodes that gives ``(pos_rw, neg_rw)`` for :meth:`loss`.
+        """Return a ``DataLoader`` over batches of start nodes that gives ``(pos_rw, neg_rw)`` for ``loss()``.
 
-        Takes the options of ``DataLoader`` but ``collate_fn``. Batches are the same for any number of workers.
+        Batches are the same for any number of workers.
+
+        Args:
+            kwargs: The options of ``DataLoader``, except ``collate_fn``.
         """
         if "collate_fn" in kwargs:
             raise TypeError("collate_fn: expected none, because the loader returns finished samples, found one")
@@ -69,13 +73,18 @@ class SkipGram(torch.nn.Module):
         return DataLoader(_Samples(self._windows), batch_size=None, sampler=batches, collate_fn=_as_it_is, **kwargs)
 
     def loss(self, pos_rw: Tensor, neg_rw: Tensor) -> Tensor:
-        """Return the loss of windows of walks and of random windows, one per row."""
+        """Return the loss of a batch.
+
+        Args:
+            pos_rw: Windows of walks, one per row.
+            neg_rw: Random windows, one per row.
+        """
         positive = torch.log(self._likeness(pos_rw) + _EPSILON).mean()
         negative = torch.log(1 - self._likeness(neg_rw) + _EPSILON).mean()
         return -positive - negative
 
     def _likeness(self, windows: Tensor) -> Tensor:
-        """Tell how alike the first of a window and each of the others are, from 0 to 1."""
+        """Return how alike the first node of a window and each of the others are, from 0 to 1."""
         first, others = self.embedding(windows[:, :1]), self.embedding(windows[:, 1:])
         return torch.sigmoid((first * others).sum(dim=-1))
 
@@ -89,7 +98,17 @@ class SkipGram(torch.nn.Module):
         *args: Any,
         **kwargs: Any,
     ) -> float:
-        """Return the accuracy of scikit-learn's logistic regression on embeddings; it takes the other options."""
+        """Return the accuracy of scikit-learn's logistic regression on embeddings.
+
+        Args:
+            train_z: Embeddings to train on.
+            train_y: Their labels.
+            test_z: Embeddings to test on.
+            test_y: Their labels.
+            solver: An option of ``LogisticRegression``.
+            args: Further ones.
+            kwargs: Further ones by name.
+        """
         try:
             linear_model = import_module("sklearn.linear_model")
         except ImportError as error:
@@ -100,7 +119,7 @@ class SkipGram(torch.nn.Module):
 
 
 def one_graph(graph: Any, of_pyg: Any, name: str) -> Any:
-    """Return the graph, which was given under our name of it or under PyG's."""
+    """Return the graph, given under our name for it or under PyG's."""
     if graph is not None and of_pyg is not None:
         raise TypeError(f"graph, {name}: expected one of them, found both; {name} is PyG's name of graph")
     return graph if of_pyg is None else of_pyg
@@ -130,7 +149,7 @@ def as_ids(batch: Any) -> Tensor:
 
 
 class _SeededBatches:
-    """Batches of start nodes, each with a seed that only this process draws, whoever samples it."""
+    """Batches of start nodes, each with a seed that this process draws, whichever worker samples it."""
 
     def __init__(self, batches: Any, seeds: SeedSequence) -> None:
         self._batches = batches
@@ -142,7 +161,7 @@ class _SeededBatches:
     def __iter__(self) -> Iterator[tuple[int, Iterable[int]]]:
         seed = self._seeds.draw()
         for number, starts in enumerate(self._batches):
-            yield keyed(seed, number), [starts] if isinstance(starts, int) else starts
+            yield Key(seed).with_word(number).state, [starts] if isinstance(starts, int) else starts
 
 
 class _Samples(Dataset[tuple[Tensor, Tensor]]):

@@ -15,7 +15,7 @@ from graphzero.loaders._batch.parts import Parts, Values, sampled_parts
 from graphzero.loaders._batch.tensors import as_tensor
 from graphzero.loaders._data.graph_data import GraphData
 from graphzero.loaders.options import LoaderOptions
-from graphzero.pipeline import Batch, RowsHere
+from graphzero.pipeline import Batch, HostRows
 
 
 class Assembly:
@@ -62,7 +62,7 @@ class Assembly:
     def parts(
         self, batch: Batch, describe_seeds: Callable[[Batch, Parts], None], transform: Callable[[Any], Any] | None
     ) -> Parts:
-        """Name what a batch has, have its sample transformed, and fetch the rows that it lacks."""
+        """Name the parts of a batch, apply the user's transform to the sample, and fetch missing rows."""
         relations = self._data.relations
         parts = sampled_parts(batch.sample, relations.node_types[0], relations.edge_type)
         describe_seeds(batch, parts)
@@ -77,7 +77,7 @@ class Assembly:
                 features = dict.fromkeys(by_type, features)
             for of, named in features.items():
                 for name, values in named.items():
-                    shown.append((of, name, values if isinstance(values, RowsHere) else as_tensor(values)))
+                    shown.append((of, name, values if isinstance(values, HostRows) else as_tensor(values)))
         for rows in self._late:
             shown += rows.of_batch(parts)
         shown += self._other(parts)
@@ -115,9 +115,9 @@ def _group(parts: Parts, of: TypeName | None) -> Values:
 
 
 def _said(parts: Parts) -> dict[TypeName | None, set[str]]:
-    """Return the names, by type, that are the loader's: an attribute of such a name is not shown, as in PyG.
+    """Return the names, by type, that the loader itself sets: an attribute of such a name is not shown, as in PyG.
 
-    Among them are those under which it has nothing to say this time. Of ``n_id`` and ``e_id`` an attribute comes first.
+    Among them are names that it does not set this time. ``n_id`` and ``e_id`` are exceptions: an attribute comes first.
     """
     said: dict[TypeName | None, set[str]] = {None: set()}
     groups: list[tuple[TypeName, Values]] = [*parts.nodes.items(), *parts.edges.items()]
@@ -146,7 +146,7 @@ def _seed_labels(data: GraphData) -> list[Key]:
 
 
 def _check_names(data: GraphData) -> None:
-    """A homogeneous batch has one room for attributes of nodes and of edges."""
+    """Refuse attributes of nodes and of edges under one name: a homogeneous batch has one namespace."""
     if data.is_hetero:
         return
     names = [one.name for one in data.attributes] + [name for _, name in data.beside.columns]

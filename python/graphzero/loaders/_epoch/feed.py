@@ -1,29 +1,31 @@
-"""The way of batches from a pipeline to the one who takes them, over a device if there is one."""
+"""The way of batches from a pipeline to the caller, over a device if there is one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from graphzero._base.memory_sizes import byte_count
 from graphzero._inputs.attributes import Attribute
+from graphzero._inputs.pipeline_request import DeviceOptions, PipelineRequest
 from graphzero.loaders._batch.parts import Parts
 from graphzero.loaders._device.gpu_rows import DeviceRows, divide_room
 from graphzero.loaders._device.ranges import stage
 from graphzero.loaders._device.transfer import CudaTransfer, Parcel, PlainTransfer, cuda_pinning
 from graphzero.loaders._epoch.assembly import Assembly
-from graphzero.pipeline import Batch, Pipeline, Taker
+from graphzero.pipeline import Batch, Pipeline
 
 
 class Feed:
-    """A pipeline of its own, and what brings its batches to a device. One iteration at a time is under way."""
+    """A pipeline, and what brings its batches to a device. One iteration at a time is under way."""
 
     def __init__(
         self,
-        arguments: Mapping[str, Any],
+        request: PipelineRequest,
         assembly: Assembly,
         device: torch.device | None,
         gpu_cache: Any,
@@ -37,41 +39,41 @@ class Feed:
         self._ahead = 0  # batches that are on their way to the device
         self._under_way: object | None = None  # stands for the iteration
         self._is_broken_off = False  # an epoch began, and did not end
-        self.pipeline = Pipeline(**arguments, taker=self._taker())
+        self.pipeline = Pipeline.of_request(replace(request, device=self._device_options()))
 
-    def _taker(self) -> Taker | None:
+    def _device_options(self) -> DeviceOptions:
         if self._device is None or self._device.type != "cuda":
-            return None
+            return DeviceOptions()
         room: dict[Attribute, int] = {}
         if self._gpu_cache is not None:
             of_nodes = [one for one in self._assembly.attributes if not isinstance(one.of, tuple)]
             room = divide_room(byte_count(self._gpu_cache, "gpu_cache"), of_nodes, self._assembly.host_dtypes)
-        return Taker(cuda_pinning(self._device), room)
+        return DeviceOptions(cuda_pinning(self._device), room)
 
     @property
     def is_under_way(self) -> bool:
-        """Whether an iteration has begun and is neither over nor forgotten."""
+        """Whether an iteration has begun and has neither ended nor been dropped."""
         return self._under_way is not None
 
     @property
     def place(self) -> dict[str, int]:
-        """Where the iteration is, as those who take the batches see it."""
+        """The position of the iteration as its caller sees it."""
         state = self.pipeline.state_dict()
         return {**state, "batch": state["batch"] - self._ahead}
 
     @property
     def next_place(self) -> dict[str, int]:
-        """Where the next iteration begins."""
+        """The position where the next iteration begins."""
         place = self.place
         return {**place, "epoch": place["epoch"] + 1, "batch": 0} if self._is_broken_off else place
 
     def move(self, state: Mapping[str, int]) -> None:
-        """Make the next iteration go on at a place. The one under way is over."""
+        """Make the next iteration go on from a position. The one under way ends."""
         self.pipeline.load_state_dict(state)
         self._under_way, self._is_broken_off, self._ahead = None, False, 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Make the next iteration that of an epoch. The one under way is over."""
+        """Make the next iteration that of an epoch. The one under way ends."""
         self.pipeline.set_epoch(epoch)
         self._under_way, self._is_broken_off, self._ahead = None, False, 0
 
@@ -82,7 +84,7 @@ class Feed:
         parts_of: Callable[[Batch], Parts],
         form: Callable[[Parts], Any],
     ) -> Iterator[Any]:
-        """Iterate over the batches of an epoch that belong to a worker. That is under way from this call on."""
+        """Return an iterator over a worker's batches of an epoch, which is under way from this call on."""
         own = self._under_way = object()
         self._is_broken_off, self._ahead = True, 0
         return self._batches(own, worker, num_workers, parts_of, form)
@@ -96,7 +98,7 @@ class Feed:
         form: Callable[[Parts], Any],
     ) -> Iterator[Any]:
         try:
-            with closing(_in_words_of_torch(self.pipeline.share(worker, num_workers))) as taken:
+            with closing(self.pipeline.share(worker, num_workers)) as taken:
                 arriving: Parcel | None = None
                 while True:
                     current = arriving if arriving is not None else self._begin(taken, parts_of)
@@ -115,7 +117,7 @@ class Feed:
                 self._under_way = None
 
     def _begin(self, batches: Iterator[Batch], parts_of: Callable[[Batch], Parts]) -> Parcel | None:
-        """Take the next batch and send it on its way. ``None`` behind the last one."""
+        """Take the next batch and start copying it; ``None`` after the last one."""
         if not self.pipeline.closed:  # else the iteration says so
             self.pipeline._log_stages(torch.autograd._profiler_enabled())  # type: ignore[attr-defined]
         with stage("graphzero.wait", self._device):
@@ -151,19 +153,8 @@ class Feed:
         return stats
 
     def close(self) -> None:
-        """End the iteration that is under way and give all memory back. May be repeated."""
+        """End the iteration under way and free all memory. May be called again."""
         self.pipeline.close()
         if self._transfer is not None:
             self._transfer.close()
             self._transfer = None
-
-
-def _in_words_of_torch(batches: Generator[Batch, None, None]) -> Generator[Batch, None, None]:
-    """Hand batches on; what is wrong with the order is said of the argument that gave it."""
-    try:
-        yield from batches
-    except (IndexError, TypeError, ValueError) as error:
-        for name, given in (("order", "sampler"), ("batches", "batch_sampler")):
-            if str(error).startswith((f"{name}:", f"{name}[")):
-                raise type(error)(given + str(error).removeprefix(name)) from None
-        raise

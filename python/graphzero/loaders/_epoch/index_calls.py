@@ -1,10 +1,10 @@
-"""One batch for places among the seeds that a caller names: ``loader([0, 1])``."""
+"""One batch for given positions among the seeds: ``loader([0, 1])``."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,35 +12,37 @@ from numpy.typing import NDArray
 from torch.utils.data import get_worker_info
 
 from graphzero._base.arrays import as_numpy, int64_vector
-from graphzero.loaders._process.keys import INDEX_CALLS, keyed, torch_seed
+from graphzero._core import Key, Purpose
+from graphzero._inputs.batch_order import BatchOrder
+from graphzero._inputs.pipeline_request import PipelineRequest
+from graphzero.loaders._process.keys import torch_seed
 from graphzero.pipeline import Batch, Pipeline
-
-# Batches are asked for one at a time, so that nothing is made ahead and no rows are kept.
-_ALONE = {
-    "batch_size": 1,
-    "shuffle": False,
-    "drop_last": False,
-    "order": None,
-    "rank": 0,
-    "world_size": 1,
-    "drop_uneven_inputs": False,
-    "cache": 0,
-    "ahead": 1,
-    "threads": 1,
-    "progress": False,
-}
 
 
 class IndexCalls:
     """A pipeline whose batches are asked for one by one. Each call draws anew, by the seed and its number."""
 
-    def __init__(self, arguments: Mapping[str, Any], rank: int, number: int) -> None:
+    def __init__(self, request: PipelineRequest, rank: int, number: int) -> None:
         self._asked: list[NDArray[np.int64]] = []
         self._process = os.getpid()
         self._one_at_a_time = threading.RLock()
         # Copies in workers count alike, and torch seeds each of them.
-        seed = keyed(arguments["seed"], INDEX_CALLS, rank) if get_worker_info() is None else torch_seed()
-        self._pipeline = Pipeline(**{**arguments, **_ALONE, "batches": self._asked, "seed": seed})
+        key = Key(request.sample.seed, Purpose.INDEX_CALLS).with_word(rank)
+        seed = key.state if get_worker_info() is None else torch_seed()
+        # Batches are asked for one at a time, so that nothing is made ahead and no rows are kept.
+        alone = replace(
+            request,
+            sample=request.sample.with_seed(seed),
+            order=BatchOrder(1, batches=self._asked),
+            rank=0,
+            world_size=1,
+            drop_uneven_inputs=False,
+            cache=0,
+            ahead=1,
+            threads=1,
+            progress=False,
+        )
+        self._pipeline = Pipeline.of_request(alone)
         self._pipeline.set_epoch(number)
 
     @property
@@ -49,19 +51,19 @@ class IndexCalls:
         return self._process == os.getpid()
 
     def batch(self, places: NDArray[np.int64]) -> Batch:
-        """Make the batch of some places."""
+        """Make the batch of some positions."""
         with self._one_at_a_time:
             self._asked[:] = [places]
             (batch,) = self._pipeline
             return batch
 
     def close(self) -> None:
-        """Give all memory back."""
+        """Free all memory."""
         self._pipeline.close()
 
 
 def places_of(index: Any, num_seeds: int) -> NDArray[np.int64]:
-    """Read places among the seeds: integers that may count from the end, a mask, or a slice."""
+    """Read positions among the seeds: integers that may count from the end, a mask, or a slice."""
     if isinstance(index, slice):
         return np.arange(*index.indices(num_seeds), dtype=np.int64)
     array = as_numpy(index, "index")

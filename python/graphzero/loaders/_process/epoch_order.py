@@ -1,4 +1,4 @@
-"""The order of an epoch for those who have no pipeline: the core's, place by place."""
+"""The core's order of an epoch, for loops without a pipeline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warnings to those who use loaders, some of them said once in a process, however many loaders there are."""
+"""Warnings to users of loaders, some of them given once per process, however many loaders there are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def warn(message: str, kind: type[Warning] = UserWarning) -> None:
 
 
 def note_once(about: str, message: str) -> None:
-    """Warn, unless the same was said before."""
+    """Warn, unless the same warning was given before."""
     if about not in _said:
         _said.add(about)
         warn(message)

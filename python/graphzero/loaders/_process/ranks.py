@@ -11,7 +11,8 @@ import torch
 
 from graphzero._base.integers import as_seed, integer, integer_from
 from graphzero._base.memory_sizes import pipeline_budget
-from graphzero.loaders._process.keys import OWN_SEEDS, keyed, torch_seed
+from graphzero._core import Key, Purpose
+from graphzero.loaders._process.keys import torch_seed
 from graphzero.loaders._process.notes import note_once
 from graphzero.loaders.options import LoaderOptions
 
@@ -28,8 +29,8 @@ class Ranks:
     own: int = 0
 
     def seed_of_draws(self, seed: int) -> int:
-        """Return what to draw by: ranks that number their batches alike would draw alike by the same seed."""
-        return seed if self.own == 0 else keyed(seed, OWN_SEEDS, self.own)
+        """Return the seed of draws: ranks that number their batches alike would draw alike with the same seed."""
+        return seed if self.own == 0 else Key(seed, Purpose.RANK_SEEDS).with_word(self.own).state
 
 
 def as_ranks(rank: Any, world_size: Any) -> tuple[int, int]:
@@ -60,10 +61,10 @@ def ranks_of_loader(options: LoaderOptions, seeds: Any, count: int) -> Ranks:
 
 
 def divided_ranks(seeds: Any, count: int, rank: Any, world_size: Any, distributed: Any) -> Ranks:
-    """Find out whether ranks divide the seeds.
+    """Return how ranks divide the seeds.
 
-    They do if they are told to, and ``count`` seeds that a name stands for unless told not to. Seeds that are listed
-    are this rank's own.
+    They do if ``distributed`` or ``rank`` is given and, by default, if a name stands for the ``count`` seeds. Seeds
+    that are listed are this rank's own.
     """
     if distributed not in (None, True, False):
         raise ValueError(f"distributed: expected True, False or None, found {distributed!r}")
@@ -85,7 +86,7 @@ def divided_ranks(seeds: Any, count: int, rank: Any, world_size: Any, distribute
 
 
 def are_listed(seeds: Any) -> bool:
-    """Tell ids, masks and pairs from what has a name: a split, a type, or ``None`` for all of it."""
+    """Return whether seeds are ids, masks or pairs, not a name: a split, a type, or ``None`` for all."""
     if isinstance(seeds, Mapping) and len(seeds) == 1:
         seeds = next(iter(seeds.values()))
     elif isinstance(seeds, (tuple, list)) and len(seeds) in (2, 3):
@@ -110,9 +111,9 @@ def shared_seed(seed: Any, world_size: int, generator: torch.Generator | None = 
 
 
 def default_memory(world_size: int) -> int | None:
-    """Return what each of several ranks may hold unless told: its part of what one process would take.
+    """Return the default budget of each of several ranks: its share of that of one process.
 
-    torchrun says how many ranks are on this machine; without its word all are taken to be.
+    torchrun says how many ranks are on this machine; otherwise all are taken to be.
     """
     here = int(os.environ.get("LOCAL_WORLD_SIZE", torch.distributed.get_world_size())) if _initialised() else world_size
     return None if here == 1 else pipeline_budget() // here

@@ -14,8 +14,8 @@ _MOST_WORKERS = 250
 class WorkerEpochs:
     """Counts the epochs of workers in memory that all processes share.
 
-    Workers are copies of a data set, often made anew for each epoch, so what a copy counts is lost. For each number
-    of workers each of them has a count, so that it does not matter which of them begins first.
+    Workers are copies of a data set, often made anew for each epoch, so what a copy counts is lost. Each worker has a
+    count for each number of workers, so that it does not matter which of them begins first.
     """
 
     def __init__(self) -> None:

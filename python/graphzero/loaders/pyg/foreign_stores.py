@@ -1,4 +1,4 @@
-"""Stores that others wrote, as the data of a loader: PyG's ``(FeatureStore, GraphStore)``."""
+"""Stores of other classes as the data of a loader: PyG's ``(FeatureStore, GraphStore)``."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def _attributes(store: Any, num_nodes: Mapping[str, int], edges: Mapping[EdgeTri
 
 
 def _rows_of(store: Any, attribute: Any, num_nodes: Mapping[str, int], edges: Mapping[EdgeTriple, Any]) -> TypeName:
-    """Tell nodes from edges where groups have no types: by the number of rows, and if that fits both by the name."""
+    """Return whether rows are of nodes or edges where groups have no types: by their number, then by the name."""
     if isinstance(attribute.group_name, (tuple, list)):
         return EDGE
     num_edges = _count(edges[EDGE])

@@ -1,8 +1,8 @@
-"""Being taken for PyG's loaders by PyG, and by nobody else.
+"""Lets PyG, and nothing else, take our loaders for its own.
 
-``BasicGNN.inference`` and the like ask ``isinstance(loader, NeighborLoader)`` and then use what ours has, too. PyG's
-class is a torch ``DataLoader``, which ours must not be taken for elsewhere: trainers take a ``DataLoader`` apart and
-make others of the pieces.
+``BasicGNN.inference`` and others check ``isinstance(loader, NeighborLoader)`` and then use what ours has, too. PyG's
+class is a torch ``DataLoader``, which ours must not pass for elsewhere: trainers take a ``DataLoader`` apart and make
+others of the pieces.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class TakenForPyG:
-    """``isinstance`` in code of PyG says that objects are of PyG's class of the same name."""
+    """``isinstance`` in PyG's code says that objects are of PyG's class of the same name."""
 
     _pyg_name: str
 

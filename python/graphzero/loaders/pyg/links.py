@@ -45,7 +45,7 @@ class Side:
         return torch.searchsorted(sums, drawn, right=True)
 
     def draw_before(self, times: Tensor | None, count: int, generator: torch.Generator | None) -> Tensor:
-        """Draw nodes none of which is younger than its time, as long as luck lasts."""
+        """Draw nodes that are not newer than given times; after some tries the oldest node stands in."""
         nodes = self.draw(count, generator)
         if self.node_time is None or times is None:
             return nodes
@@ -175,7 +175,7 @@ class Ends:
 
 
 def ends_of(links: Links, src_type: str, dst_type: str, *, disjoint: bool) -> Ends:
-    """Return the seeds of links: each end by itself if the sample is disjoint, else each node once, by id."""
+    """Return the seeds of links: each end on its own if the sample is disjoint, else each node once, by id."""
     parts = (
         {src_type: [links.src], dst_type: [links.dst]} if src_type != dst_type else {src_type: [links.src, links.dst]}
     )

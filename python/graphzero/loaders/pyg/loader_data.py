@@ -33,7 +33,7 @@ def as_loader_data(
 
 
 def _are_stores(data: Any) -> bool:
-    """Tell whether these are a feature store and a graph store, without loading PyG."""
+    """Return whether these are a feature store and a graph store, without loading PyG."""
     pyg = sys.modules.get("torch_geometric.data")
     if pyg is None or not isinstance(data, (tuple, list)) or len(data) != 2:
         return False

@@ -27,7 +27,7 @@ _OF_SAMPLE = ("edge_index", "adj_t", "num_nodes")
 
 
 def is_pyg_object(value: Any) -> bool:
-    """Tell whether it is a ``Data`` or a ``HeteroData``, without loading PyG."""
+    """Return whether it is a ``Data`` or a ``HeteroData``, without loading PyG."""
     pyg = sys.modules.get("torch_geometric.data")
     return pyg is not None and isinstance(value, (pyg.Data, pyg.HeteroData))
 
@@ -94,7 +94,7 @@ def _is_hetero(given: Any) -> bool:
 
 
 def _stores(given: Any) -> Iterator[tuple[TypeName | None, Any]]:
-    """Walk over the parts of an object; ``None`` is of no type."""
+    """Iterate over the parts of an object with their types; ``None`` is of no type."""
     if not _is_hetero(given):
         yield None, given._store
         return

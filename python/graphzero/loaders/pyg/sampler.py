@@ -22,7 +22,8 @@ from torch_geometric.sampler.base import SubgraphType
 from graphzero._base.arrays import int64_vector
 from graphzero._base.integers import as_seed
 from graphzero._inputs.edge_types import as_triple
-from graphzero._inputs.fanouts import fanouts_of
+from graphzero._inputs.fanouts import read_fanouts
+from graphzero._inputs.sample_request import SampleRequest
 from graphzero._inputs.seeds import refuse_without_edges
 from graphzero.graph import Direction
 from graphzero.loaders._batch.sampler_outputs import sampler_output
@@ -32,7 +33,7 @@ from graphzero.loaders._data.node_times import as_node_times
 from graphzero.loaders._data.subgraph_types import subgraph_type_of
 from graphzero.loaders.pyg.links import Negatives, Side, ends_of, link_metadata, links_of
 from graphzero.loaders.pyg.loader_data import as_loader_data
-from graphzero.sampling import HeteroNeighborhood, Neighborhood, neighbor_options, sample_neighbors
+from graphzero.sampling import HeteroNeighborhood, Neighborhood, sample
 
 _DIRECTIONS: dict[str, Direction] = {"forward": "in", "backward": "out"}
 
@@ -40,26 +41,36 @@ _DIRECTIONS: dict[str, Direction] = {"forward": "in", "backward": "out"}
 class NeighborSampler(BaseSampler):  # type: ignore[misc]
     """Samples neighbourhoods for PyG's loaders straight from mapped graphs.
 
-    ``data`` is a data set, a graph, graphs by edge type, the :class:`FeatureStore` and :class:`GraphStore` that the
-    loader gets, or what else :class:`NeighborLoader` takes. The arguments are those of PyG's ``NeighborSampler``; hand
-    the sampler to ``NodeLoader``, ``LinkLoader``, or as ``neighbor_sampler=`` to ``NeighborLoader`` and
-    ``LinkNeighborLoader``. Edge ids are those of the edges as they were written. ``is_sorted`` and ``share_memory``
-    change nothing: files are sorted, and all processes share them.
+    Takes the arguments of PyG's ``NeighborSampler``. Give it to ``NodeLoader`` or ``LinkLoader``, or as
+    ``neighbor_sampler=`` to ``NeighborLoader`` and ``LinkNeighborLoader``. Edge ids are those of the edges as they were
+    written.
 
-    :param num_neighbors: Numbers per hop, ``-1`` for all; a list, a dict by edge type, or PyG's
-        ``NumNeighbors``.
-    :param time_attr: As in :class:`NeighborLoader`; so is ``weight_attr``.
-    :param time_window: Leave out what is older than the seed's time by more than this.
-    :param exclude_positives: Negatives of link loaders are never edges of the graph.
-    :param seed: Without one, keys are drawn from torch's generator, so ``torch.manual_seed`` repeats a
-        run. With one, the sample of a batch depends on the seed and that batch alone, in any worker and
-        epoch.
+    Args:
+        data: A data set, a graph, graphs by edge type, the [`FeatureStore`][graphzero.loaders.FeatureStore] and
+            [`GraphStore`][graphzero.loaders.GraphStore] of the loader, or what else
+            [`NeighborLoader`][graphzero.loaders.NeighborLoader] takes.
+        num_neighbors: Neighbours per hop, -1 for all: a list, a dict by edge type, or PyG's ``NumNeighbors``.
+        subgraph_type: Which edges to return, as in [`sample_neighbors`][graphzero.sample_neighbors].
+        replace: Draw with replacement.
+        disjoint: Give every seed a tree of its own.
+        temporal_strategy: ``"last"`` takes the newest neighbours instead of random ones.
+        time_attr: As in [`NeighborLoader`][graphzero.loaders.NeighborLoader].
+        weight_attr: As in [`NeighborLoader`][graphzero.loaders.NeighborLoader].
+        is_sorted: Ignored: files are sorted.
+        share_memory: Ignored: all processes share the files.
+        directed: PyG's option before ``subgraph_type``: ``False`` is ``"induced"``.
+        sample_direction: ``"forward"`` follows edges backwards, as PyG calls it; ``"backward"`` the other way.
+        time_window: Leave out what is older than the seed's time by more than this.
+        exclude_positives: Never draw an edge of the graph as a negative of link loaders.
+        seed: The sample of a batch depends on the seed and that batch alone, in any worker and epoch. Without one,
+            torch's generator decides, so ``torch.manual_seed`` repeats a run.
 
-    >>> import graphzero as gz
-    >>> sampler = NeighborSampler(gz.Graph(tiny_gl), [-1, -1])             # 0→1  0→2  1→2  3→0
-    >>> out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([2])))
-    >>> out.node, out.edge, out.num_sampled_nodes
-    (tensor([2, 0, 1, 3]), tensor([1, 2, 3, 0]), [1, 2, 1])
+    Examples:
+        >>> import graphzero as gz
+        >>> sampler = NeighborSampler(gz.Graph(tiny_gl), [-1, -1])             # 0→1  0→2  1→2  3→0
+        >>> out = sampler.sample_from_nodes(NodeSamplerInput(None, torch.tensor([2])))
+        >>> out.node, out.edge, out.num_sampled_nodes
+        (tensor([2, 0, 1, 3]), tensor([1, 2, 3, 0]), [1, 2, 1])
     """
 
     def __init__(
@@ -103,24 +114,17 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         self._weighted = weighted_types(weight_attr, self.data)
         # Refuses bad options now, and not in a worker.
         kind = subgraph_type_of(subgraph_type, directed)
-        neighbor_options(
-            **self._options(kind),
-            temporal=False,
-            exclude_reverse=False,
-            method="neighbor",
-            layer_dependency=False,
-            seed=0,
-        )
+        self._request(kind, temporal=False, seed=0)
         self.subgraph_type = SubgraphType(kind)
 
     @property
     def num_neighbors(self) -> Any:
-        """How many neighbours are sampled, as PyG's ``NumNeighbors``; takes a list or a dict, too."""
+        """Neighbours per hop as PyG's ``NumNeighbors``. May be set to a list or a dict, too."""
         return self._num_neighbors
 
     @num_neighbors.setter
     def num_neighbors(self, num_neighbors: Any) -> None:
-        self._fanouts = fanouts_of(num_neighbors, self.data.relations)
+        self._fanouts = read_fanouts(num_neighbors, self.data.relations, "num_neighbors")
         is_pygs = isinstance(num_neighbors, NumNeighbors)
         self._num_neighbors = num_neighbors if is_pygs else NumNeighbors(num_neighbors)
 
@@ -136,7 +140,7 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
 
     @property
     def disjoint(self) -> bool:
-        """Whether each seed has a tree of its own, as in temporal samples it must."""
+        """Whether each seed has a tree of its own, as it must in temporal samples."""
         return self._disjoint or self.is_temporal
 
     @disjoint.setter
@@ -151,14 +155,22 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
 
     @property
     def node_time(self) -> Tensor | dict[str, Tensor] | None:
-        """The times of nodes, by type if there are several; ``None`` where not nodes but edges have them."""
+        """The times of nodes, by type if there are several; ``None`` if edges have them instead."""
         if self._times is None or not self._times.sources:
             return None
         times = {kind: as_tensor(self._times.vectors[kind]) for kind in self._times.sources}
         return times if self.is_hetero else next(iter(times.values()))
 
     def sample_from_nodes(self, index: Any, **kwargs: Any) -> Any:
-        """Sample around the nodes of a ``NodeSamplerInput``."""
+        """Sample around nodes.
+
+        Args:
+            index: A ``NodeSamplerInput``.
+            kwargs: Ignored; part of PyG's interface.
+
+        Returns:
+            PyG's ``SamplerOutput`` or ``HeteroSamplerOutput``.
+        """
         inputs = NodeSamplerInput.cast(index)
         kind = self._node_type(inputs.input_type)
         out = self._sample_by_type({kind: inputs.node}, None if inputs.time is None else {kind: inputs.time})
@@ -166,7 +178,15 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         return out
 
     def sample_from_edges(self, index: Any, neg_sampling: Any = None) -> Any:
-        """Sample around the links of an ``EdgeSamplerInput``, and around negatives beside them."""
+        """Sample around links, and around negatives beside them.
+
+        Args:
+            index: An ``EdgeSamplerInput``.
+            neg_sampling: PyG's ``NegativeSampling``, or what it is made of. Default: no negatives.
+
+        Returns:
+            PyG's ``SamplerOutput`` or ``HeteroSamplerOutput``.
+        """
         inputs, wanted = EdgeSamplerInput.cast(index), NegativeSampling.cast(neg_sampling)
         src_type, dst_type = self._ends(inputs.input_type)
         disjoint = self.disjoint
@@ -205,31 +225,26 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
     def _hood(
         self, seeds: Mapping[str, Tensor], times: Mapping[str, Any] | None, subgraph_type: str, key: int
     ) -> Neighborhood | HeteroNeighborhood:
-        def shaped(values: Mapping[str, Any] | None) -> Any:
-            return values if self.is_hetero or values is None else values[self.data.relations.node_types[0]]
+        request = self._request(subgraph_type, temporal=times is not None, seed=key)
+        return sample(request, seeds, times or {})
 
-        found: Neighborhood | HeteroNeighborhood = sample_neighbors(
-            self.data.graph,
-            shaped(seeds),
+    def _request(self, subgraph_type: Any, *, temporal: bool, seed: int) -> SampleRequest:
+        times = self._times if temporal else None
+        return SampleRequest(
+            self.data.relations,
             self._fanouts,
-            seed_time=shaped(times),
-            node_time=None if self._times is None else self._times.node_time,
-            edge_time=None if self._times is None else self._times.edge_types,
+            direction=_DIRECTIONS[self.sample_direction],
+            replace=self.replace,
             weighted=self._weighted,
-            seed=key,
-            **self._options(subgraph_type),
+            disjoint=self.disjoint,
+            temporal=temporal,
+            node_time=None if times is None else times.node_time,
+            edge_time=None if times is None else times.edge_types,
+            temporal_strategy=self.temporal_strategy,
+            time_window=self.time_window,
+            subgraph_type=subgraph_type,
+            seed=seed,
         )
-        return found
-
-    def _options(self, subgraph_type: str) -> Any:
-        return {
-            "direction": _DIRECTIONS[self.sample_direction],
-            "replace": self.replace,
-            "disjoint": self.disjoint,
-            "temporal_strategy": self.temporal_strategy,
-            "time_window": self.time_window,
-            "subgraph_type": subgraph_type,
-        }
 
     def _key(self, *parts: Mapping[str, Any]) -> int:
         if self.seed is None:

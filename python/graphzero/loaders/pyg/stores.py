@@ -42,18 +42,22 @@ class TensorAttr(torch_geometric.data.TensorAttr):  # type: ignore[misc]
 class FeatureStore(torch_geometric.data.FeatureStore):  # type: ignore[misc]
     """The features of a data set, or of a graph and its stores, as PyG's loaders take them.
 
-    ``data`` is a data set, ``(graph, store)``, or graphs and stores by type. In a homogeneous graph
-    ``group_name`` is ``None`` for nodes and ``("node", "to", "node")``, or the edge type's own name, for
-    edges; PyG's loaders take all that is listed for features of nodes, so those of edges are not.
+    Rows asked for by index are read from the file; whole tensors and slices are views of it. In a homogeneous graph
+    ``group_name`` is ``None`` for nodes and ``("node", "to", "node")``, or the edge type's own name, for edges; PyG's
+    loaders take everything listed for features of nodes, so those of edges are not.
 
-    Rows asked for by index are read from the file. Whole tensors and slices are views of it.
+    Args:
+        data: A data set, ``(graph, store)``, or graphs and stores by type.
+        features: The attributes of nodes, as in [`Pipeline`][graphzero.Pipeline].
+        edge_features: The attributes of edges.
 
-    >>> import graphzero as gz
-    >>> store = FeatureStore(gz.open(tiny_dataset))
-    >>> store.get_tensor(group_name=None, attr_name="x", index=torch.tensor([2]))
-    tensor([[6., 7., 8.]])
-    >>> [attr.attr_name for attr in store.select("x").get_all_tensor_attrs()]
-    ['x']
+    Examples:
+        >>> import graphzero as gz
+        >>> store = FeatureStore(gz.open(tiny_dataset))
+        >>> store.get_tensor(group_name=None, attr_name="x", index=torch.tensor([2]))
+        tensor([[6., 7., 8.]])
+        >>> [attr.attr_name for attr in store.select("x").get_all_tensor_attrs()]
+        ['x']
     """
 
     def __init__(self, data: Any, *, features: Any = None, edge_features: Any = None) -> None:
@@ -68,7 +72,11 @@ class FeatureStore(torch_geometric.data.FeatureStore):  # type: ignore[misc]
         self.listed: tuple[str, ...] | None = None
 
     def select(self, *names: str) -> FeatureStore:
-        """Return a store that lists only these attributes, so that a loader fetches no others."""
+        """Return a store that lists only some attributes, so that a loader fetches no others.
+
+        Args:
+            names: The names of the attributes.
+        """
         check_names(names, self.data.attributes, "select")
         chosen = copy.copy(self)
         chosen.listed = names
@@ -181,17 +189,21 @@ def _gathered(store: Rows, ids: NDArray[np.int64]) -> torch.Tensor:
 class GraphStore(torch_geometric.data.GraphStore):  # type: ignore[misc]
     """The graphs of a data set, or graphs by type, as PyG's loaders take them.
 
-    ``get_edge_index`` gives the stored arrays as views of the file, which must not be written to:
-    ``"csc"`` where the ``in`` index is stored, ``"csr"`` where ``out`` is. :meth:`csc`, :meth:`csr` and
-    :meth:`coo` give int64, as PyG's own samplers want, with the edge ids as the third item, ``None`` where
-    an edge's position is its id. What is not stored that way is made in memory, up to ``max_bytes`` a
-    call: a number, a size such as ``"2GB"``, or half of the memory available. :class:`NeighborSampler`
-    needs none of them.
+    ``get_edge_index`` gives the stored arrays as views of the file, which must not be written to: ``"csc"`` where the
+    ``in`` index is stored, ``"csr"`` where ``out`` is. ``csc()``, ``csr()`` and ``coo()`` give int64, as PyG's own
+    samplers want, with the edge ids as the third item, ``None`` if an edge's position is its id. What is not stored
+    that way is made in memory. [`NeighborSampler`][graphzero.loaders.NeighborSampler] needs none of them.
 
-    >>> import graphzero as gz
-    >>> store = GraphStore(gz.Graph(tiny_gl))               # 0→1  0→2  1→2  3→0
-    >>> store.coo()[:2]
-    (tensor([0, 0, 1, 3]), tensor([1, 2, 2, 0]))
+    Args:
+        data: A data set, a graph, or graphs by edge type.
+        max_bytes: The most memory that a call may take: a number or a size such as ``"2GB"``. Default: half of what is
+            available.
+
+    Examples:
+        >>> import graphzero as gz
+        >>> store = GraphStore(gz.Graph(tiny_gl))               # 0→1  0→2  1→2  3→0
+        >>> store.coo()[:2]
+        (tensor([0, 0, 1, 3]), tensor([1, 2, 2, 0]))
     """
 
     def __init__(self, data: Any, max_bytes: int | str | None = None) -> None:
@@ -211,15 +223,39 @@ class GraphStore(torch_geometric.data.GraphStore):  # type: ignore[misc]
         ]
 
     def coo(self, edge_types: list[Any] | None = None, store: bool = False) -> Any:
-        """Return all sources, destinations and edge ids, in order of edge id where the graph is directed."""
+        """Return all sources, destinations and edge ids, in order of edge id if the graph is directed.
+
+        Args:
+            edge_types: The edge types; others are left out. Default: all.
+            store: Part of PyG's interface; must be ``False``, because the store is read-only.
+
+        Raises:
+            MemoryError: It would take more than ``max_bytes``.
+        """
         return self._in_layout(EdgeLayout.COO, edge_types, store)
 
     def csr(self, edge_types: list[Any] | None = None, store: bool = False) -> Any:
-        """Return where the list of each source starts, destinations and edge ids."""
+        """Return where the list of each source starts, destinations and edge ids.
+
+        Args:
+            edge_types: The edge types; others are left out. Default: all.
+            store: Part of PyG's interface; must be ``False``, because the store is read-only.
+
+        Raises:
+            MemoryError: It would take more than ``max_bytes``.
+        """
         return self._in_layout(EdgeLayout.CSR, edge_types, store)
 
     def csc(self, edge_types: list[Any] | None = None, store: bool = False) -> Any:
-        """Return sources, where the list of each destination starts, and edge ids."""
+        """Return sources, where the list of each destination starts, and edge ids.
+
+        Args:
+            edge_types: The edge types; others are left out. Default: all.
+            store: Part of PyG's interface; must be ``False``, because the store is read-only.
+
+        Raises:
+            MemoryError: It would take more than ``max_bytes``.
+        """
         return self._in_layout(EdgeLayout.CSC, edge_types, store)
 
     def _in_layout(self, layout: EdgeLayout, edge_types: Iterable[Any] | None, store: bool) -> Any:

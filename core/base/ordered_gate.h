@@ -14,7 +14,7 @@ namespace gz {
 
 // For the chunks of a parallel call, which are started in order: when a chunk waits, all lower ones
 // are running, so its turn comes. Between wait() and pass() a chunk is alone.
-class Turnstile {
+class OrderedGate {
  public:
   // Never reaches a user: the task that abandoned has the lower number, so its own error wins.
   struct Abandoned : std::exception {

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import graphzero as gz
-from graphzero.bench import children, pythons
-from graphzero.bench.children import Cap, ask
+from graphzero._tools.machine import machine
+from graphzero.bench import contestants, pythons
+from graphzero.bench.contestants import Cap, ask
 from graphzero.bench.graphzero02_file import write_graphzero02
-from graphzero.bench.machine import machine
 from graphzero.bench.memory_watch import MemoryWatch
 from graphzero.bench.pythons import NEEDS, Pythons, rival_named
 
@@ -79,24 +79,32 @@ def test_where_groups_are_not_allowed_the_answer_says_so(monkeypatch):
     def refuse(limit):
         raise PermissionError("not here")
 
-    monkeypatch.setattr(children, "ControlGroup", refuse)
+    monkeypatch.setattr(contestants, "ControlGroup", refuse)
     answer = asked(HOLDS, cap=Cap(40 << 20), arguments=[1])
     assert (answer.found, answer.proven) == ({"runs": [1]}, False)
     assert answer.note == "limited by its budget alone: not here"
 
 
 def test_the_watch_sees_what_a_process_holds():
-    with MemoryWatch(os.getpid(), page_cache=lambda: 7) as watch:
-        time.sleep(0.1)
-        before = watch.peak_anonymous
-        held = np.ones(8 << 20)  # 64 MB
-        time.sleep(0.2)
-        del held
+    watch = MemoryWatch(os.getpid(), page_cache=lambda: 7)
+    watch.look()
+    before = watch.peak_anonymous
+    held = np.ones(8 << 20)  # 64 MB
+    watch.look()
+    del held
     assert watch.peak_anonymous - before > 60 << 20
     assert watch.peak_rss >= watch.peak_anonymous
     assert watch.points[-1][2] == 7
     watch.restart()
     assert (watch.points, watch.peak_anonymous) == ([], None)
+
+
+def test_the_watch_leaves_out_a_process_that_is_gone():
+    gone = subprocess.Popen(["true"])
+    watch = MemoryWatch(gone.pid)
+    gone.wait()
+    watch.look()
+    assert watch.points == []
 
 
 def test_rivals_are_looked_for_in_the_python_given_and_in_this_one():
@@ -122,7 +130,7 @@ def test_a_python_without_graphzero02_is_not_taken_for_one(monkeypatch):
 
 
 def test_rivals_know_nothing_of_graphzero():
-    folder = Path(children.__file__).parent / "rivals"
+    folder = Path(contestants.__file__).parent / "rivals"
     script = "import importlib, pkgutil, sys, rivals\nfor one in pkgutil.iter_modules(rivals.__path__):\n"
     script += "    importlib.import_module(f'rivals.{one.name}')\nassert 'graphzero' not in sys.modules, 'loaded'\n"
     environment = {**os.environ, "PYTHONPATH": str(folder.parent)}

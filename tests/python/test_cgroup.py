@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from graphzero import control_groups
-from graphzero.control_groups import ControlGroup
+from graphzero._tools import cgroup
+from graphzero._tools.cgroup import ControlGroup
 
 # A sanitizer takes more than these groups hold.
 pytestmark = [pytest.mark.no_asan, pytest.mark.no_tsan]
@@ -61,12 +61,12 @@ def test_close_removes_the_group_and_may_be_called_again(group):
 
 
 def test_where_no_group_can_be_made_the_reason_is_told(monkeypatch, tmp_path):
-    monkeypatch.setattr(control_groups, "_parents", lambda: iter([(tmp_path / "none", 2)]))
+    monkeypatch.setattr(cgroup, "_parents", lambda: iter([(tmp_path / "none", 2)]))
     with pytest.raises(PermissionError, match=r"may not create memory control groups \(.*none: No such file"):
         ControlGroup(1 << 20)
-    monkeypatch.setattr(control_groups, "_parents", lambda: iter([(tmp_path, 2)]))
+    monkeypatch.setattr(cgroup, "_parents", lambda: iter([(tmp_path, 2)]))
     with pytest.raises(PermissionError, match="processes may not be put into a group of it"):
         ControlGroup(1 << 20)
-    monkeypatch.setattr(control_groups, "_parents", lambda: iter([]))
+    monkeypatch.setattr(cgroup, "_parents", lambda: iter([]))
     with pytest.raises(PermissionError, match="no control group file system with a memory controller is mounted"):
         ControlGroup(1 << 20)

@@ -1,4 +1,4 @@
-// Things that threads borrow while they work, one each, made on demand.
+// Objects that threads borrow while they work, one each, made on demand.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 namespace gz {
 
 template <class Item>
-class Spares {
+class ObjectPool {
  public:
   // One that was given back, or what `make` returns.
   template <class Make>
@@ -28,6 +28,12 @@ class Spares {
   void give_back(std::unique_ptr<Item> item) {
     const std::lock_guard lock(mutex_);
     idle_.push_back(std::move(item));
+  }
+
+  // All that were given back.
+  std::vector<std::unique_ptr<Item>> take_all() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(idle_, {});
   }
 
  private:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import graphzero as gz
-from graphzero.control_groups import ControlGroup
+from graphzero._tools.cgroup import ControlGroup
 
 _SMALL_GROUP = 64 << 20
 
@@ -117,14 +117,14 @@ def _disk(folder: str) -> dict[str, Any]:
     return {
         "device": at.name if at.exists() else "unknown",
         "model": _first(f"{whole}/device/model"),
-        "file_system": _file_system(folder),
+        "file_system": file_system(folder),
         "read_ahead_kb": int(read_ahead) if read_ahead else None,
         "rotational": rotational == "1" if rotational else None,
         "free_bytes": space.f_bavail * space.f_frsize,
     }
 
 
-def _file_system(folder: str) -> str:
+def file_system(folder: str) -> str:
     """Return the kind of file system of the longest mount point above ``folder``."""
     best, kind, real = "", "unknown", os.path.realpath(folder)
     for line in _first("/proc/self/mountinfo", "").splitlines():

@@ -1,4 +1,4 @@
-// Two ways to ask for what a group of walkers will read, before the first of it is read.
+// Two ways to ask for what a group of reads will need, before the first of them.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +14,7 @@ namespace gz {
 class CacheLines {
  public:
   static constexpr bool kPages = false;
+  CacheLines() = default;
   explicit CacheLines(const MappedFile&) {}
   [[gnu::always_inline]] void want(const void* address) { prefetch(address); }
   void flush() {}

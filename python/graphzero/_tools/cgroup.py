@@ -1,6 +1,6 @@
 """Memory control groups of Linux: run a command that may use so much memory and no more, page cache included.
 
-Run as a program it is that command's first step: ``python control_groups.py GROUP COMMAND…`` enters and becomes it.
+Run as a program it is that command's first step: ``python cgroup.py GROUP COMMAND…`` enters and becomes it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class GroupUsage:
 
 
 class ControlGroup:
-    """A group of processes with a memory limit. Removed by :meth:`close`, at the latest when this process ends.
+    """A group of processes with a memory limit. Removed by ``close()``, at the latest when this process ends.
 
     Raises ``PermissionError`` where this process may not make one.
     """

@@ -1,0 +1,92 @@
+"""A program as a child process: heard line by line, in a control group if one is given, and never left behind."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from graphzero._tools.cgroup import ControlGroup
+
+
+class Child:
+    """A running program. Leaving the block ends it, and all that it has started."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        group: ControlGroup | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed by __exit__
+        # A session of its own: it and all it starts can be ended together, and Ctrl-C is for us alone.
+        self._process = subprocess.Popen(
+            list(command) if group is None else group.command(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self._errors, env=environment, start_new_session=True,
+        )  # fmt: skip
+        self.pid = self._process.pid
+        self._heard: queue.Queue[str | None] = queue.Queue()
+        self._hearing = threading.Thread(target=self._hear, name="graphzero child", daemon=True)
+        self._hearing.start()
+
+    def _hear(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            if line.endswith(b"\n"):  # else it was killed while it wrote
+                self._heard.put(line.decode(errors="replace").strip())
+        self._heard.put(None)
+
+    def lines(self, patience: float = 0.1) -> Iterator[str | None]:
+        """Yield the lines it prints until it ends; ``None`` after so many seconds of silence."""
+        while True:
+            try:
+                line = self._heard.get(timeout=patience)
+            except queue.Empty:
+                yield None
+                continue
+            if line is None:
+                break
+            yield line
+        while self._process.poll() is None:  # it may close its output long before it ends
+            yield None
+            time.sleep(patience)
+
+    def go_on(self) -> None:
+        """Send an empty line to one that waits for it."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it may have been killed
+            self._process.stdin.write(b"\n")
+            self._process.stdin.flush()
+
+    def end(self) -> None:
+        """Kill it and all it has started."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """Return the exit code, which is negative if a signal ended it."""
+        return self._process.wait()
+
+    def last_words(self) -> str:
+        """Return the last line that it wrote to standard error."""
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").split("\n")
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+        self.wait()
+        self._hearing.join()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            with suppress(BrokenPipeError):
+                if stream is not None:
+                    stream.close()

@@ -1,1 +1,0 @@
-"""graphzero as a contestant: programs that are asked, timed and answered for like those of the rivals."""
