@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -43,14 +42,6 @@ def train(capsys):
         return code, printed.out, printed.err
 
     return of
-
-
-@pytest.fixture(autouse=True)
-def _as_many_threads_of_torch_here_as_in_a_process_of_ours():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def weights(folder):
@@ -195,14 +186,12 @@ def test_checkpoints_are_written_every_so_often(blocks, train, monkeypatch):
     assert saves == [*range(1, train_batches + 1), *[train_batches] * valid_batches, 0]
 
 
-def interrupted(*arguments, after, times=1):
+def interrupted(*arguments, after):
     """Start the verb, press Ctrl-C when ``after`` says so, and return its exit code and what it said."""
     started = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         after(started)
-        for _ in range(times):
-            started.send_signal(signal.SIGINT)
-            time.sleep(0.05)
+        started.send_signal(signal.SIGINT)
         out, err = started.communicate(timeout=100)
     finally:
         started.kill()
@@ -233,8 +222,19 @@ def test_ctrl_c_writes_a_checkpoint_that_goes_on_to_the_same_weights(blocks, tra
     assert same_weights("kept", "whole")
 
 
-def test_ctrl_c_without_checkpoints_just_ends(blocks):
-    code, _, err = interrupted(blocks, *SMALL, "--epochs", "5000", after=first_line)
+def test_ctrl_c_without_checkpoints_just_ends(blocks, train, monkeypatch):
+    from graphzero.train.run import Run
+
+    steps = Run.steps
+
+    def interrupting(self):
+        for number, step in enumerate(steps(self)):
+            if number == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+            yield step
+
+    monkeypatch.setattr(Run, "steps", interrupting)
+    code, _, err = train(blocks, *SMALL, "--epochs", "5000")
     assert (code, err) == (130, "graphzero: interrupted\n")
 
 

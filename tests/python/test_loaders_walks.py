@@ -18,7 +18,7 @@ import graphzero as gz
 from graphzero.loaders import RandomWalks
 from graphzero.loaders._process import notes
 from graphzero.loaders._process.epoch_order import EpochOrder
-from walk_cases import METHODS, OF_WORKERS, PATH, PUBLISHED, WRITES, assert_legal, graphs, ring
+from walk_cases import OF_WORKERS, PATH, PUBLISHED, WRITES, assert_legal, graphs, ring
 
 pytestmark = [pytest.mark.filterwarnings(warning) for warning in OF_WORKERS]
 
@@ -162,16 +162,18 @@ def test_without_a_seed_torch_decides():
     assert listed(first) == listed(again) != listed(second)
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_workers_give_the_batches_of_the_process_itself(method):
+@pytest.mark.parametrize(
+    ("method", "num_workers"),
+    [*(pytest.param("fork", count, marks=pytest.mark.no_tsan) for count in (1, 3)), ("spawn", 2), ("forkserver", 1)],
+)
+def test_workers_give_the_batches_of_the_process_itself(method, num_workers):
     options = {"batch_size": 3, "walks_per_node": 2, "p": 0.5, "q": 2.0, "seed": 9}
     expected = listed(RandomWalks(ring(), 6, **options))
     assert len(expected) == 7
-    for num_workers in (1, 3):
-        walks = RandomWalks(gz.Graph("ring.gl"), 6, **options)
-        loader = DataLoader(walks, batch_size=None, num_workers=num_workers, multiprocessing_context=method)
-        assert len(loader) == 7
-        assert listed(loader) == expected
+    walks = RandomWalks(gz.Graph("ring.gl"), 6, **options)
+    loader = DataLoader(walks, batch_size=None, num_workers=num_workers, multiprocessing_context=method)
+    assert len(loader) == 7
+    assert listed(loader) == expected
 
 
 @pytest.mark.no_tsan
