@@ -61,7 +61,7 @@ def test_nodes_that_are_not_there(data, nodes, kind, message):
         (
             [0, 1],
             ValueError,
-            r"input_nodes: expected a node type, or \(node type, ids\), with one of .*, found \[0, 1\]",
+            r"input_nodes: expected a node type, or \(node type, ids\), with one of .*, found list",
         ),
         (None, ValueError, "input_nodes: expected a node type, .* found None"),
         (

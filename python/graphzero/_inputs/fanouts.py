@@ -47,6 +47,14 @@ def read_fanouts(given: Any, relations: Relations, name: str) -> Fanouts:
     return Fanouts(num_hops, by_type)
 
 
+def read_num_neighbors(given: Any, relations: Relations) -> Fanouts:
+    """Read PyG's ``num_neighbors``, which has no types where the graph has none."""
+    values = given.values if hasattr(given, "get_values") else given
+    if isinstance(values, Mapping) and not relations.is_hetero:
+        raise TypeError("num_neighbors: expected a list for a homogeneous graph, found a dict")
+    return read_fanouts(given, relations, "num_neighbors")
+
+
 def _hops(given: Any, name: str) -> list[int]:
     if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
         raise TypeError(f"{name}: expected a number for each hop, such as [10, 5], found {given!r}")

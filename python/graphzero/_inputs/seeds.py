@@ -158,9 +158,9 @@ def _type_of_split(split: str, kind: str, types: list[Any], splits: Splits, name
     having = splits.types_with_split(split, types)
     if len(having) == 1:
         return having[0]
-    what = "ids" if kind == "node type" else "(src, dst)"
+    article, what = ("a", "ids") if kind == "node type" else ("an", "(src, dst)")
     raise ValueError(
-        f"{name}: expected one {kind}, a split that one {kind} has, or ({kind}, {what}), found {split!r}; there are "
+        f"{name}: expected {article} {kind}, a split that one {kind} has, or ({kind}, {what}), found {split!r}; there are "
         f"the {kind}s {types} and the splits {splits.split_names}"
     )
 

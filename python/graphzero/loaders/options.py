@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 from graphzero._inputs.attributes import Attributes
 from graphzero._inputs.batch_order import BatchOrder
 from graphzero._inputs.edge_types import Relations
-from graphzero._inputs.fanouts import read_fanouts
+from graphzero._inputs.fanouts import read_num_neighbors
 from graphzero._inputs.pipeline_request import LinkNegatives, PipelineRequest, as_bytes
 from graphzero._inputs.sample_request import SampleRequest
 from graphzero._inputs.seeds import LinkSeeds, NodeSeeds
@@ -138,7 +138,7 @@ class LoaderOptions:
         """
         return SampleRequest(
             relations,
-            read_fanouts(num_neighbors, relations, "num_neighbors"),
+            read_num_neighbors(num_neighbors, relations),
             direction="in" if self.sample_direction == "forward" else "out",
             time_window=self.time_window,
             method=self.method,

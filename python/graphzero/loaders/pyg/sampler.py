@@ -22,7 +22,7 @@ from torch_geometric.sampler.base import SubgraphType
 from graphzero._base.arrays import int64_vector
 from graphzero._base.integers import as_seed
 from graphzero._inputs.edge_types import as_triple
-from graphzero._inputs.fanouts import read_fanouts
+from graphzero._inputs.fanouts import read_num_neighbors
 from graphzero._inputs.sample_request import SampleRequest
 from graphzero._inputs.seeds import refuse_without_edges
 from graphzero.graph import Direction
@@ -124,7 +124,7 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
 
     @num_neighbors.setter
     def num_neighbors(self, num_neighbors: Any) -> None:
-        self._fanouts = read_fanouts(num_neighbors, self.data.relations, "num_neighbors")
+        self._fanouts = read_num_neighbors(num_neighbors, self.data.relations)
         is_pygs = isinstance(num_neighbors, NumNeighbors)
         self._num_neighbors = num_neighbors if is_pygs else NumNeighbors(num_neighbors)
 
