@@ -118,9 +118,8 @@ def link_type_of(key: Any, relations: Relations, name: str) -> EdgeTriple:
     if len(parts) == 3 and parts[0] in kinds and parts[2] in kinds:
         return (parts[0], parts[1], parts[2])
     if len(parts) == 3:
-        raise ValueError(
-            f"{name}: no edge type {parts}; there are {list(relations.graphs)}, and the node types {relations.node_types}"
-        )
+        types = list(relations.graphs)
+        raise ValueError(f"{name}: no edge type {parts}; there are {types}, and the node types {kinds}")
     return edge_type_of(key, relations, name)
 
 

@@ -160,8 +160,8 @@ def _type_of_split(split: str, kind: str, types: list[Any], splits: Splits, name
         return having[0]
     article, what = ("a", "ids") if kind == "node type" else ("an", "(src, dst)")
     raise ValueError(
-        f"{name}: expected {article} {kind}, a split that one {kind} has, or ({kind}, {what}), found {split!r}; there are "
-        f"the {kind}s {types} and the splits {splits.split_names}"
+        f"{name}: expected {article} {kind}, a split that one {kind} has, or ({kind}, {what}), found {split!r}; there "
+        f"are the {kind}s {types} and the splits {splits.split_names}"
     )
 
 
