@@ -393,7 +393,7 @@ def test_all_that_a_loader_does_is_a_range_of_its_device(data, monkeypatch):
     from contextlib import nullcontext
 
     seen = []
-    for module in ("feed", "loader"):
+    for module in ("_epoch.feed", "loader"):
         monkeypatch.setattr(
             f"graphzero.loaders.{module}.stage", lambda name, device: nullcontext(seen.append((name, str(device))))
         )
