@@ -275,7 +275,7 @@ def convert_labels(labels):
 
 
 def test_a_conversion_keeps_its_labels_while_another_one_writes_the_same_graph(monkeypatch):
-    meant = gz.edge_conversion._Dictionary.run
+    meant = gz.convert.edges._Dictionary.run
 
     def run_behind_another(*given):
         monkeypatch.setattr("graphzero.convert.edges._Dictionary.run", meant)
@@ -292,7 +292,7 @@ def test_a_conversion_keeps_its_labels_while_another_one_writes_the_same_graph(m
 
 
 def test_a_conversion_keeps_its_rows_while_another_one_writes_the_same_features(monkeypatch):
-    meant = gz.feature_conversion.reorder
+    meant = gz.convert.features.reorder
 
     def reorder_behind_another(*given, **options):
         monkeypatch.setattr("graphzero.convert.features.reorder", meant)

@@ -8,6 +8,7 @@ import torch
 
 from data_sets import pyg
 from graphzero.loaders import LinkNeighborLoader, NeighborLoader
+from graphzero.pipeline import Pipeline
 from loader_cases import loader_of, values, write_homogeneous
 from pipeline_cases import assert_same, settled, tasks
 
@@ -26,6 +27,25 @@ def contents(batches):
 def epochs(kind, data, count, **options):
     loader = loader_of(kind, data, seed=5, **options)
     return [contents(loader) for _ in range(count)]
+
+
+def test_an_iteration_that_begins_while_another_ends_is_the_next_epoch(data, monkeypatch):
+    """A thread looks where the other one is, and that takes its last batches before the look is over."""
+    first, second = epochs(NeighborLoader, data, 2)
+    loader = loader_of(NeighborLoader, data, seed=5)
+    running = iter(loader)
+    taken = [values(next(running))]
+    state_of = Pipeline.state_dict
+
+    def ended_meanwhile(self):
+        state = state_of(self)
+        monkeypatch.undo()
+        taken.extend(contents(running))
+        return state
+
+    monkeypatch.setattr(Pipeline, "state_dict", ended_meanwhile)
+    assert_same(contents(loader), second)
+    assert_same(taken, first)
 
 
 @pytest.mark.parametrize("kind", [NeighborLoader, LinkNeighborLoader])

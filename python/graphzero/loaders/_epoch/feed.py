@@ -38,7 +38,7 @@ class Feed:
         self._transfer: CudaTransfer | PlainTransfer | None = None
         self._ahead = 0  # batches that are on their way to the device
         self._under_way: object | None = None  # stands for the iteration
-        self._is_broken_off = False  # an epoch began, and did not end
+        self._epoch_after: int | None = None  # the one after an epoch that began and did not end
         self.pipeline = Pipeline._of_request(replace(request, device=self._device_options()))
 
     def _device_options(self) -> DeviceOptions:
@@ -64,18 +64,19 @@ class Feed:
     @property
     def next_place(self) -> dict[str, int]:
         """The position where the next iteration begins."""
+        epoch = self._epoch_after  # read before the place: another thread may end its epoch meanwhile
         place = self.place
-        return {**place, "epoch": place["epoch"] + 1, "batch": 0} if self._is_broken_off else place
+        return place if epoch is None else {**place, "epoch": epoch, "batch": 0}
 
     def move(self, state: Mapping[str, int]) -> None:
         """Make the next iteration go on from a position. The one under way ends."""
         self.pipeline.load_state_dict(state)
-        self._under_way, self._is_broken_off, self._ahead = None, False, 0
+        self._under_way, self._epoch_after, self._ahead = None, None, 0
 
     def set_epoch(self, epoch: int) -> None:
         """Make the next iteration that of an epoch. The one under way ends."""
         self.pipeline.set_epoch(epoch)
-        self._under_way, self._is_broken_off, self._ahead = None, False, 0
+        self._under_way, self._epoch_after, self._ahead = None, None, 0
 
     def batches(
         self,
@@ -86,7 +87,7 @@ class Feed:
     ) -> Iterator[Any]:
         """Return an iterator over a worker's batches of an epoch, which is under way from this call on."""
         own = self._under_way = object()
-        self._is_broken_off, self._ahead = True, 0
+        self._epoch_after, self._ahead = self.next_place["epoch"] + 1, 0
         return self._batches(own, worker, num_workers, parts_of, form)
 
     def _batches(
@@ -111,7 +112,7 @@ class Feed:
                         self._ahead = 0 if arriving is None else 1
                     yield self._finish(current, form)
                     del current
-            self._is_broken_off = False
+            self._epoch_after = None
         finally:
             if self._under_way is own:
                 self._under_way = None
