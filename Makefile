@@ -18,8 +18,8 @@ test: $(VENV)/.package $(VENV)/.test build/dev/gz_tests
 	$(BIN)/python -m pytest -q
 
 # The tests that tell most for their time: files, converting, sampling, batches and commands, each at its heart.
-QUICK := layers types container gl_format gd_format graph features dataset sources text_guesses sampling sampling_errors \
-	negatives adjacency schedule pipeline pipeline_links loaders_neighbor loaders_link cli cli_sample
+QUICK := layers types container gl_format gd_format graph features dataset text_guesses sampling \
+	negatives adjacency schedule pipeline pipeline_links loaders_neighbor loaders_link cli
 quick: $(VENV)/.package $(VENV)/.test
 	$(BIN)/python -m pytest -q $(QUICK:%=tests/python/test_%.py)
 
