@@ -41,7 +41,7 @@ class Neighborhood:
     batch: IntArray | None
     num_sampled_nodes: list[int]
     num_sampled_edges: list[int] | None
-    _ends: IntArray | None = None  # row and col as they are stored, if that is one array
+    _ends: IntArray | None = field(default=None, compare=False)  # row and col as they are stored, if that is one array
 
     @property
     def edge_index(self) -> IntArray:
@@ -73,7 +73,7 @@ class HeteroNeighborhood:
     batch: dict[str, IntArray] | None
     num_sampled_nodes: dict[str, list[int]]
     num_sampled_edges: dict[EdgeTriple, list[int]] | None
-    _ends: dict[EdgeTriple, IntArray | None] = field(default_factory=dict)
+    _ends: dict[EdgeTriple, IntArray | None] = field(default_factory=dict, compare=False)
 
     @property
     def edge_index(self) -> dict[EdgeTriple, IntArray]:
