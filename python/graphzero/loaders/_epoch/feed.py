@@ -87,7 +87,8 @@ class Feed:
     ) -> Iterator[Any]:
         """Return an iterator over a worker's batches of an epoch, which is under way from this call on."""
         own = self._under_way = object()
-        self._epoch_after, self._ahead = self.next_place["epoch"] + 1, 0
+        epoch = self.pipeline.epoch if self._epoch_after is None else self._epoch_after
+        self._epoch_after, self._ahead = epoch + 1, 0
         return self._batches(own, worker, num_workers, parts_of, form)
 
     def _batches(
