@@ -119,7 +119,7 @@ def link_type_of(key: Any, relations: Relations, name: str) -> EdgeTriple:
         return (parts[0], parts[1], parts[2])
     if len(parts) == 3:
         types = list(relations.graphs)
-        raise ValueError(f"{name}: no edge type {parts}; there are {types}, and the node types {kinds}")
+        raise ValueError(f"{name}: no edge type {tuple(key)}; there are {types}, and the node types {kinds}")
     return edge_type_of(key, relations, name)
 
 
