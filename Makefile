@@ -15,7 +15,7 @@ demo: $(VENV)/.package $(VENV)/.demo
 
 test: $(VENV)/.package $(VENV)/.test build/dev/gz_tests
 	build/dev/gz_tests
-	$(BIN)/python -m pytest -q
+	$(BIN)/python .ci/tests.py
 
 # The tests that tell most for their time: files, converting, sampling, batches and commands, each at its heart.
 QUICK := layers types container gl_format gd_format graph features dataset text_guesses sampling \
