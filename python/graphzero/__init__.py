@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from typing import Any as _Any
 
 from graphzero._base.lazy_imports import load as _load
-from graphzero._base.old_modules import find_old_modules as _find_old_modules
 
 if TYPE_CHECKING:
     from graphzero._base.dtypes import FLOAT32, FLOAT64, INT32, INT64, DataType
@@ -135,8 +134,6 @@ __all__ = [
     "write_graph",
     "write_ids",
 ]
-
-_find_old_modules()
 
 
 def __getattr__(name: str) -> _Any:

@@ -3,9 +3,11 @@
 # With it comes logging. Both take locks before a fork, which an import may need: what is registered last is done first.
 import concurrent.futures.thread  # noqa: F401
 import os
+import sys
 import threading
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 # Seconds. A fork goes on without an import that takes longer: it may be waiting for the thread that forks.
 PATIENCE = 60.0
@@ -45,3 +47,18 @@ def _in_child() -> None:
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_changed.release, after_in_child=_in_child)
+
+
+class _OldModules:
+    """Asked last, about modules that nobody else knows: pickles name modules as they were called then."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+        if not name.startswith("graphzero."):
+            return None
+        from graphzero._base.old_modules import old_module
+
+        return old_module(name)
+
+
+sys.meta_path.append(_OldModules)

@@ -1,10 +1,8 @@
 """Where modules were before 0.3: pickles name the module of a class, and those written then must open now."""
 
-import sys
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
 
 _NOW = {
     "dataset_conversion": "convert.dataset",
@@ -36,12 +34,8 @@ _NOW = {
 }
 
 
-class _OldModules:
-    """Finds modules by their old names. Asked last, when no other finder knows a module."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        package, _, module = name.partition(".")
-        return ModuleSpec(name, self) if package == "graphzero" and module in _NOW else None  # type: ignore[arg-type]
+class _Loader:
+    """Gives a module that is there under another name."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         found = import_module("graphzero." + _NOW[spec.name.partition(".")[2]])
@@ -53,6 +47,6 @@ class _OldModules:
         module.__spec__ = module.__spec__.loader_state
 
 
-def find_old_modules() -> None:
-    """Let imports of old names succeed."""
-    sys.meta_path.append(_OldModules())
+def old_module(name: str) -> ModuleSpec | None:
+    """Return how to import a module by its old name; ``None`` if there never was such a module."""
+    return ModuleSpec(name, _Loader()) if name.partition(".")[2] in _NOW else None  # type: ignore[arg-type]
