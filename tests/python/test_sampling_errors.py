@@ -68,6 +68,7 @@ def test_seeds_are_a_list_of_integers(tiny, seeds, error, message):
     [
         (5, TypeError, r"fanouts: expected a number for each hop, such as \[10, 5\], found 5"),
         ("5", TypeError, r"fanouts: expected a number for each hop, such as \[10, 5\], found '5'"),
+        (None, TypeError, r"fanouts: expected a number for each hop, such as \[10, 5\], found None"),
         ([2.5], TypeError, "fanouts: expected an integer, found 2.5"),
         ([None], TypeError, "fanouts: expected an integer, found None"),
         ([3, -2], ValueError, "fanouts: expected -1 for all neighbours, or a number, found -2"),

@@ -30,12 +30,14 @@ def read_fanouts(given: Any, relations: Relations, name: str) -> Fanouts:
     if hasattr(given, "default") and hasattr(given, "get_values"):
         values, default = given.values, given.default
     if not isinstance(values, Mapping):
-        values, default = {}, values
+        values, default = {}, _hops(values, name)
+    elif default is not None:
+        default = _hops(default, name)
     named = {edge_type_of(key, relations, name): _hops(hops, name) for key, hops in values.items()}
     missing = [triple for triple in relations.graphs if triple not in named]
     if missing and default is None:
         raise ValueError(f"{name}: expected numbers for every edge type, found none for {missing[0]}")
-    others = [] if default is None else _hops(default, name)
+    others = [] if default is None else default
     by_type = {triple: named.get(triple, others) for triple in relations.graphs}
     first = next(iter(by_type), None)
     num_hops = len(others if first is None else by_type[first])
