@@ -250,7 +250,7 @@ nb::dict as_dict(const PipelineStats& stats) {
   result["seconds_reading"] = counts.sweep.busy;
   result["seconds_waited"] = counts.waited;
   result["seconds_preparing"] = stats.preparing;
-  result["threads"] = stats.threads;
+  result["threads"] = stats.budget.threads;
   result["batches_ahead"] = stats.held.batches_ahead;
   result["most_ahead"] = stats.most_ahead;
   result["pinned_bytes"] = stats.pinned_bytes;

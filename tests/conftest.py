@@ -23,6 +23,13 @@ TINY_SRC = [0, 0, 1, 3]
 TINY_DST = [1, 2, 2, 0]
 
 
+def pytest_make_parametrize_id(config, val, argname):
+    """A long text is no name: pytest 8 takes minutes to choose among names of megabytes."""
+    if isinstance(val, str | bytes) and len(val) > 200:
+        return f"{argname} of {len(val)}"
+    return None
+
+
 def pytest_collection_finish(session):
     """Modules and tests stay: counting threads and descriptors looks for garbage many times, not among these."""
     gc.collect()

@@ -15,33 +15,42 @@ constexpr std::size_t kMostOutputs = 4;
 // mean larger ones: measured in docs/design/pipeline.md.
 constexpr double kWindowShare = 0.45;
 
+// A thread that samples holds the sample as it grows and its table of nodes. What one batch had
+// waits for the next one: fresh memory would cost more than the rows it could hold save.
+std::uint64_t working_bytes(const Needs& needs, std::size_t threads) {
+  return threads * (needs.sample_bytes + needs.sample_bytes / 2) + needs.sample_bytes;
+}
+
 }  // namespace
 
 Budget split_memory(const Needs& needs) {
-  // A thread that samples holds the sample as it grows and its table of nodes. What one batch had
-  // waits for the next one: fresh memory would cost more than the rows it could hold save.
-  const std::uint64_t working =
-      needs.threads * (needs.sample_bytes + needs.sample_bytes / 2) + needs.sample_bytes;
+  Budget budget;
+  budget.threads = needs.threads;
   const std::uint64_t output = needs.sample_bytes + needs.row_bytes;
   const std::uint64_t least_window = 2 * needs.sample_bytes + kReads;
   const std::uint64_t asked = std::min(needs.cache.value_or(0), needs.swept_bytes);
-  const std::uint64_t least = working + kReads + 2 * output + least_window + asked;
+  const auto least_with = [&](std::size_t threads) {
+    return working_bytes(needs, threads) + kReads + 2 * output + least_window + asked;
+  };
+  while (budget.threads > needs.least_threads && needs.memory < least_with(budget.threads))
+    --budget.threads;
+  const std::uint64_t least = least_with(budget.threads);
   if (needs.memory < least) {
     throw BudgetTooSmall(
         concat("memory: expected at least ", (least + kMegabyte - 1) / kMegabyte,
                " MB for batches of this size, found ", needs.memory / kMegabyte,
-               " MB; give more, or use smaller batches, smaller fanouts or fewer attributes"),
+               " MB; give more, or use ", budget.threads > 1 ? "fewer threads, " : "",
+               "smaller batches, smaller fanouts or fewer attributes"),
         least);
   }
-  Budget budget;
-  budget.working = working;
+  budget.working = working_bytes(needs, budget.threads);
   budget.reads = kReads;
   while (budget.num_outputs < kMostOutputs &&
          least + (budget.num_outputs - 1) * output <= needs.memory / 4) {
     ++budget.num_outputs;
   }
   budget.outputs = budget.num_outputs * output;
-  const std::uint64_t rest = needs.memory - working - kReads - budget.outputs;
+  const std::uint64_t rest = needs.memory - budget.working - kReads - budget.outputs;
   if (needs.cache) {
     budget.cache = asked;
   } else if (needs.swept_bytes + needs.swept_bytes / 32 + least_window <= rest) {

@@ -16,10 +16,12 @@ struct Needs {
   std::uint64_t sample_bytes = 0;      // ids of the largest batch, as they are handed out
   std::uint64_t row_bytes = 0;         // its attributes, as they are handed out
   std::uint64_t swept_bytes = 0;       // size of all rows that are read from the device
-  std::size_t threads = 1;
+  std::size_t threads = 1;             // as many of these as memory allows,
+  std::size_t least_threads = 1;       // and at least so many
 };
 
 struct Budget {
+  std::size_t threads = 1;
   std::uint64_t working = 0;    // of threads that sample
   std::uint64_t reads = 0;      // in flight
   std::size_t num_outputs = 2;  // finished batches, and those being filled

@@ -34,8 +34,10 @@ void check_rows(const Attribute& attribute, const SamplerOptions& options) {
 Pipeline::Pipeline(PipelineOptions options)
     : options_(std::move(options)),
       sampler_(options_.sampler),
-      threads_(options_.threads > 0 ? options_.threads : static_cast<std::size_t>(num_threads())),
+      most_threads_(options_.threads > 0 ? options_.threads
+                                         : static_cast<std::size_t>(num_threads())),
       process_(process_id()) {
+  budget_.threads = most_threads_;
   for (const Attribute& attribute : options_.attributes) {
     check_rows(attribute, sampler_.options());
     sources_.emplace_back(*attribute.features, attribute.wanted, options_.reader);
@@ -69,7 +71,8 @@ void Pipeline::prepare() {
     Needs wanted;
     wanted.memory = options_.memory;
     wanted.cache = options_.cache;
-    wanted.threads = threads_;
+    wanted.threads = most_threads_;
+    wanted.least_threads = options_.threads > 0 ? options_.threads : 1;
     budget_ = preparation.divide_memory(wanted);
     run_options_.ahead = preparation.read_ahead(budget_, options_.ahead);
   }
@@ -82,7 +85,6 @@ void Pipeline::prepare() {
   run_options_.sources = &sources_;
   run_options_.memory = memory_;
   run_options_.budget = budget_;
-  run_options_.threads = threads_;
   prepared_ = true;
   preparing_ += watch.seconds();
 }
@@ -128,7 +130,6 @@ PipelineStats Pipeline::stats() const {
   stats.counts = past_;
   stats.budget = budget_;
   stats.memory = options_.memory;
-  stats.threads = threads_;
   stats.preparing = preparing_;
   stats.most_ahead = run_options_.ahead.most_batches;
   const bool is_ours = process_ == process_id();

@@ -98,7 +98,7 @@ class Pipeline {
   PipelineOptions options_;
   BatchSampler sampler_;
   std::deque<RowSource> sources_;
-  std::size_t threads_;
+  std::size_t most_threads_;
 
   bool prepared_ = false;
   double preparing_ = 0;

@@ -70,7 +70,7 @@ Run::Run(RunOptions options)
     sweep_ = std::make_unique<Sweep>(std::move(swept), use_ring, wake, options_.stages);
   options_.memory->set_on_return(wake);
   try {
-    for (std::size_t i = 0; i < options_.threads; ++i)
+    for (std::size_t i = 0; i < options_.budget.threads; ++i)
       threads_.push_back(engine_thread(stop_, [this, i] { work(i); }));
   } catch (const std::system_error&) {
     if (threads_.empty()) throw;  // fewer than wanted will do

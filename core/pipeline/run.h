@@ -60,7 +60,6 @@ struct RunOptions {
   ReadAhead ahead;
   std::shared_ptr<BatchMemory> memory;
   Budget budget;
-  std::size_t threads = 1;
   StageLog* stages = nullptr;
   std::uint64_t epoch = 0;
   std::uint64_t first = 0;   // batch to begin with

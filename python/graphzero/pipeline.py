@@ -142,7 +142,8 @@ class Pipeline:
             are not integers, or a dict by name. Default: as stored.
         reader: As in [`gather`][graphzero.FeatureStore.gather]. ``"auto"`` reads files that fit in memory through the
             page cache and others from the device; ``stats()`` says what and why.
-        threads: The number of threads. Default: [`num_threads`][graphzero.num_threads].
+        threads: The number of threads. Default: [`num_threads`][graphzero.num_threads], or fewer if ``memory`` is
+            too little for so many.
         direction: As in [`sample_neighbors`][graphzero.sample_neighbors], like the options up to ``layer_dependency``.
         replace: Draw with replacement.
         weighted: Draw in proportion to edge weights.

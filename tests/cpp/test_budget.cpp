@@ -21,6 +21,7 @@ Needs random_needs(Rng& rng) {
   needs.row_bytes = up_to(32);
   needs.swept_bytes = rng.below(4) == 0 ? 0 : up_to(42);
   needs.threads = 1 + rng.below(16);
+  needs.least_threads = rng.below(2) == 0 ? needs.threads : 1;
   if (rng.below(2) == 0) needs.cache = up_to(36);
   return needs;
 }
@@ -31,7 +32,8 @@ std::uint64_t least_of(Needs needs) {
   const std::string message = test::message_of([&] { split_memory(needs); });
   const std::string opening = "memory: expected at least ";
   EXPECT(message.find(opening) == 0);
-  EXPECT(message.find(" MB for batches of this size, found 0 MB; give more, or use smaller ") !=
+  const std::string fewer = needs.least_threads > 1 ? "fewer threads, smaller " : "smaller ";
+  EXPECT(message.find(" MB for batches of this size, found 0 MB; give more, or use " + fewer) !=
          std::string::npos);
   return std::stoull(message.substr(opening.size())) * kMegabyte;
 }
@@ -45,6 +47,7 @@ void check(const Needs& needs) {
     EXPECT(part <= left);
     left -= part;
   }
+  EXPECT(budget.threads >= needs.least_threads && budget.threads <= needs.threads);
   EXPECT(budget.num_outputs >= 2 && budget.num_outputs <= 4);
   EXPECT(budget.outputs == budget.num_outputs * (needs.sample_bytes + needs.row_bytes));
   EXPECT(budget.window >= 2 * needs.sample_bytes);
@@ -101,6 +104,15 @@ TEST(a_cache_larger_than_all_rows_is_as_large_as_they_are) {
   Needs needs = needs_of_megabytes(1000, 1, 100);
   needs.cache = std::numeric_limits<std::uint64_t>::max();
   EXPECT(split_memory(needs).cache == needs.swept_bytes);
+}
+
+TEST(threads_are_as_many_as_memory_allows) {
+  Needs needs = needs_of_megabytes(100, 1, 1000);
+  needs.threads = 64;  // which take 97 MB to sample
+  const std::size_t fewer = split_memory(needs).threads;
+  EXPECT(fewer > 32 && fewer < 64);
+  needs.memory = 1000 * kMegabyte;
+  EXPECT(split_memory(needs).threads == 64);
 }
 
 TEST(more_memory_means_more_batches_at_once) {

@@ -31,9 +31,10 @@ def make(world, **options):
 def test_the_least_memory_is_named_and_is_enough(world, options):
     with pytest.raises(ValueError, match="memory: expected at least") as raised:
         next(iter(make(world, **{"memory": "1MB", "cache": None, **options})))
+    fewer = "fewer threads, " if "threads" in options else ""
     message = (
-        r"memory: expected at least (\d+) MB for batches of this size, found 1 MB; give more, or use smaller batches, "
-        "smaller fanouts or fewer attributes"
+        r"memory: expected at least (\d+) MB for batches of this size, found 1 MB; give more, or use "
+        f"{fewer}smaller batches, smaller fanouts or fewer attributes"
     )
     least = int(re.fullmatch(message, str(raised.value))[1])
     assert least >= 17
@@ -42,6 +43,23 @@ def test_the_least_memory_is_named_and_is_enough(world, options):
     )
     with pytest.raises(ValueError, match=f"at least {least} MB .* found {least - 1} MB"):
         next(iter(make(world, **{"memory": f"{least - 1}MB", "cache": None, **options})))
+
+
+def test_a_machine_of_many_cores_needs_no_more_memory(world):
+    """Threads that were not asked for are as many as the memory is enough for; the batches are the same."""
+    expected = list(make(world, batch_size=2000, threads=1))
+    before = gz.num_threads()
+    gz.set_num_threads(64)
+    try:
+        pipeline = make(world, batch_size=2000, memory="24MB")
+        assert pipeline.stats()["threads"] == 64
+        batches = list(pipeline)
+    finally:
+        gz.set_num_threads(before)
+    assert 1 < pipeline.stats()["threads"] < 64
+    for batch, same in zip(batches, expected, strict=True):
+        assert np.array_equal(batch.sample.node, same.sample.node)
+        assert np.array_equal(batch.x, same.x)
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,8 @@ class LoaderOptions:
         cache: Bytes of ``memory`` for cached rows. Default: what the rest leaves.
         ahead: The most batches to prepare ahead. Default: as many as fit.
         reader: How to read rows, as in [`FeatureStore.gather`][graphzero.FeatureStore.gather].
-        threads: The number of threads. Default: [`num_threads`][graphzero.num_threads].
+        threads: The number of threads. Default: [`num_threads`][graphzero.num_threads], or fewer if ``memory`` is
+            too little for so many.
         progress: Show a line on standard error: batches/s, hit rate, reads, memory.
         method: ``"labor"`` needs fewer feature rows, as in [`sample_neighbors`][graphzero.sample_neighbors].
         layer_dependency: Let ``"labor"`` share neighbours across hops, too.
