@@ -150,7 +150,9 @@ def test_workers_that_are_given_up_leave_nothing_behind(data):
     before = tasks(), descriptors()
     give_up()
     give_up()
-    assert (settled(tasks, before[0]), settled(descriptors, before[1])) == before
+    # Fewer, where a thread of the first was still about to end.
+    assert settled(tasks, before[0]) <= before[0]
+    assert settled(descriptors, before[1]) <= before[1]
 
 
 def fail(batch):

@@ -59,7 +59,7 @@ def test_a_machine_of_many_cores_needs_no_more_memory(world):
     assert 1 < pipeline.stats()["threads"] < 64
     for batch, same in zip(batches, expected, strict=True):
         assert np.array_equal(batch.sample.node, same.sample.node)
-        assert np.array_equal(batch.x, same.x)
+        assert np.array_equal(batch.node_features["x"], same.node_features["x"])
 
 
 @pytest.fixture(scope="module")
