@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 
-COMMAND = [sys.executable, "-m", "graphzero.cli"]
+COMMAND = [sys.executable, "-m", "graphzero"]
 
 
 def shown(*arguments, columns=100, lines=40, code=0, **environment):

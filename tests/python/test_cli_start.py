@@ -90,7 +90,7 @@ class Finder:
 sys.meta_path.insert(0, Finder)
 if moment == "end":
     atexit.register(interrupt)
-from graphzero.cli.__main__ import main
+from graphzero.__main__ import main
 main()
 """
 

@@ -22,7 +22,7 @@ from graphzero.train import checkpoints  # noqa: E402
 
 SMALL = ("--hidden", "8", "--fanouts", "4,4", "--batch-size", "64", "--memory", "128MB")
 WAVERING = ("--epochs", "4", "--learning-rate", "1", "--seed", "1")  # the last epoch is not the best
-COMMAND = [sys.executable, "-W", "ignore", "-m", "graphzero.cli", "train"]
+COMMAND = [sys.executable, "-W", "ignore", "-m", "graphzero", "train"]
 
 
 @pytest.fixture(scope="module")

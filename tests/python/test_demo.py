@@ -47,7 +47,7 @@ TRAINING = Training(
 
 
 def demo(*words):
-    return [sys.executable, "-m", "graphzero.cli", "demo", *words]
+    return [sys.executable, "-m", "graphzero", "demo", *words]
 
 
 @pytest.fixture(scope="module")

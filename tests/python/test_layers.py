@@ -41,6 +41,7 @@ PYTHON_LAYERS = [
     ["bench"],
     ["demo"],
     ["cli"],
+    ["__main__"],
 ]
 # The same inside folders that are large enough to have a direction of their own.
 FOLDER_LAYERS = {
