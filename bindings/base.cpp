@@ -61,6 +61,7 @@ void bind_base(nb::module_& m) {
       .def_ro("cgroup_used", &MemoryFacts::cgroup_used)
       .def_ro("ram_total", &MemoryFacts::ram_total)
       .def_ro("ram_available", &MemoryFacts::ram_available);
+  m.def("available_memory", [] { return without_gil([] { return available_memory(); }); });
   m.def("memory_facts", [] { return without_gil([] { return memory_facts(); }); });
 }
 

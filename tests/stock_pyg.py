@@ -22,7 +22,7 @@ from torch_geometric.loader import LinkLoader, LinkNeighborLoader, NeighborLoade
 from torch_geometric.utils import index_sort  # noqa: E402
 
 from graphzero import loaders  # noqa: E402
-from graphzero.loaders import FeatureStore, GraphStore, NeighborSampler  # noqa: E402
+from graphzero.loaders import GraphStore, NeighborSampler, PyGFeatureStore  # noqa: E402
 
 needs_pyg_lib = pytest.mark.skipif(not HAS_PYG_LIB, reason="PyG samples this with pyg-lib alone, which is missing")
 # PyG warns that torch_sparse is not the companion it would like best.
@@ -50,7 +50,7 @@ _OF_SAMPLER = {"replace", "subgraph_type", "disjoint", "temporal_strategy", "tim
 
 def _parts(dataset, num_neighbors, options):
     of_sampler = {name: options.pop(name) for name in _OF_SAMPLER & options.keys()}
-    return (FeatureStore(dataset), GraphStore(dataset)), NeighborSampler(dataset, num_neighbors, **of_sampler)
+    return (PyGFeatureStore(dataset), GraphStore(dataset)), NeighborSampler(dataset, num_neighbors, **of_sampler)
 
 
 def parts_node_loader(dataset, num_neighbors, **options):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from graphzero import _core
 from graphzero._base.arrays import as_numpy, int64_vector, plain
 from graphzero._base.integers import integer
-from graphzero._base.memory_sizes import byte_count, byte_text
+from graphzero._base.memory_sizes import byte_text, conversion_budget
 from graphzero._files.mounted import Mounted, path_bytes, verify_if_asked
 from graphzero.memory import MemoryReport, memory_report
 
@@ -175,7 +175,8 @@ class IdBuilder:
     Args:
         path: The file to write.
         kind: The kind of labels: ``"integer"`` or ``"string"``.
-        memory: Bytes to hold, a number or a size such as ``"64MB"``. Labels beyond that go, sorted, to a nameless file.
+        memory: Bytes to hold, a number or a size such as ``"2GB"``. Default: half of what is available, at most 8 GB.
+            Labels beyond that go, sorted, to a nameless file.
         tmp_dir: The folder of that file. Default: the folder of ``path``.
 
     Examples:
@@ -191,7 +192,7 @@ class IdBuilder:
         path: str | os.PathLike[str],
         kind: Kind,
         *,
-        memory: int | str = "1GB",
+        memory: int | str | None = None,
         tmp_dir: str | os.PathLike[str] | None = None,
     ) -> None:
         if kind not in _KINDS:
@@ -199,7 +200,9 @@ class IdBuilder:
         self._path = os.fsdecode(path)
         self._kind: Kind = kind
         folder = b"" if tmp_dir is None else path_bytes(tmp_dir)
-        self._core: _core.IdBuilder | None = _core.IdBuilder(path_bytes(path), _KINDS[kind], byte_count(memory), folder)
+        self._core: _core.IdBuilder | None = _core.IdBuilder(
+            path_bytes(path), _KINDS[kind], conversion_budget(memory), folder
+        )
 
     def add(self, labels: Any) -> None:
         """Add labels.

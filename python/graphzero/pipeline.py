@@ -17,6 +17,7 @@ from graphzero import _core
 from graphzero._base.arrays import IntArray, plain, time_vector
 from graphzero._base.integers import as_seed, integer
 from graphzero._base.memory_sizes import byte_text
+from graphzero._files.progress import Progress
 from graphzero._inputs.attributes import Attribute, attributes_of
 from graphzero._inputs.batch_order import BatchOrder
 from graphzero._inputs.edge_types import as_relations
@@ -165,7 +166,8 @@ class Pipeline:
         exclude_seed_edges: Do not sample the links of a batch.
         exclude_reverse: With ``exclude_seed_edges``, do not sample their reverses either.
         seed: The seed of order, samples and negatives. Without one every pipeline differs.
-        progress: Show a line on standard error: batches/s, hit rate, reads, memory.
+        progress: ``True`` shows a line on standard error: batches/s, hit rate, reads, memory. A function is called
+            after each batch with the number of batches done and that of all.
 
     Examples:
         >>> from graphzero import FeatureStore, Graph
@@ -218,7 +220,7 @@ class Pipeline:
         exclude_seed_edges: bool = False,
         exclude_reverse: bool = False,
         seed: int | None = None,
-        progress: bool = False,
+        progress: Progress = False,
     ) -> None:
         relations, splits = as_relations(graph), splits_of(graph)
         if seeds is not None and links is not None:
@@ -364,7 +366,7 @@ class Pipeline:
         self._started = (time.perf_counter(), position, core.stats()["seconds_waited"])
         del core  # close() gives its memory back, whoever is in the middle of an iteration
         process = os.getpid()
-        shown = 0.0
+        progress, shown = self._request.progress, 0.0
         try:
             while True:
                 if os.getpid() != process:
@@ -372,7 +374,9 @@ class Pipeline:
                 batch = self._next(turn)
                 if batch is None:
                     break
-                if self._request.progress and time.perf_counter() - shown > 0.5:
+                if callable(progress):
+                    progress(self._position, len(self))
+                elif progress and time.perf_counter() - shown > 0.5:
                     shown = time.perf_counter()
                     _show(self.status())
                 yield batch

@@ -7,9 +7,9 @@ from typing import Any
 
 from graphzero import _core
 from graphzero._base.arrays import int64_vector
-from graphzero._base.memory_sizes import byte_count, byte_text, conversion_budget
+from graphzero._base.memory_sizes import byte_text, conversion_budget
 from graphzero._files.mounted import path_bytes
-from graphzero._files.progress import watching
+from graphzero._files.progress import Progress, watching
 from graphzero.graph import Direction, Graph, as_direction
 
 
@@ -20,7 +20,7 @@ def reorder(
     *,
     direction: Direction = "in",
     memory: str | int | None = None,
-    progress: bool = False,
+    progress: Progress = False,
     order: Any = None,
 ) -> None:
     """Write a ``.gd`` file anew with its hottest rows first. The file appears whole or not at all.
@@ -36,7 +36,7 @@ def reorder(
         graph: The graph that says which rows are hot. Give this or ``order``.
         direction: That of the sampling to come, as in [`sample_neighbors`][graphzero.sample_neighbors].
         memory: Bytes to hold, a number or a size such as ``"2GB"``. Default: half of what is available, at most 8 GB.
-        progress: Show bars on standard error.
+        progress: ``True`` shows bars, a function is called, as in [`convert_edges`][graphzero.convert_edges].
         order: All ids, hottest first, instead of a ``graph``.
 
     Raises:
@@ -51,7 +51,7 @@ def reorder(
     if (graph is None) == (order is None):
         raise ValueError("expected a graph or an order=, and not both")
     source = _core.FeatureReorderer(path_bytes(path))
-    budget = conversion_budget() if memory is None else byte_count(memory)
+    budget = conversion_budget(memory)
     # Counts and places while the order is made; a file that has an order needs that one beside the new one.
     kept = 2 * source.num_rows * (4 if source.num_rows <= 2**31 else 8)
     least = source.least_memory + kept

@@ -12,7 +12,7 @@ from graphzero._base.memory_sizes import byte_text
 from graphzero._core import FormatError
 from graphzero._files.manifest import MANIFEST, FileRecord, Manifest, SplitRecord, read_manifest
 from graphzero._files.mounted import path_bytes
-from graphzero._files.progress import watching
+from graphzero._files.progress import Progress, watching
 from graphzero.dataset import Dataset, open_dataset, type_text
 from graphzero.features import FeatureStore
 from graphzero.graph import Graph
@@ -52,7 +52,7 @@ class Check(NamedTuple):
         return "holds" if self.holds else "fails"
 
 
-def verify(path: str | os.PathLike[str], *, progress: bool = False) -> list[Check]:
+def verify(path: str | os.PathLike[str], *, progress: Progress = False) -> list[Check]:
     """Return a list of checks of all that a file or data set promises: header, checksums, every id and offset.
 
     Reads everything, in O(1) memory. Files of GraphZero 0.2 have no checksum, so only their structure can be proven; a
@@ -60,7 +60,7 @@ def verify(path: str | os.PathLike[str], *, progress: bool = False) -> list[Chec
 
     Args:
         path: A file or a data set folder.
-        progress: Show a bar on standard error.
+        progress: ``True`` shows a bar, a function is called, as in [`convert_edges`][graphzero.convert_edges].
 
     Raises:
         FormatError: There is no readable header or manifest. All other damage is in the checks.
@@ -113,7 +113,7 @@ def _verify_file(path: str, shown: str, read: _core.VerifyProgress) -> list[Chec
     return checks
 
 
-def _verify_dataset(folder: str, progress: bool) -> list[Check]:
+def _verify_dataset(folder: str, progress: Progress) -> list[Check]:
     """Check every file the manifest names, and what they say about each other."""
     manifest, _ = read_manifest(folder)
     records = list(manifest.files())

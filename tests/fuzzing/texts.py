@@ -9,10 +9,13 @@ from fuzzing.promises import REFUSED, attempt
 
 # Text, and options that suit it.
 EDGES = [
-    (b"0,1\n0,2\n1,2\n3,0\n" * 4, [{}, {"header": False}, {"delimiter": ","}, {"dedup": True}, {"src": 1, "dst": 0}]),
+    (
+        b"0,1\n0,2\n1,2\n3,0\n" * 4,
+        [{}, {"header": False}, {"delimiter": ","}, {"duplicates": "drop"}, {"src": 1, "dst": 0}],
+    ),
     (
         b"src,dst,weight,time\n0,1,0.5,3\n0,2,1e-3,4\n1,2,2,5\n3,0,.25,6\n",
-        [{"weight": "weight", "time": "time"}, {"src": "src", "dst": "dst"}, {"on_bad_line": "skip"}, {"header": True}],
+        [{"weight": "weight", "time": "time"}, {"src": "src", "dst": "dst"}, {"bad_lines": "skip"}, {"header": True}],
     ),
     (b"# a comment\n0\t1\n0\t2\n7\t3\n", [{}, {"directed": False, "self_loops": "drop"}, {"ids": "dense"}]),
     (b'"a","b"\n"b","c, d"\n"a ""quoted""","e"\n', [{"ids": "map", "header": False}]),
@@ -24,7 +27,7 @@ EDGES = [
 ]
 ROWS = [
     (b"id,x,y\n0,1.5,2\n1,-3,4e2\n2,0.125,7\n", [{}, {"columns": ["x", "y"]}, {"id_column": "id"}]),
-    (b"1.5,2\n-3,4e2\n0.125,7\n", [{"header": False}, {"on_bad_line": "skip"}, {"columns": [0, 1]}]),
+    (b"1.5,2\n-3,4e2\n0.125,7\n", [{"header": False}, {"bad_lines": "skip"}, {"columns": [0, 1]}]),
     (b"0 1 0.5\n1 2 0.25\n2 0 0.125\n", [{"delimiter": " "}, {"id_column": 0, "num_rows": 50}, {"columns": 2}]),
 ]
 TYPES = ["float32", "float32", "float16", "int64", "int8-quantised"]

@@ -30,6 +30,14 @@ def holding(group, size):
     return subprocess.run(group.command([sys.executable, "-c", HOLDS, str(size)]), capture_output=True, check=False)
 
 
+def test_a_default_budget_is_half_of_what_the_group_has_left(group):
+    code = "import sys; held = b'x' * (40 << 20); from graphzero._base.memory_sizes import pipeline_budget as budget"
+    done = subprocess.run(
+        group.command([sys.executable, "-c", f"{code}; print(budget())"]), capture_output=True, check=True
+    )
+    assert 10 << 20 < int(done.stdout) < 30 << 20
+
+
 def test_a_command_within_the_limit_runs_and_its_peak_is_told(group):
     done = holding(group, 40 << 20)
     assert (done.returncode, done.stdout) == (0, b"41943040\n")

@@ -400,7 +400,8 @@ def test_a_pickle_with_code_is_not_run():
         convert_dataset("mag", "out")
 
 
-def test_a_run_that_was_cut_off_is_resumed(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name_then", ["first_bad_lines", "bad_lines"])
+def test_a_run_that_was_cut_off_is_resumed(tmp_path, monkeypatch, name_then):
     data_sets.mag240m(tmp_path / "mag")
     # Always the converters themselves: the stand-ins have no report to keep.
     real, real_features, calls = gz.convert_edges, gz.convert_features, []
@@ -417,6 +418,8 @@ def test_a_run_that_was_cut_off_is_resumed(tmp_path, monkeypatch):
         convert_dataset("mag", "ds", resume=True)
     assert sorted(os.listdir())[1:] == ["mag"]
     assert sorted(os.listdir())[0].endswith(".graphzero-resume")
+    (kept,) = tmp_path.glob(".*/*.json")
+    kept.write_text(kept.read_text().replace("first_bad_lines", name_then))
     monkeypatch.setattr(
         module, "convert_edges", lambda *given, **options: calls.append("again") or real(*given, **options)
     )

@@ -86,7 +86,7 @@ edge_lists = st.lists(
 @given(
     edges=edge_lists,
     directed=st.booleans(),
-    dedup=st.booleans(),
+    drop_duplicates=st.booleans(),
     drop_loops=st.booleans(),
     timed=st.booleans(),
     index=st.sampled_from(["both", "out", "in"]),
@@ -94,7 +94,7 @@ edge_lists = st.lists(
     threads=st.sampled_from([1, 2, 8]),
 )
 def test_every_option_against_the_oracle(
-    tmp_path_factory, edges, directed, dedup, drop_loops, timed, index, delimiter, threads
+    tmp_path_factory, edges, directed, drop_duplicates, drop_loops, timed, index, delimiter, threads
 ):
     folder = tmp_path_factory.mktemp("convert")
     text = "".join(delimiter.join(map(str, edge)) + "\n" for edge in edges)
@@ -103,7 +103,7 @@ def test_every_option_against_the_oracle(
         folder / "e.txt",
         folder / "g.gl",
         directed=directed,
-        dedup=dedup,
+        duplicates="drop" if drop_duplicates else "keep",
         weight=2,
         time=3 if timed else None,
         self_loops="drop" if drop_loops else "keep",
@@ -124,7 +124,7 @@ def test_every_option_against_the_oracle(
             )
             if drop_loops:
                 expected = [(neighbour, edge) for neighbour, edge in expected if neighbour != node]
-            if dedup:
+            if drop_duplicates:
                 kept = {}
                 for neighbour, edge in expected:
                     kept.setdefault((neighbour, time[edge]) if timed else neighbour, (neighbour, edge))
@@ -244,9 +244,9 @@ def test_a_bad_line_is_named_or_skipped(tmp_path, line, message, position):
         gz.convert_edges("e.csv", "g.gl")
     assert pathlib.Path("g.gl").read_bytes() == b"precious"
     assert sorted(os.listdir()) == ["e.csv", "g.gl"]
-    report = gz.convert_edges("e.csv", "g.gl", on_bad_line="skip")
-    assert (report.num_rows, report.num_bad_lines, report.bad_lines[0].line) == (2999, 1, position)
-    assert report.bad_lines[0].text.startswith(line[:80])
+    report = gz.convert_edges("e.csv", "g.gl", bad_lines="skip")
+    assert (report.num_rows, report.num_bad_lines, report.first_bad_lines[0].line) == (2999, 1, position)
+    assert report.first_bad_lines[0].text.startswith(line[:80])
     assert "1 skipped" in str(report)
 
 
@@ -258,8 +258,8 @@ def test_the_first_bad_line_is_named_whatever_the_threads(tmp_path):
     for threads in (1, 2, 8):
         with pytest.raises(ValueError, match="line 123457: .*'bad123456'"):
             gz.convert_edges("e.csv", "g.gl", threads=threads)
-    report = gz.convert_edges("e.csv", "g.gl", on_bad_line="skip", threads=8)
-    assert [bad.line for bad in report.bad_lines] == [123_457, 200_001, 400_000]
+    report = gz.convert_edges("e.csv", "g.gl", bad_lines="skip", threads=8)
+    assert [bad.line for bad in report.first_bad_lines] == [123_457, 200_001, 400_000]
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,8 @@ def test_the_first_bad_line_is_named_whatever_the_threads(tmp_path):
         ("8,1\n", {"num_nodes": (5, 9)}, "edge 0: expected a source id below num_nodes = 5, found 8"),
         ("0,1\n", {"num_nodes": -1}, r"num_nodes: expected 0 to 2\^59, found -1"),
         ("0,1000000000000\n", {}, "the largest id is 1000000000000, but there are only 1 edges: the ids look sparse"),
-        ("0,1\n", {"on_bad_line": "ignore"}, "on_bad_line: expected 'error' or 'skip', found 'ignore'"),
+        ("0,1\n", {"duplicates": True}, "duplicates: expected 'keep' or 'drop', found True"),
+        ("0,1\n", {"bad_lines": "ignore"}, "bad_lines: expected 'raise' or 'skip', found 'ignore'"),
         ("0,1\n", {"self_loops": "no"}, "self_loops: expected 'keep' or 'drop', found 'no'"),
         ("0,1\n", {"index": "all"}, "index: expected 'both', 'out' or 'in', found 'all'"),
         ("0,1\n", {"memory": "1MB"}, "memory: expected at least 33554432 bytes, found 1000000"),
@@ -397,8 +398,8 @@ def test_the_file_does_not_depend_on_threads_or_memory(tmp_path):
         {},
         {"directed": False},
         {"index": "in"},
-        {"dedup": True},
-        {"dedup": True, "directed": False},
+        {"duplicates": "drop"},
+        {"duplicates": "drop", "directed": False},
         {"self_loops": "drop"},
     ],
     ids=str,
@@ -423,7 +424,7 @@ def test_sums_of_weights_do_not_depend_on_where_lists_are_cut(tmp_path, options)
         if f"{side}_indptr" in stored:
             expected = oracle.weight_sums(stored[f"{side}_indptr"].tolist(), stored[f"{side}_weights"].tolist())
             assert stored[f"{side}_weight_sums"].tolist() == expected
-    if "dedup" not in options and "self_loops" not in options:
+    if "duplicates" not in options and "self_loops" not in options:
         gz.write_graph("w.gl", src, dst, weight=weight, **options)
         assert pathlib.Path("w.gl").read_bytes() == pathlib.Path("g.gl").read_bytes()
 
@@ -623,9 +624,9 @@ def test_labels_with_weights_and_bad_lines(tmp_path):
     with pytest.raises(ValueError, match=r"e.tsv: line 3: expected 4 columns, found 1: \"lonely\""):
         gz.convert_edges("e.tsv", "g.gl", ids="map", weight=2, time=3)
     assert os.listdir() == ["e.tsv"]
-    report = gz.convert_edges("e.tsv", "g.gl", ids="map", weight=2, time=3, on_bad_line="skip")
-    assert [bad.line for bad in report.bad_lines] == [3, 4]
-    assert report.bad_lines[1].reason.startswith("expected a weight")
+    report = gz.convert_edges("e.tsv", "g.gl", ids="map", weight=2, time=3, bad_lines="skip")
+    assert [bad.line for bad in report.first_bad_lines] == [3, 4]
+    assert report.first_bad_lines[1].reason.startswith("expected a weight")
     assert gz.IdDictionary("g.gi").index('x "y"') == 2
     g = gz.Graph("g.gl")
     assert g.weights.tolist() == [0.5, 1.0]

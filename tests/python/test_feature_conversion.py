@@ -492,13 +492,13 @@ def test_bad_text_is_told_with_file_line_and_text(content, options, message):
 
 
 def test_bad_lines_can_be_skipped_and_are_told():
-    gz.convert_features(text("0,1\n1,x\n\n0,7\n2\n3,4\n9,1\n"), "x.gd", dtype="int32", on_bad_line="skip")
-    report = gz.convert_features("x.csv", "x.gd", dtype="int32", id_column=0, num_rows=5, on_bad_line="skip", threads=2)
+    gz.convert_features(text("0,1\n1,x\n\n0,7\n2\n3,4\n9,1\n"), "x.gd", dtype="int32", bad_lines="skip")
+    report = gz.convert_features("x.csv", "x.gd", dtype="int32", id_column=0, num_rows=5, bad_lines="skip", threads=2)
     assert stored().tolist() == [[1], [0], [0], [4], [0]]
     assert [(bad.line, bad.text) for bad in report.first_bad_lines] == [(2, "1,x"), (4, "0,7"), (5, "2"), (7, "9,1")]
     assert report.first_bad_lines[0].reason == "column 2: expected an integer, found 'x'"
     assert report.first_bad_lines[1].reason == "id 0 was there before"
-    assert (report.bad_lines, report.absent_rows) == (4, 3)
+    assert (report.num_bad_lines, report.absent_rows) == (4, 3)
 
 
 def test_texts_of_late_bad_lines_are_found_across_blocks_of_the_file():
@@ -506,7 +506,7 @@ def test_texts_of_late_bad_lines_are_found_across_blocks_of_the_file():
     lines[30_000] = "7,second"
     lines[0::20_000] = ["20000,1", "20000,2", "20000,3"]
     content = "\n".join(lines)
-    report = gz.convert_features(text(content), "x.gd", dtype="float32", id_column=0, on_bad_line="skip")
+    report = gz.convert_features(text(content), "x.gd", dtype="float32", id_column=0, bad_lines="skip")
     assert [(bad.line, bad.text) for bad in report.first_bad_lines] == [
         (20_001, "20000,2"),
         (30_001, "7,second"),
@@ -632,7 +632,7 @@ def test_arguments_are_checked_before_anything_is_written():
     np.save("x.npy", ROWS)
     text("1,2\n")
     cases = [
-        ({"source": "x.npy", "on_bad_line": "warn"}, ValueError, "on_bad_line: expected 'error' or 'skip', found 'warn'"),
+        ({"source": "x.npy", "bad_lines": "warn"}, ValueError, "bad_lines: expected 'raise' or 'skip', found 'warn'"),
         ({"source": "x.npy", "memory": "lots"}, ValueError, "expected a size such as '2GB'"),
         ({"source": "x.npy", "memory": 10}, ValueError, "memory: expected at least 16.8 MB, found 10 B"),
         ({"source": "x.npy", "threads": 0}, ValueError, "threads: expected at least 1, found 0"),

@@ -264,10 +264,10 @@ def test_a_sampler_of_stores_samples_as_one_of_the_object(data, hetero):
 
 
 def test_stores_of_ours_are_read_as_what_they_were_made_of(tmp_path):
-    from graphzero.loaders import FeatureStore, GraphStore
+    from graphzero.loaders import GraphStore, PyGFeatureStore
 
     made = write_homogeneous(tmp_path)
-    features, graphs = FeatureStore(made.dataset), GraphStore(made.dataset)
+    features, graphs = PyGFeatureStore(made.dataset), GraphStore(made.dataset)
     expected = [values(batch) for batch in NeighborLoader(made.dataset, [3], "train", batch_size=30, seed=1)]
     found = [values(batch) for batch in NeighborLoader((features, graphs), [3], "train", batch_size=30, seed=1)]
     for one, other in zip(found, expected, strict=True):

@@ -318,7 +318,7 @@ def test_all_edges_of_a_graph_that_follows_them_one_way_only():
 
 
 def test_edges_that_a_conversion_dropped_are_not_predicted():
-    gz.convert_edges(([0, 0, 1, 2, 2], [1, 1, 2, 2, 0]), "g.gl", dedup=True, self_loops="drop")
+    gz.convert_edges(([0, 0, 1, 2, 2], [1, 1, 2, 2, 0]), "g.gl", duplicates="drop", self_loops="drop")
     (batch,) = LinkNeighborLoader(gz.Graph("g.gl"), [1], batch_size=4)
     assert batch.n_id[batch.edge_label_index].tolist() == [[0, 1, 2], [1, 2, 0]]
     with gz.DatasetWriter("d") as w:

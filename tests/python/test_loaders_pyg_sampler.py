@@ -27,14 +27,14 @@ from torch_geometric.sampler import (  # noqa: E402
 )
 from torch_geometric.sampler import neighbor_sampler as theirs  # noqa: E402
 
-from graphzero.loaders import FeatureStore, GraphStore, NeighborSampler  # noqa: E402
+from graphzero.loaders import GraphStore, NeighborSampler, PyGFeatureStore  # noqa: E402
 
 EDGE = ("node", "to", "node")
 FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
 
 
 def stores(data):
-    return FeatureStore(data), GraphStore(data)
+    return PyGFeatureStore(data), GraphStore(data)
 
 
 def everything(src, dst, triple=None):
@@ -178,7 +178,7 @@ def test_sampling_from_stores_is_sampling_from_their_data():
         NeighborSampler(data, [-1]).sample_from_nodes(inputs) for data in (dataset, stores(dataset), dataset.graph)
     ]
     assert found[0].edge.tolist() == found[1].edge.tolist() == found[2].edge.tolist()
-    with pytest.raises(TypeError, match=r"expected \(FeatureStore, GraphStore\), found \(GraphStore, F"):
+    with pytest.raises(TypeError, match=r"expected \(FeatureStore, GraphStore\), found \(GraphStore, PyGF"):
         NeighborSampler(stores(dataset)[::-1], [-1])
 
 
@@ -437,7 +437,7 @@ def test_links_of_a_type_without_edges(mode):
     case, likes = hetero(), (A, "likes", B)
     dataset, sampling = case.dataset(), None if mode is None else NegativeSampling(mode)
     links = torch.tensor([[1, 4, 9], [2, 2, 7]])
-    for data in (case.in_memory(), (FeatureStore(dataset), GraphStore(dataset))):
+    for data in (case.in_memory(), (PyGFeatureStore(dataset), GraphStore(dataset))):
         sampler = NeighborSampler(dataset, [2], seed=1)
         (batch,) = LinkLoader(data, sampler, (likes, links), neg_sampling=sampling, batch_size=3)
         assert batch.input_type == likes
@@ -828,7 +828,7 @@ def test_loaders_import_no_torch_until_a_name_is_used():
     shown = run(
         "import sys, graphzero.loaders\n"
         "assert not {'torch', 'torch_geometric'} & set(sys.modules)\n"
-        "assert {'FeatureStore', 'GraphStore', 'NeighborSampler'} <= set(graphzero.loaders.__all__)\n"
+        "assert {'GraphStore', 'NeighborSampler', 'PyGFeatureStore'} <= set(graphzero.loaders.__all__)\n"
         "graphzero.loaders.GraphStore\n"
         "assert 'torch_geometric' in sys.modules\n"
     )
@@ -842,10 +842,10 @@ def test_loaders_import_none_of_pygs_compiled_companions(tiny_dataset):
         "names = ('pyg_lib', 'torch_sparse', 'torch_cluster', 'torch_scatter')\n"
         "sys.modules.update(dict.fromkeys(names))\n"
         "import torch, graphzero as gz\n"
-        "from graphzero.loaders import FeatureStore, GraphStore, NeighborSampler\n"
+        "from graphzero.loaders import GraphStore, NeighborSampler, PyGFeatureStore\n"
         "from torch_geometric.loader import NodeLoader\n"
         f"ds = gz.open({tiny_dataset!r})\n"
-        "stores = FeatureStore(ds), GraphStore(ds)\n"
+        "stores = PyGFeatureStore(ds), GraphStore(ds)\n"
         "batch = next(iter(NodeLoader(stores, NeighborSampler(ds, [-1]), input_nodes=torch.tensor([2]))))\n"
         "assert batch.x.shape == (3, 3)\n"
         "assert all(sys.modules[name] is None for name in names)\n"

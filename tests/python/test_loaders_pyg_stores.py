@@ -13,7 +13,7 @@ from pyg_cases import CITES, WRITES, A, B, hetero, homogeneous
 
 TensorAttr = pyg().TensorAttr
 
-from graphzero.loaders import FeatureStore, GraphStore  # noqa: E402
+from graphzero.loaders import GraphStore, PyGFeatureStore  # noqa: E402
 
 EDGE = ("node", "to", "node")
 FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
@@ -26,7 +26,7 @@ def case():
 
 @pytest.fixture
 def store(case):
-    return FeatureStore(case.dataset())
+    return PyGFeatureStore(case.dataset())
 
 
 def names(store):
@@ -37,7 +37,7 @@ def test_homogeneous_stores_list_nodes_only_and_hetero_ones_everything(store):
     assert names(store) == [(None, "x"), (None, "y")]
     kinds = hetero()
     expected = [(kind, "x") for kind in (A, B)] + [(triple, "edge_attr") for triple in kinds.edges]
-    assert names(FeatureStore(kinds.dataset())) == expected
+    assert names(PyGFeatureStore(kinds.dataset())) == expected
 
 
 def test_attrs_are_fresh_at_every_call(store):
@@ -112,12 +112,12 @@ def test_features_of_edges_are_found_by_edge_type(store, case):
         == case.edge_attr[[7, 3]].tolist()
     )
     kinds = hetero()
-    several = FeatureStore(kinds.dataset())
+    several = PyGFeatureStore(kinds.dataset())
     assert several.get_tensor(CITES, "edge_attr", index).tolist() == kinds.edge_attr(CITES)[[7, 3]].tolist()
 
 
 def test_features_of_edges_beside_plain_graphs(tiny, tiny_gd):
-    store = FeatureStore((tiny, gz.FeatureStore(tiny_gd)), edge_features=gz.FeatureStore(tiny_gd))
+    store = PyGFeatureStore((tiny, gz.FeatureStore(tiny_gd)), edge_features=gz.FeatureStore(tiny_gd))
     for same in (store, pickle.loads(pickle.dumps(store))):
         assert names(same) == [(None, "x")]
         assert same.get_tensor(EDGE, "edge_attr", torch.tensor([3])).tolist() == [[9, 10, 11]]
@@ -163,7 +163,7 @@ def test_the_store_is_read_only(store):
 
 def test_a_closed_data_set_says_so(case):
     dataset = case.dataset()
-    store = FeatureStore(dataset)
+    store = PyGFeatureStore(dataset)
     dataset.close()
     with pytest.raises(ValueError, match="is closed"):
         store.get_tensor(None, "x", torch.tensor([0]))
@@ -172,7 +172,7 @@ def test_a_closed_data_set_says_so(case):
 def test_reordered_rows_come_by_id(case):
     gz.write_features("hot.gd", case.x, order=np.arange(40)[::-1])
     gz.write_graph("g.gl", case.src, case.dst, num_nodes=40)
-    store = FeatureStore((gz.Graph("g.gl"), gz.FeatureStore("hot.gd")))
+    store = PyGFeatureStore((gz.Graph("g.gl"), gz.FeatureStore("hot.gd")))
     for index in (torch.tensor([5, 0]), slice(3, 9, 2), 4):
         assert torch.equal(store.get_tensor(None, "x", index), torch.from_numpy(case.x)[index])
     with pytest.raises(ValueError, match="stored hottest first, so no view of it goes by id"):
@@ -183,7 +183,7 @@ def test_quantised_rows_come_as_their_values(tiny):
     values = np.array([[1, -2, 0.5], [0, 0, 0], [100, 50, 25], [1, 1, 1]], dtype=np.float32)
     gz.convert_features(values, "q.gd", dtype="int8-quantised")
     rows = gz.FeatureStore("q.gd")
-    store = FeatureStore((tiny, rows))
+    store = PyGFeatureStore((tiny, rows))
     for index in (torch.tensor([2, 0]), slice(1, 3)):
         found = store.get_tensor(None, "x", index)
         assert found.dtype == torch.float32
@@ -197,7 +197,7 @@ def test_quantised_rows_come_as_their_values(tiny):
 def test_stored_types_are_torchs(tiny, dtype):
     values = torch.tensor([[0, 1], [1, 1], [1, 0], [0, 0]]).to(getattr(torch, dtype))
     gz.write_features("x.gd", values)
-    store = FeatureStore((tiny, gz.FeatureStore("x.gd")))
+    store = PyGFeatureStore((tiny, gz.FeatureStore("x.gd")))
     for index in (torch.tensor([2, 1]), None, 0):
         found = store.get_tensor(None, "x", index)
         assert found.dtype == values.dtype
@@ -206,11 +206,11 @@ def test_stored_types_are_torchs(tiny, dtype):
 
 def test_stores_pickle_as_paths(case):
     dataset = case.dataset()
-    for store in (FeatureStore(dataset).select("y"), GraphStore(dataset, max_bytes=5)):
+    for store in (PyGFeatureStore(dataset).select("y"), GraphStore(dataset, max_bytes=5)):
         pickled = pickle.dumps(store)
         assert len(pickled) < 1000
         again = pickle.loads(pickled)
-        if isinstance(again, FeatureStore):
+        if isinstance(again, PyGFeatureStore):
             assert names(again) == [(None, "y")]
             assert torch.equal(again.get_tensor(None, "x", None), torch.from_numpy(case.x))
         else:
@@ -380,4 +380,4 @@ def test_the_graph_store_is_read_only():
 
 def test_pyg_data_is_sent_to_the_converter():
     with pytest.raises(TypeError, match=r"data: expected a data set.*found Data; graphzero\.convert_dataset"):
-        FeatureStore(homogeneous().in_memory())
+        PyGFeatureStore(homogeneous().in_memory())

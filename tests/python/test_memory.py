@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import graphzero as gz
+from graphzero import _core
+from graphzero._base.memory_sizes import conversion_budget
 from graphzero._tools.page_cache import drop_from_page_cache
 
 
@@ -137,3 +139,33 @@ print(int(total), report.cgroup_limit, report.cgroup_used <= report.cgroup_limit
         limited_to(120 << 20, [sys.executable, "-c", code]), capture_output=True, text=True, check=True
     )
     assert out.stdout == f"51200000 {120 << 20} True\n"
+
+
+def gigabytes(count):
+    return int(count * 1e9)
+
+
+@pytest.mark.parametrize(
+    ("available", "budget"),
+    [(gigabytes(3), gigabytes(1.5)), (gigabytes(100), gigabytes(8)), (0, 64 << 20)],
+)
+def test_conversions_hold_half_of_what_is_available_and_8_gb(monkeypatch, available, budget):
+    monkeypatch.setattr(_core, "available_memory", lambda: available)
+    assert conversion_budget() == budget
+    assert conversion_budget("2GB") == gigabytes(2)
+
+
+def test_every_conversion_asks_what_is_available(monkeypatch, tiny_gl, tiny_gd):
+    asked = []
+    monkeypatch.setattr(_core, "available_memory", lambda: asked.append(True) or gigabytes(1))
+    for job in (
+        lambda: gz.convert_edges(([0], [1]), "g.gl"),
+        lambda: gz.convert_features([[1.0]], "x.gd"),
+        lambda: gz.reorder(tiny_gd, "y.gd", order=[3, 1, 2, 0]),
+        lambda: gz.synthesize("made", 100, 200),
+        lambda: gz.write_graph("w.gl", [0], [1]),
+        lambda: gz.ids.IdBuilder("i.gi", "integer").finish(),
+    ):
+        asked.clear()
+        job()
+        assert asked

@@ -14,7 +14,7 @@ import data_sets
 import graphzero as gz
 
 data_sets.pyg()
-from graphzero.loaders import FeatureStore, NeighborLoader  # noqa: E402
+from graphzero.loaders import NeighborLoader, PyGFeatureStore  # noqa: E402
 
 CITES = ("paper", "cites", "paper")
 WRITES = ("author", "writes", "paper")
@@ -439,7 +439,7 @@ def test_what_was_assigned_is_named_where_only_files_count():
     with pytest.raises(ValueError, match="x of 'node' was assigned, and is in memory: expected attributes of files"):
         gz.Pipeline(ds, [0], [1])
     with pytest.raises(ValueError, match="data: x was assigned, and is in memory: expected attributes of files"):
-        FeatureStore(ds)
+        PyGFeatureStore(ds)
     assert gz.Pipeline(ds, [0], [1], features="y")
 
 

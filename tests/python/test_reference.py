@@ -9,14 +9,13 @@ import pytest
 
 import graphzero as gz
 from data_sets import pyg
-from graphzero.convert.edges import BadLine
-from graphzero.convert.row_sources.blocks import BadLine as BadRow
 from graphzero.convert.row_sources.values import Loss
+from graphzero.convert.text import BadLine
 from graphzero.memory import FileMemory
 
 SECTION = re.compile(r"^(Args|Attributes|Returns|Yields|Raises|Examples):$")
 # What public functions return without a name of its own in the package.
-PARTS = {"BadLine": BadLine, "BadRow": BadRow, "FileMemory": FileMemory, "Loss": Loss}
+PARTS = {"BadLine": BadLine, "FileMemory": FileMemory, "Loss": Loss}
 
 
 def sections(text):

@@ -225,7 +225,7 @@ def test_a_long_header_is_the_header_of_the_lines_behind_it():
 OPEN_QUOTE = r"{}: line {}: expected a quote that closes in its line, found one that stays open: a line break inside"
 
 
-@pytest.mark.parametrize("on_bad_line", ["error", "skip"])
+@pytest.mark.parametrize("bad_lines", ["raise", "skip"])
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize(
     ("text", "line"),
@@ -237,16 +237,16 @@ OPEN_QUOTE = r"{}: line {}: expected a quote that closes in its line, found one 
         ('0 1 x\n2 3 "\n', 2),
     ],
 )
-def test_a_line_break_inside_quotes_makes_no_edges(text, line, name, on_bad_line):
+def test_a_line_break_inside_quotes_makes_no_edges(text, line, name, bad_lines):
     options = {"ids": "map", "header": False} if text[0] == "a" else {}
-    edges_refused(write(name, text), OPEN_QUOTE.format(name, line), on_bad_line=on_bad_line, **options)
+    edges_refused(write(name, text), OPEN_QUOTE.format(name, line), bad_lines=bad_lines, **options)
 
 
-@pytest.mark.parametrize("on_bad_line", ["error", "skip"])
-def test_a_line_break_inside_quotes_makes_no_rows(on_bad_line):
+@pytest.mark.parametrize("bad_lines", ["raise", "skip"])
+def test_a_line_break_inside_quotes_makes_no_rows(bad_lines):
     text = '1,x\n2,x\n3,"a\n4,b"\n'
     message = OPEN_QUOTE.format("x.csv", 3)
-    features_refused(write("x.csv", text), message, dtype="float32", columns=[0], on_bad_line=on_bad_line)
+    features_refused(write("x.csv", text), message, dtype="float32", columns=[0], bad_lines=bad_lines)
 
 
 def test_quotes_inside_a_field_open_nothing():
@@ -307,7 +307,7 @@ def test_labels_and_headers_are_utf8(name):
     edges_refused(name, NO_UTF8.format(name, 1, 3), **labels)
     write(name, "a,b\n" * 1000 + 'Bob,"José"\nc,d\n', "latin-1")
     edges_refused(name, NO_UTF8.format(name, 1001, 8), **labels)
-    assert gz.convert_edges(name, "h.gl", on_bad_line="skip", **labels).num_bad_lines == 1
+    assert gz.convert_edges(name, "h.gl", bad_lines="skip", **labels).num_bad_lines == 1
     write(name, "source,target,é\n0,1,2\n", "latin-1")
     edges_refused(name, NO_UTF8.format(name, 1, 14))
     features_refused(name, NO_UTF8.format(name, 1, 14), dtype="float32")

@@ -66,7 +66,9 @@ def writing(graph: gz.Graph) -> None:
     gz.convert_csv_to_gl("edges.csv", "g.gl")
     gz.convert_csv_to_gd("rows.csv", "x.gd")
     assert_type(gz.convert_edges("edges.csv", "g.gl").num_edges, int)
-    assert_type(gz.convert_features("rows.csv", "x.gd").shape, tuple[int, ...])
+    assert_type(gz.convert_edges("edges.csv", "g.gl", duplicates="drop", bad_lines="skip").num_bad_lines, int)
+    assert_type(gz.convert_features("rows.csv", "x.gd", progress=print).shape, tuple[int, ...])
+    assert_type(gz.convert_features("rows.csv", "x.gd", bad_lines="skip").num_bad_lines, int)
     assert_type(gz.convert_dataset("folder", "out").edges, Mapping[Triple, gz.ConversionReport])
     assert_type(gz.synthesize("folder", 100, 1000), gz.Dataset)
     gz.write_graph("g.gl", [0], [1], index="no")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
@@ -75,6 +77,9 @@ def writing(graph: gz.Graph) -> None:
     gz.reorder("x.gd")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     gz.convert_csv_to_gl(4)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     gz.convert_csv_to_gd(4)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    gz.convert_edges("edges.csv", "g.gl", dedup=True)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    gz.convert_edges("edges.csv", "g.gl", bad_lines="no")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    gz.convert_features("x.npy", "x.gd", bad_lines="no")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     gz.convert_edges("edges.csv", "g.gl", ids="no")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
@@ -157,11 +162,11 @@ def options_of_loaders() -> None:
 
 def parts_of_pyg(data: gz.Dataset) -> None:
     assert_type(loaders.NeighborSampler(data, [2]).is_temporal, bool)
-    assert_type(loaders.FeatureStore(data).select("x"), loaders.FeatureStore)
+    assert_type(loaders.PyGFeatureStore(data).select("x"), loaders.PyGFeatureStore)
     assert_type(loaders.TorchBatch(x=torch.zeros(2)).to("cpu"), loaders.TorchBatch)
     assert_type("x" in loaders.TorchBatch(), bool)
     loaders.GraphStore(data, 4, 4)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
-    loaders.FeatureStore(data, nonsense=4)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
+    loaders.PyGFeatureStore(data, nonsense=4)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
 
 def embeddings(graph: gz.Graph, data: gz.Dataset) -> None:

@@ -40,18 +40,14 @@ def byte_count(size: int | str, name: str = "memory") -> int:
     return int(count)
 
 
-def conversion_budget() -> int:
-    """Return the default budget of a conversion: half of what is available, at most 8 GB."""
-    return max(64 << 20, min(pipeline_budget(), 8 << 30))
+def conversion_budget(memory: int | str | None = None) -> int:
+    """Read the budget of a conversion; by default half of what is available, at most 8 GB."""
+    return max(64 << 20, min(pipeline_budget(), 8_000_000_000)) if memory is None else byte_count(memory)
 
 
 def pipeline_budget() -> int:
-    """Return the default budget of a pipeline: half of what is available."""
-    facts = _core.memory_facts()
-    available = facts.ram_available
-    if facts.cgroup_limit is not None:
-        available = min(available, facts.cgroup_limit)
-    return available // 2
+    """Return the default budget of a pipeline: half of what is available here and in the control group."""
+    return _core.available_memory() // 2
 
 
 def budget_for_shares(

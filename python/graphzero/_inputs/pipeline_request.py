@@ -9,6 +9,7 @@ from typing import Any, Literal
 from graphzero import _core
 from graphzero._base.integers import integer, integer_from
 from graphzero._base.memory_sizes import byte_count, pipeline_budget
+from graphzero._files.progress import Progress
 from graphzero._inputs.attributes import Attribute, Attributes, check_names, wanted_dtype
 from graphzero._inputs.batch_order import BatchOrder
 from graphzero._inputs.sample_request import SampleRequest
@@ -60,7 +61,7 @@ class PipelineRequest:
     ahead: int | None = None
     reader: Reader = "auto"
     threads: int | None = None
-    progress: bool = False
+    progress: Progress = False
     device: DeviceOptions = field(default_factory=DeviceOptions)
 
     def __post_init__(self) -> None:

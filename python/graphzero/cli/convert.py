@@ -21,8 +21,8 @@ _EDGES, _FEATURES, _DATASET = "edges (.gl)", "features (.gd)", "a data set folde
 _TEXT = {"delimiter", "header", "skip_bad_lines", "threads", "dry_run"}
 HEEDED = {
     _EDGES: _TEXT
-    | {"undirected", "index", "src", "dst", "weight", "time", "num_nodes", "dedup", "drop_self_loops"}
-    | {"no_edge_ids", "ids", "tmp_dir"},
+    | {"undirected", "index", "src", "dst", "weight", "time", "num_nodes", "drop_duplicates", "dedup"}
+    | {"drop_self_loops", "no_edge_ids", "ids", "tmp_dir"},
     _FEATURES: _TEXT | {"dtype", "hot_order"},
     _DATASET: {"dtype", "overwrite", "resume"},
 }
@@ -45,7 +45,10 @@ def convert(
     delimiter: Annotated[str | None, typer.Option(help="One character; a space stands for any blanks.")] = None,
     header: Annotated[bool | None, typer.Option("--header/--no-header", help="Whether there is a header.")] = None,
     num_nodes: Annotated[int | None, typer.Option(help="The number of nodes, if not the largest id + 1.")] = None,
-    dedup: Annotated[bool, typer.Option("--dedup", help="Keep the first of equal edges.")] = False,
+    drop_duplicates: Annotated[
+        bool, typer.Option("--drop-duplicates", help="Keep only the first of equal edges.")
+    ] = False,
+    dedup: Annotated[bool, typer.Option("--dedup", hidden=True)] = False,
     drop_self_loops: Annotated[bool, typer.Option("--drop-self-loops", help="Leave out edges to themselves.")] = False,
     ids: Annotated[
         str, typer.Option(help="dense keeps ids as they are, map numbers them and writes a .gi file, auto decides.")
@@ -69,6 +72,8 @@ def convert(
     _refuse_unheeded(context, kind, target)
     given = _given(source)
     progress = sys.stderr.isatty()
+    if dedup:
+        print("graphzero: --dedup is now --drop-duplicates", file=sys.stderr)
     if kind == _EDGES:
         options: dict[str, Any] = {
             "directed": not undirected, "index": index, "weight": _column(weight), "time": _column(time),
@@ -80,15 +85,16 @@ def convert(
             return _print(estimate_edges(given, **options), json)
         report: Any = gz.convert_edges(
             given, target, **options, src=_column(src), dst=_column(dst), delimiter=delimiter, header=header,
-            num_nodes=num_nodes, ids=ids, dedup=dedup,  # type: ignore[arg-type]
-            self_loops="drop" if drop_self_loops else "keep", tmp_dir=tmp_dir,
-            on_bad_line="skip" if skip_bad_lines else "error", threads=threads, progress=progress,
+            num_nodes=num_nodes, ids=ids, tmp_dir=tmp_dir,  # type: ignore[arg-type]
+            duplicates="drop" if drop_duplicates or dedup else "keep",
+            self_loops="drop" if drop_self_loops else "keep",
+            bad_lines="skip" if skip_bad_lines else "raise", threads=threads, progress=progress,
         )  # fmt: skip
     elif kind == _FEATURES:
         graph = None if hot_order is None else gz.Graph(hot_order)
         report = gz.convert_features(
             given, target, dtype=dtype, delimiter=delimiter, header=header, memory=memory, threads=threads,
-            on_bad_line="skip" if skip_bad_lines else "error", progress=progress, dry_run=dry_run,
+            bad_lines="skip" if skip_bad_lines else "raise", progress=progress, dry_run=dry_run,
             order=None if graph is None else "hot", graph=graph,
         )  # fmt: skip
     else:

@@ -18,11 +18,13 @@ from typing import Any
 from graphzero._base.visible import visible
 from graphzero._files.folder import lock_path, replace_file
 from graphzero._files.manifest import MANIFEST, file_name
+from graphzero._files.progress import Progress
 from graphzero.convert.dataset_writer import DatasetWriter
 from graphzero.convert.edge_sources.array_file import ArrayFile
-from graphzero.convert.edges import BadLine, ConversionReport, convert_edges
+from graphzero.convert.edges import ConversionReport, convert_edges
 from graphzero.convert.features import convert_features
 from graphzero.convert.layouts.plan import Labels, LayoutOptions, NodePlan, Plan, Typed, write_labels
+from graphzero.convert.text import BadLine
 from graphzero.dataset import Dataset, EdgeTriple, TypeName, type_text
 
 # Those of folders, in the order they are tried. Each is a module of convert.layouts, loaded when it is looked at.
@@ -74,7 +76,7 @@ def convert_dataset(
     *,
     format: str = "auto",
     memory: int | str | None = None,
-    progress: bool = False,
+    progress: Progress = False,
     overwrite: bool = False,
     resume: bool = False,
     feature_dtype: Any = None,
@@ -92,7 +94,7 @@ def convert_dataset(
         folder: The folder to write.
         format: The layout, such as ``"ogb-csv"``. Default: recognised.
         memory: Bytes to hold while edges and features are converted, as in [`convert_edges`][graphzero.convert_edges].
-        progress: Show bars on standard error.
+        progress: ``True`` shows bars, a function is called, as in [`convert_edges`][graphzero.convert_edges].
         overwrite: Replace a data set that is there.
         resume: Keep files that are finished when a run fails or is killed in a hidden folder beside the target; the
             next run with the same source and options goes on from there.
@@ -258,7 +260,8 @@ class _Stage:
                 kept = json.load(file)
         except FileNotFoundError:
             return None
-        kept["bad_lines"] = tuple(BadLine(**bad) for bad in kept["bad_lines"])
+        bad_lines = kept.pop("bad_lines", kept.get("first_bad_lines"))  # its name in 0.3.0.dev0
+        kept["first_bad_lines"] = tuple(BadLine(**bad) for bad in bad_lines)
         kept["unused_columns"] = tuple(kept["unused_columns"])
         return ConversionReport(**kept) if os.path.exists(graph) else None
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from graphzero import _core
-from graphzero._base.memory_sizes import byte_count, byte_text, conversion_budget, peak_memory
+from graphzero._base.memory_sizes import byte_text, conversion_budget, peak_memory
+from graphzero._base.old_names import renamed_fields, renamed_keywords
 from graphzero._base.visible import visible
 from graphzero._files.folder import check_free_space, hidden_folder, replace_together, spill_folder
 from graphzero._files.mounted import path_bytes
-from graphzero._files.progress import watching
+from graphzero._files.progress import Progress, watching
 from graphzero.convert.edge_feeds import Column, Feed, Labels, TextOptions, edge_feed
-from graphzero.convert.text import open_text, refuse_doubtful_header, text_paths
+from graphzero.convert.text import BadLine, is_chosen, open_text, refuse_doubtful_header, take_on_bad_line, text_paths
 from graphzero.graph import graph_bytes, writer_options
 from graphzero.threads import using_threads
 
@@ -25,21 +26,7 @@ _MEMORY_PER_THREAD = 32 << 20
 _SPARSE = 64
 
 
-@dataclass(frozen=True)
-class BadLine:
-    """A line that was skipped.
-
-    Attributes:
-        line: Its number, from 1.
-        text: What it says.
-        reason: Why it is not an edge.
-    """
-
-    line: int
-    text: str
-    reason: str
-
-
+@renamed_fields(bad_lines="first_bad_lines")
 @dataclass(frozen=True)
 class ConversionReport:
     """What a conversion read, found and wrote.
@@ -56,7 +43,7 @@ class ConversionReport:
         num_self_loops: Edges from a node to itself, dropped or not.
         num_duplicates: Edges with the same ends, and time if there are times, as another, dropped or not.
         num_bad_lines: Lines skipped.
-        bad_lines: The first of them.
+        first_bad_lines: The first of them.
         unused_columns: Columns of the source that were not used.
         size: The size of the file in bytes.
         spilled: Bytes that went through temporary files.
@@ -75,7 +62,7 @@ class ConversionReport:
     num_self_loops: int
     num_duplicates: int
     num_bad_lines: int
-    bad_lines: tuple[BadLine, ...]
+    first_bad_lines: tuple[BadLine, ...]
     unused_columns: tuple[str, ...]
     size: int
     spilled: int
@@ -99,10 +86,12 @@ class ConversionReport:
             lines.append(f"  not used    columns {', '.join(self.unused_columns)}")
         if self.num_bad_lines:
             lines.append(f"  bad lines   {self.num_bad_lines:,} skipped")
-            lines += [f"    line {bad.line:,}: {bad.reason}: {bad.text}" for bad in self.bad_lines[:5]]
+            lines += [f"    line {bad.line:,}: {bad.reason}: {bad.text}" for bad in self.first_bad_lines[:5]]
         return "\n".join(map(visible, lines))
 
 
+@take_on_bad_line
+@renamed_keywords(dedup=("duplicates", lambda wanted: "drop" if wanted else "keep"))
 def convert_edges(
     source: Any,
     path: str | os.PathLike[str],
@@ -117,16 +106,16 @@ def convert_edges(
     delimiter: str | None = None,
     comment: str | None = None,
     num_nodes: int | tuple[int, int] | None = None,
-    dedup: bool = False,
+    duplicates: Literal["keep", "drop"] = "keep",
     self_loops: Literal["keep", "drop"] = "keep",
     edge_ids: bool = True,
     ids: Literal["auto", "dense", "map"] = "auto",
     ids_path: str | os.PathLike[str] | None = None,
-    on_bad_line: Literal["error", "skip"] = "error",
+    bad_lines: Literal["raise", "skip"] = "raise",
     memory: int | str | None = None,
     tmp_dir: str | os.PathLike[str] | None = None,
     threads: int | None = None,
-    progress: bool = False,
+    progress: Progress = False,
 ) -> ConversionReport:
     r"""Convert edges from almost anything to a ``.gl`` file, which appears whole or not at all.
 
@@ -149,19 +138,20 @@ def convert_edges(
         comment: The characters that begin a line to ignore. Default: ``"#%"``.
         num_nodes: The number of nodes, or ``(sources, destinations)`` of a bipartite graph. Default: the largest id
             plus 1.
-        dedup: Keep only the first of equal edges.
+        duplicates: ``"drop"`` keeps only the first of equal edges.
         self_loops: ``"drop"`` leaves out edges from a node to itself.
         edge_ids: ``False`` saves the space of edge ids in a graph with one index.
         ids: ``"dense"`` uses integers as they are. ``"map"`` numbers labels in sorted order and keeps them in a
             dictionary; the source is then read twice. ``"auto"`` maps text only.
         ids_path: The dictionary to write, which [`IdDictionary`][graphzero.IdDictionary] opens. Default: ``path`` with
             the ending ``.gi``.
-        on_bad_line: ``"error"`` names file, line and text of the first malformed line, ``"skip"`` lists them in the
+        bad_lines: ``"raise"`` names file, line and text of the first malformed line, ``"skip"`` counts them in the
             report.
         memory: Bytes to hold, a number or a size such as ``"2GB"``. Default: half of what is available, at most 8 GB.
         tmp_dir: The folder for what does not fit. Default: ``GRAPHZERO_TMPDIR``, else the folder of ``path``.
         threads: The number of threads. Default: [`num_threads`][graphzero.num_threads].
-        progress: Show bars on standard error.
+        progress: ``True`` shows bars on standard error. A function is called with what is done and all there is
+            (``None``: not known) of each step in turn, maybe from another thread; what it raises ends the conversion.
 
     Returns:
         A report.
@@ -182,8 +172,8 @@ def convert_edges(
     folder = os.fsdecode(tmp_dir or spill_folder(target))
     if tmp_dir is not None and not os.path.isdir(folder):
         raise ValueError(f"tmp_dir: expected a folder, found none at {folder}")
-    budget = conversion_budget() if memory is None else byte_count(memory)
-    skip_bad_lines = _choice(on_bad_line, "on_bad_line", "skip", "error")
+    budget = conversion_budget(memory)
+    skip_bad_lines = is_chosen(bad_lines, "bad_lines", "skip", "raise")
     text = TextOptions(src, dst, weight, time, header, delimiter, comment, skip_bad_lines)
     feed = edge_feed(source, target, text, tmp_dir=folder, block=max(1 << 20, budget // 16))
     if ids not in ("auto", "dense", "map"):
@@ -197,10 +187,10 @@ def convert_edges(
     options.memory = budget
     options.temporary_folder = path_bytes(folder)
     options.weights, options.times, options.edge_ids = feed.has_weight, feed.has_time, edge_ids
-    options.drop_duplicates = dedup
-    options.drop_self_loops = _choice(self_loops, "self_loops", "drop", "keep")
+    options.drop_duplicates = is_chosen(duplicates, "duplicates", "drop", "keep")
+    options.drop_self_loops = is_chosen(self_loops, "self_loops", "drop", "keep")
     options.skip_bad_lines = skip_bad_lines
-    drops = dedup or options.drop_self_loops
+    drops = options.drop_duplicates or options.drop_self_loops
     known = 0 if drops or feed.unit != "edges" else feed.total or 0
     nodes = (options.num_src_nodes or 0, options.num_dst_nodes or 0)
     check_free_space(target, graph_bytes(nodes, known, index if options.directed else "out"))
@@ -240,7 +230,7 @@ def convert_edges(
         num_self_loops=found.num_self_loops,
         num_duplicates=found.num_duplicates,
         num_bad_lines=found.num_bad_lines + num_bad,
-        bad_lines=tuple(
+        first_bad_lines=tuple(
             BadLine(line.line, line.text.decode(errors="replace"), line.reason.decode(errors="replace"))
             for line in [*found.bad_lines, *bad]
         ),
@@ -255,12 +245,12 @@ def convert_edges(
 class _Dictionary:
     """The dictionary of a conversion: built in a first pass, used in a second."""
 
-    def __init__(self, feed: Feed, path: str, memory: int, folder: str, progress: bool) -> None:
+    def __init__(self, feed: Feed, path: str, memory: int, folder: str, progress: Progress) -> None:
         self._feed = feed
         self._path = path_bytes(path)
         self._core = self._build(memory, folder, progress)
 
-    def _build(self, memory: int, folder: str, progress: bool) -> _core.IdDictionary:
+    def _build(self, memory: int, folder: str, progress: Progress) -> _core.IdDictionary:
         builder: _core.IdBuilder | None = None
         count = 0
         with watching(progress, "collecting labels", None, "edges", lambda: count):
@@ -326,12 +316,6 @@ def convert_csv_to_gl(
     with open_text(paths[0]) as file:
         columns = _core.sniff_block(path_bytes(paths[0]), file.read(1 << 16)).num_columns
     convert_edges(source, target, directed=directed, weight=2 if columns > 2 else None)
-
-
-def _choice(value: str, name: str, yes: str, no: str) -> bool:
-    if value not in (yes, no):
-        raise ValueError(f"{name}: expected {no!r} or {yes!r}, found {value!r}")
-    return value == yes
 
 
 def _refuse_sparse_ids(converter: _core.EdgeConverter, name: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from graphzero import _core
-from graphzero._base.memory_sizes import byte_count, byte_text, conversion_budget
+from graphzero._base.memory_sizes import byte_text, conversion_budget
 from graphzero.convert.edge_sources import edge_source
 from graphzero.convert.text import compression_of, open_text, refuse_own_file, text_paths
 
@@ -60,7 +60,7 @@ def estimate_edges(
 
     Ids are taken to need four bytes. Times depend on the disk; take them as an order of magnitude.
     """
-    budget = conversion_budget() if memory is None else byte_count(memory)
+    budget = conversion_budget(memory)
     rows = _count_rows(source)
     if rows is None:
         return Estimate(None, budget, None, None, None)

@@ -6,10 +6,10 @@ import errno
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,32 +17,30 @@ from numpy.typing import NDArray
 from graphzero import _core
 from graphzero._base.dtypes import DataType, as_data_type, name_of, numpy_dtype
 from graphzero._base.integers import integer
-from graphzero._base.memory_sizes import byte_count, byte_text
+from graphzero._base.memory_sizes import byte_text, conversion_budget
+from graphzero._base.old_names import renamed_fields
 from graphzero._base.visible import visible
 from graphzero._core import FormatError
 from graphzero._files.folder import hidden_folder
-from graphzero._files.progress import watching
-from graphzero.convert.row_sources.blocks import BadLine, Block, Columns, FeatureSource
+from graphzero._files.progress import Progress, Report, watching
+from graphzero.convert.row_sources.blocks import Block, Columns, FeatureSource
 from graphzero.convert.row_sources.placing import RowPlacer, RowWriter
 from graphzero.convert.row_sources.sources import FileFeatures, feature_source
 from graphzero.convert.row_sources.text import TextFeatures
 from graphzero.convert.row_sources.values import Loss, ValueConverter
-from graphzero.convert.text import refuse_own_file
+from graphzero.convert.text import BadLine, is_chosen, refuse_own_file, take_on_bad_line
 from graphzero.graph import Graph
 from graphzero.row_order import check_order, reorder
 
 QUANTISED = "int8-quantised"
 
-# Called with the bytes of the source that are done, and with all of them where that is known.
-Report: TypeAlias = Callable[[int, "int | None"], None]
-
-_DEFAULT_MEMORY = 256 << 20
 _LEAST_MEMORY = 16 << 20
 _KEPT_BAD_LINES = 100
 # Types that are not stored, and those that hold all their numbers, or nearly all.
 _STORED_AS = {"uint16": DataType.INT32, "uint32": DataType.INT64, "uint64": DataType.INT64}
 
 
+@renamed_fields(bad_lines="num_bad_lines")
 @dataclass(frozen=True)
 class FeatureReport:
     """What a conversion read, found and wrote. Sizes are in bytes.
@@ -55,7 +53,7 @@ class FeatureReport:
         bytes_in: The size of the source; ``None`` if it is not known.
         bytes_out: The size of the file.
         absent_rows: Rows that no id named; they are zero.
-        bad_lines: The number of lines skipped.
+        num_bad_lines: Lines skipped.
         first_bad_lines: The first of them.
         minimum: The smallest number; ``None`` if numbers were copied unseen.
         maximum: The largest number; ``None`` if numbers were copied unseen.
@@ -72,7 +70,7 @@ class FeatureReport:
     bytes_in: int | None
     bytes_out: int
     absent_rows: int
-    bad_lines: int
+    num_bad_lines: int
     first_bad_lines: tuple[BadLine, ...]
     minimum: float | None
     maximum: float | None
@@ -106,8 +104,8 @@ class FeatureReport:
             lines.append(f"range      {self.minimum:g} to {self.maximum:g}")
         if self.loss is not None:
             lines.append(f"loss       {self.loss}")
-        if self.bad_lines:
-            lines.append(f"bad lines  {self.bad_lines:,} skipped")
+        if self.num_bad_lines:
+            lines.append(f"bad lines  {self.num_bad_lines:,} skipped")
             lines += [f"  line {bad.line}: {bad.reason}: {bad.text}" for bad in self.first_bad_lines[:5]]
         if not self.dry_run:
             rate = "" if self.bytes_in is None else f", {byte_text(self.bytes_in / max(self.seconds, 1e-9))}/s"
@@ -115,6 +113,7 @@ class FeatureReport:
         return "\n".join(map(visible, lines))
 
 
+@take_on_bad_line
 def convert_features(
     source: Any,
     path: str | os.PathLike[str],
@@ -128,12 +127,12 @@ def convert_features(
     num_rows: int | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
-    on_bad_line: Literal["error", "skip"] = "error",
+    bad_lines: Literal["raise", "skip"] = "raise",
     order: Any = None,
     graph: Graph | None = None,
     memory: str | int | None = None,
     threads: int | None = None,
-    progress: bool | Report = False,
+    progress: Progress = False,
     dry_run: bool = False,
 ) -> FeatureReport:
     """Convert a table of numbers of any size to a ``.gd`` file, which appears whole or not at all.
@@ -154,15 +153,15 @@ def convert_features(
         num_rows: The number of rows to expect. With an ``id_column``, absent rows are added.
         header: Whether a text begins with a header. Default: guessed.
         delimiter: What separates the columns of a text; ``" "`` stands for any run of blanks. Default: guessed.
-        on_bad_line: ``"error"`` names file, line and text of the first malformed line, ``"skip"`` counts them in the
+        bad_lines: ``"raise"`` names file, line and text of the first malformed line, ``"skip"`` counts them in the
             report.
         order: Store rows hottest first, as [`reorder`][graphzero.reorder] does: ``"hot"`` with a ``graph``, or all ids,
             hottest first. Takes twice the size of the file on disk meanwhile.
         graph: The graph that says which rows are hot.
-        memory: Bytes to hold, a number or a size such as ``"1GB"``. Default: 256 MB, and for ``order`` that of
-            [`reorder`][graphzero.reorder].
+        memory: Bytes to hold, a number or a size such as ``"2GB"``. Default: half of what is available, at most 8 GB.
         threads: The number of threads that parse text. Default: [`num_threads`][graphzero.num_threads].
-        progress: ``True`` shows a bar on standard error; a function is called with bytes done and bytes in all.
+        progress: ``True`` shows bars on standard error. A function is called with bytes done and bytes in all, as in
+            [`convert_edges`][graphzero.convert_edges].
         dry_run: Look at the source and estimate, but write nothing.
 
     Returns:
@@ -180,9 +179,10 @@ def convert_features(
     """
     begin = time.perf_counter()
     target = os.fsdecode(path)
-    if on_bad_line not in ("error", "skip"):
-        raise ValueError(f"on_bad_line: expected 'error' or 'skip', found {on_bad_line!r}")
-    budget = _budget(memory)
+    skip_bad_lines = is_chosen(bad_lines, "bad_lines", "skip", "raise")
+    budget = conversion_budget(memory)
+    if budget < _LEAST_MEMORY:
+        raise ValueError(f"memory: expected at least {byte_text(_LEAST_MEMORY)}, found {byte_text(budget)}")
     check_order(order, graph)
     quantised = isinstance(dtype, str) and dtype.lower().replace("_", "-") == QUANTISED
     wanted = DataType.INT8 if quantised else None if dtype is None else as_data_type(dtype)
@@ -208,11 +208,11 @@ def convert_features(
             id_column=id_column,
             header=header,
             delimiter=delimiter,
-            skip_bad_lines=on_bad_line == "skip",
+            skip_bad_lines=skip_bad_lines,
             threads=threads,
         )
     job = _Job(found, target, _stored_type(found, wanted), quantised, num_rows, id_column is not None, shape, budget)
-    job.skip_bad_lines = on_bad_line == "skip"
+    job.skip_bad_lines = skip_bad_lines
     job.ordered = order is not None
     if dry_run:
         return job.estimate(begin)
@@ -225,7 +225,7 @@ def convert_features(
                 job.run(first, lambda done, total: None)
         if job.ordered:
             given = None if isinstance(order, str) else order
-            reorder(first, target, graph, order=given, memory=memory, progress=progress is True)
+            reorder(first, target, graph, order=given, memory=memory, progress=progress)
     return job.report(begin)
 
 
@@ -436,7 +436,7 @@ class _Job:
             bytes_in=self._bytes_in(dry_run),
             bytes_out=bytes_out,
             absent_rows=self.absent,
-            bad_lines=self.num_bad,
+            num_bad_lines=self.num_bad,
             first_bad_lines=tuple(self._bad_lines()),
             minimum=low,
             maximum=high,
@@ -466,13 +466,6 @@ def _refuse_same_file(source: Any, target: str) -> None:
             raise IsADirectoryError(errno.EISDIR, "is a directory, expected a file of features", os.fsdecode(source))
         if os.path.exists(target) and os.path.samefile(source, target):
             raise ValueError(f"{target}: expected another file than the source, found the source itself")
-
-
-def _budget(memory: str | int | None) -> int:
-    size = _DEFAULT_MEMORY if memory is None else byte_count(memory)
-    if size < _LEAST_MEMORY:
-        raise ValueError(f"memory: expected at least {byte_text(_LEAST_MEMORY)}, found {byte_text(size)}")
-    return size
 
 
 def _flat(rows: NDArray[Any]) -> NDArray[np.uint8]:

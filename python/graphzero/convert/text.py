@@ -15,11 +15,13 @@ import stat
 import threading
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import IO, Any, NoReturn
 
 import numpy as np
 
 from graphzero import _core
+from graphzero._base.old_names import renamed_keywords
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 
@@ -33,6 +35,32 @@ _OWN = {
     b"GZDATA26": "features (.gd)",
     b"GRAPHZGI": "an id dictionary (.gi)",
 }
+
+
+@dataclass(frozen=True)
+class BadLine:
+    """A line of text that was skipped.
+
+    Attributes:
+        line: Its number, from 1.
+        text: What it says.
+        reason: Why it is not an edge or a row.
+    """
+
+    line: int
+    text: str
+    reason: str
+
+
+def is_chosen(value: str, name: str, yes: str, no: str) -> bool:
+    """Read which of two things to do with what is found: whether ``yes``."""
+    if value not in (yes, no):
+        raise ValueError(f"{name}: expected {no!r} or {yes!r}, found {value!r}")
+    return value == yes
+
+
+# Bad lines had a keyword of another style.
+take_on_bad_line = renamed_keywords(on_bad_line=("bad_lines", lambda value: "raise" if value == "error" else value))
 
 
 def text_paths(source: Any) -> list[str] | None:

@@ -16,13 +16,12 @@ if TYPE_CHECKING:
     from graphzero.loaders.node2vec import Node2Vec as Node2Vec
     from graphzero.loaders.options import LoaderOptions as LoaderOptions
     from graphzero.loaders.pyg.sampler import NeighborSampler as NeighborSampler
-    from graphzero.loaders.pyg.stores import FeatureStore as FeatureStore
     from graphzero.loaders.pyg.stores import GraphStore as GraphStore
+    from graphzero.loaders.pyg.stores import PyGFeatureStore as PyGFeatureStore
     from graphzero.loaders.random_walks import RandomWalks as RandomWalks
 
 # The module that each name lives in.
 _HOMES = {
-    "FeatureStore": "pyg.stores",
     "GraphStore": "pyg.stores",
     "LightningDataModule": "lightning",
     "LinkNeighborLoader": "link",
@@ -31,12 +30,15 @@ _HOMES = {
     "NeighborLoader": "neighbor",
     "NeighborSampler": "pyg.sampler",
     "Node2Vec": "node2vec",
+    "PyGFeatureStore": "pyg.stores",
     "RandomWalks": "random_walks",
     "TorchBatch": "_batch.forms",
     "inference": "layerwise",
 }
 
 __all__ = sorted(_HOMES)
+
+_HOMES["FeatureStore"] = "pyg.stores"  # an old name, which warns
 
 
 def __getattr__(name: str) -> Any:

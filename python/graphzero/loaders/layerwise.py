@@ -21,7 +21,7 @@ from graphzero._base.memory_sizes import byte_count, pipeline_budget
 from graphzero._files.folder import NewFolder
 from graphzero._files.manifest import file_name
 from graphzero._files.mounted import Mounted
-from graphzero._files.progress import watching
+from graphzero._files.progress import Progress, watching
 from graphzero._inputs.attributes import check_names
 from graphzero.convert.row_sources.placing import RowWriter
 from graphzero.dataset import Dataset, EdgeTriple
@@ -46,7 +46,7 @@ def inference(
     memory: int | str | None = None,
     device: torch.device | str | None = None,
     dtype: Any = "float32",
-    progress: bool = False,
+    progress: Progress = False,
 ) -> Any:
     """Apply a model to all nodes of a graph and write the resulting rows to a ``.gd`` file.
 
@@ -70,7 +70,7 @@ def inference(
         memory: Bytes to hold, as in [`Pipeline`][graphzero.Pipeline]. Layers allocate about a quarter of it more.
         device: Where layers are computed; the model is moved there. Default: where it is.
         dtype: The type of the rows in ``out``. Between layers they stay as they are.
-        progress: Show a line on standard error.
+        progress: ``True`` shows a line, a function is called, as in [`convert_edges`][graphzero.convert_edges].
 
     Returns:
         The mounted file; with several types, a dict of them by node type.

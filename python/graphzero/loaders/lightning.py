@@ -224,7 +224,7 @@ def _splits(data: Any, given: dict[str, Any], options: dict[str, Any]) -> dict[s
         if options.pop(name, None) is not None:
             raise ValueError(
                 f"{name}: the loaders sample by themselves; give it to torch_geometric.data.lightning.{theirs}, with "
-                "graphzero.loaders.FeatureStore and GraphStore as data"
+                "graphzero.loaders.PyGFeatureStore and GraphStore as data"
             )
     told = {stage: _keywords_of_pyg(name, options) for stage, (name, _) in _STAGES.items()}
     of_edges = kind == "link_neighbor" or any("edges" in found or "labels" in found for found in told.values())

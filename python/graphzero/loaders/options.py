@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
+from graphzero._files.progress import Progress
 from graphzero._inputs.attributes import Attributes
 from graphzero._inputs.batch_order import BatchOrder
 from graphzero._inputs.edge_types import Relations
@@ -55,7 +56,8 @@ class LoaderOptions:
         reader: How to read rows, as in [`FeatureStore.gather`][graphzero.FeatureStore.gather].
         threads: The number of threads. Default: [`num_threads`][graphzero.num_threads], or fewer if ``memory`` is
             too little for so many.
-        progress: Show a line on standard error: batches/s, hit rate, reads, memory.
+        progress: ``True`` shows a line on standard error, a function is called, as in
+            [`Pipeline`][graphzero.Pipeline].
         method: ``"labor"`` needs fewer feature rows, as in [`sample_neighbors`][graphzero.sample_neighbors].
         layer_dependency: Let ``"labor"`` share neighbours across hops, too.
         time_window: Leave out what is older than the seed's time by more than this. Needs ``time_attr``.
@@ -97,7 +99,7 @@ class LoaderOptions:
     ahead: int | None = None
     reader: Any = "auto"
     threads: int | None = None
-    progress: bool = False
+    progress: Progress = False
     method: Literal["neighbor", "labor"] = "neighbor"
     layer_dependency: bool = False
     time_window: int | None = None
@@ -203,7 +205,7 @@ class LoaderKeywords(TypedDict, total=False):
     ahead: int | None
     reader: Any
     threads: int | None
-    progress: bool
+    progress: Progress
     method: Literal["neighbor", "labor"]
     layer_dependency: bool
     time_window: int | None
@@ -241,7 +243,7 @@ def read_options(loader: str, keywords: LoaderKeywords) -> LoaderOptions:
     if given.pop("neighbor_sampler", None) is not None:
         raise ValueError(
             f"neighbor_sampler: {loader} samples by itself; give a sampler to torch_geometric.loader.{loader}, "
-            "with graphzero.loaders.FeatureStore and GraphStore as data"
+            "with graphzero.loaders.PyGFeatureStore and GraphStore as data"
         )
     for name in _SILENT:
         given.pop(name, None)

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from graphzero import _core
 from graphzero._base.dtypes import DataType, as_data_type, numpy_dtype
 from graphzero._base.integers import as_seed
-from graphzero._base.memory_sizes import byte_count, conversion_budget
+from graphzero._base.memory_sizes import conversion_budget
 from graphzero._files.mounted import path_bytes
-from graphzero._files.progress import watching
+from graphzero._files.progress import Progress, watching
 from graphzero.convert.dataset_writer import DatasetWriter
 from graphzero.convert.edge_sources.synthetic import SyntheticSource, node_times
 from graphzero.convert.edges import convert_edges
@@ -72,7 +72,7 @@ def synthesize(
     order: Literal["id", "hot"] | None = None,
     seed: int | None = 0,
     memory: int | str | None = None,
-    progress: bool = False,
+    progress: Progress = False,
     overwrite: bool = False,
 ) -> Dataset:
     """Draw a data set with features ``x``, labels ``y`` and splits, write it to a folder and mount it.
@@ -111,7 +111,7 @@ def synthesize(
             [`reorder`][graphzero.reorder].
         seed: The seed of all draws; ``None`` for a fresh one.
         memory: Bytes to hold, a number or a size such as ``"2GB"``. Default: half of what is available, at most 8 GB.
-        progress: Show bars on standard error.
+        progress: ``True`` shows bars, a function is called, as in [`convert_edges`][graphzero.convert_edges].
         overwrite: Replace a data set that is there.
 
     Returns:
@@ -132,7 +132,7 @@ def synthesize(
         "edge_ids": edge_ids, "order": order,
     }  # fmt: skip
     recipe = make_recipe(preset, given | {"seed": as_seed(seed)})
-    budget = conversion_budget() if memory is None else byte_count(memory)
+    budget = conversion_budget(memory)
     target = os.fsdecode(path)
     with DatasetWriter(target, overwrite=overwrite) as writer:
         _Maker(recipe, writer, budget, progress).make()
@@ -143,7 +143,7 @@ def synthesize(
 class _Maker:
     """Writes one data set: graphs first, whose conversion needs room on the disk that the features may fill later."""
 
-    def __init__(self, recipe: Recipe, writer: DatasetWriter, memory: int, progress: bool) -> None:
+    def __init__(self, recipe: Recipe, writer: DatasetWriter, memory: int, progress: Progress) -> None:
         self._recipe = recipe
         self._writer = writer
         self._memory = memory

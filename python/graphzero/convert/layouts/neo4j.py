@@ -159,7 +159,7 @@ def read(folder: str, options: LayoutOptions) -> Plan:
 def _number(plan: Plan, space: str, tables: list[_Table], options: LayoutOptions) -> IdDictionary:
     path = options.made(f"ids-{len(plan.nodes)}.gi")
     count = 0
-    with IdBuilder(path, "string", memory=options.memory or "256MB") as builder:
+    with IdBuilder(path, "string", memory=options.memory) as builder:
         for table in tables:
             place = table.position("ID") or 0
             for block in table.blocks():

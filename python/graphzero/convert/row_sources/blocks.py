@@ -9,23 +9,10 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero.convert.text import BadLine
+
 # Which columns make a row: one gives a vector, several a matrix.
 Columns: TypeAlias = "str | int | Sequence[str | int] | None"
-
-
-@dataclass(frozen=True)
-class BadLine:
-    """A line of text that is not a row.
-
-    Attributes:
-        line: Its number, from 1.
-        text: What it says.
-        reason: Why it is not a row.
-    """
-
-    line: int
-    text: str
-    reason: str
 
 
 @dataclass

@@ -11,8 +11,9 @@ from graphzero import _core
 from graphzero._base.dtypes import DataType, numpy_dtype
 from graphzero._core import FormatError
 from graphzero._files.mounted import path_bytes
-from graphzero.convert.row_sources.blocks import BadLine, Block, Columns, column_positions
+from graphzero.convert.row_sources.blocks import Block, Columns, column_positions
 from graphzero.convert.text import (
+    BadLine,
     check_delimiter,
     compression_of,
     first_data,

@@ -14,12 +14,12 @@ from torch_geometric.data.graph_store import EdgeLayout
 from graphzero._inputs.attributes import Attributes
 from graphzero._inputs.edge_types import as_relations, as_triple
 from graphzero.dataset import EDGE, NODE, EdgeTriple, TypeName
-from graphzero.features import FeatureStore as Rows
+from graphzero.features import FeatureStore
 from graphzero.graph import Direction
 from graphzero.loaders._batch.late_rows import Beside, Key
 from graphzero.loaders._data.graph_data import GraphData, as_graph_data, chosen
 from graphzero.loaders._data.temporary_dataset import Edges, TemporaryDataset, Topology
-from graphzero.loaders.pyg.stores import FeatureStore, GraphStore
+from graphzero.loaders.pyg.stores import GraphStore, PyGFeatureStore
 
 # Edge ids are places in the stored order; the first of these that a store has gives the edges.
 _LAYOUTS = (EdgeLayout.COO, EdgeLayout.CSC, EdgeLayout.CSR)
@@ -72,10 +72,10 @@ class StoreData(GraphData):
             return self
         return _of_stores(self.store, self.graph, self.files, self.features, self.edge_features)
 
-    def stores_of(self, node_type: str) -> dict[str, Rows]:
+    def stores_of(self, node_type: str) -> dict[str, FeatureStore]:
         if isinstance(self.files, TemporaryDataset):
             return dict(self.files.dataset.nodes[node_type].attributes)
-        found: dict[str, Rows] = self.files.stores_of(node_type)
+        found: dict[str, FeatureStore] = self.files.stores_of(node_type)
         return found
 
 
@@ -89,7 +89,7 @@ def data_of_stores(
     direction: Direction,
 ) -> GraphData:
     """Return what both stores hold; edges of others are written to files."""
-    if isinstance(store, FeatureStore) and isinstance(graphs, GraphStore):
+    if isinstance(store, PyGFeatureStore) and isinstance(graphs, GraphStore):
         return _of_ours(store, features, edge_features)
     if isinstance(graphs, GraphStore):
         return _of_stores(store, graphs.data.graph, graphs.data, features, edge_features)
@@ -108,7 +108,7 @@ def data_of_stores(
     return _of_stores(store, files.dataset, files, features, edge_features)
 
 
-def _of_ours(store: FeatureStore, features: Any, edge_features: Any) -> GraphData:
+def _of_ours(store: PyGFeatureStore, features: Any, edge_features: Any) -> GraphData:
     if store.listed is None and features is None and edge_features is None:
         return store.data
     shown = Attributes()

@@ -46,7 +46,7 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
     written.
 
     Args:
-        data: A data set, a graph, graphs by edge type, the [`FeatureStore`][graphzero.loaders.FeatureStore] and
+        data: A data set, a graph, graphs by edge type, the [`PyGFeatureStore`][graphzero.loaders.PyGFeatureStore] and
             [`GraphStore`][graphzero.loaders.GraphStore] of the loader, or what else
             [`NeighborLoader`][graphzero.loaders.NeighborLoader] takes.
         num_neighbors: Neighbours per hop, -1 for all: a list, a dict by edge type, or PyG's ``NumNeighbors``.

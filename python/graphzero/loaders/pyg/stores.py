@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,9 +16,10 @@ from torch_geometric.data.graph_store import EdgeAttr, EdgeLayout
 
 from graphzero._base.arrays import as_numpy, int64_vector
 from graphzero._base.memory_sizes import byte_count, byte_text, pipeline_budget
+from graphzero._base.old_names import warn_of
 from graphzero._inputs.attributes import Attribute, check_names
 from graphzero.dataset import EdgeTriple
-from graphzero.features import FeatureStore as Rows
+from graphzero.features import FeatureStore as Rows  # its own name is that of PyGFeatureStore in old pickles
 from graphzero.graph import as_direction
 from graphzero.loaders._batch.tensors import as_tensor, mapped_tensor
 from graphzero.loaders._data.graph_data import as_graph_data
@@ -39,7 +40,7 @@ class TensorAttr(torch_geometric.data.TensorAttr):  # type: ignore[misc]
         return getattr(self, key) is not _FieldStatus.UNSET
 
 
-class FeatureStore(torch_geometric.data.FeatureStore):  # type: ignore[misc]
+class PyGFeatureStore(torch_geometric.data.FeatureStore):  # type: ignore[misc]
     """The features of a data set, or of a graph and its stores, as PyG's loaders take them.
 
     Rows asked for by index are read from the file; whole tensors and slices are views of it. In a homogeneous graph
@@ -53,7 +54,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):  # type: ignore[misc]
 
     Examples:
         >>> import graphzero as gz
-        >>> store = FeatureStore(gz.open(tiny_dataset))
+        >>> store = PyGFeatureStore(gz.open(tiny_dataset))
         >>> store.get_tensor(group_name=None, attr_name="x", index=torch.tensor([2]))
         tensor([[6., 7., 8.]])
         >>> [attr.attr_name for attr in store.select("x").get_all_tensor_attrs()]
@@ -71,7 +72,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):  # type: ignore[misc]
             )
         self.listed: tuple[str, ...] | None = None
 
-    def select(self, *names: str) -> FeatureStore:
+    def select(self, *names: str) -> PyGFeatureStore:
         """Return a store that lists only some attributes, so that a loader fetches no others.
 
         Args:
@@ -137,7 +138,7 @@ class FeatureStore(torch_geometric.data.FeatureStore):  # type: ignore[misc]
         return stores[attr.attr_name]
 
     def __repr__(self) -> str:
-        return f"FeatureStore({', '.join(_described(attribute) for attribute in self.data.attributes)})"
+        return f"PyGFeatureStore({', '.join(_described(attribute) for attribute in self.data.attributes)})"
 
 
 def _described(attribute: Attribute) -> str:
@@ -313,3 +314,12 @@ class GraphStore(torch_geometric.data.GraphStore):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"GraphStore({', '.join(map(repr, self.data.relations.graphs.values()))})"
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name != "FeatureStore":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        warn_of("graphzero.loaders.FeatureStore", "graphzero.loaders.PyGFeatureStore")
+        return PyGFeatureStore
