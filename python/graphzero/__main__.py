@@ -1,4 +1,4 @@
-"""Where a process of the command begins and ends: Ctrl-C is one line from here on, also while the rest is imported."""
+"""Where the command's process begins and ends: from here on Ctrl-C prints one line, even during imports."""
 
 import signal
 import sys
@@ -9,14 +9,14 @@ from graphzero.cli import interrupts
 def main() -> None:
     """Run the command line of this process and leave with its exit code."""
     before = signal.getsignal(signal.SIGINT)
-    if before is signal.default_int_handler:  # not where it is to be ignored, as nohup has it
+    if before is signal.default_int_handler:  # not if it is to be ignored, as under nohup
         signal.signal(signal.SIGINT, interrupts.leave)
     from graphzero.cli.command import main as run
 
     try:
         signal.signal(signal.SIGINT, before)
         code = run(sys.argv[1:])
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done: what Python still tidies up is no failure
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done: interrupting Python's own clean-up is not a failure
     except KeyboardInterrupt:
         interrupts.leave()
     sys.exit(code)

@@ -30,7 +30,7 @@ def bench(
         Path | None,
         typer.Argument(
             metavar="[FOLDER]",
-            help="A data set folder, or where to make and keep one; without it one is made here and removed.",
+            help="A data set folder, or where to make and keep one. Default: make one here and remove it.",
             show_default=False,
         ),
     ] = None,
@@ -43,7 +43,7 @@ def bench(
         str | None, typer.Option(metavar="PERCENTS", help="Caps, in percent of the features' size. Default: 20,10.")
     ] = None,
     rivals: Annotated[
-        str | None, typer.Option(metavar="PYTHON", help=f"A Python that has rivals; {_RIVALS}, else this one.")
+        str | None, typer.Option(metavar="PYTHON", help=f"A Python that has rivals. Default: {_RIVALS}, or this one.")
     ] = None,
     graphzero02: Annotated[
         str | None, typer.Option(metavar="PYTHON", help=f"A Python that has GraphZero 0.2. Default: {_GRAPHZERO02}.")
@@ -52,7 +52,7 @@ def bench(
         Path | None, typer.Option(metavar="DIR", help="Write bench.json and bench.html into this folder.")
     ] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as HTML to this file.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads of every contestant. Default: all cores.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads for each contestant. Default: all cores.")] = None,
     json: JsonOption = False,
 ) -> int:
     """Measure this machine: sampling, walks, gather, conversion, batches and training, beside rivals."""
@@ -64,7 +64,7 @@ def bench(
     if pages:
         from graphzero.bench.html_report import environment, html_report
 
-        environment()  # a library that is missing is told now, not after minutes of measuring
+        environment()  # report a missing library now, not after minutes of measuring
     document = run(
         plan,
         folder=None if folder is None else os.fspath(folder),
@@ -148,7 +148,7 @@ def _duration(seconds: float) -> str:
 
 
 class _Progress:
-    """Says on standard error what is under way. ``show`` gets text, seconds done and seconds in all, or no number."""
+    """Says on standard error what is running. ``show`` gets text, seconds done and the total, or no number."""
 
     def __init__(self, show: Callable[[str, float | None, float | None], None]) -> None:
         self._show = show

@@ -1,6 +1,6 @@
-"""The command: names the verbs, and turns every error into one line and an exit code.
+"""The command: lists the verbs, and turns every error into one line and an exit code.
 
-0 means all is well, 1 that a file is damaged, 2 that the command or the system is at fault. Nothing
+0 means all is well, 1 that a file is damaged, 2 that the command is wrong or the system refused. Nothing
 heavy is imported before a verb runs, so that help answers at once.
 """
 
@@ -22,7 +22,7 @@ from graphzero.cli.errors import one_line
 
 DAMAGED = 1
 FAILED = 2
-CUT_OFF = 141  # and of a pipe whose reader, such as head, has seen enough
+CUT_OFF = 141  # what shells make of SIGPIPE: the reader, such as head, closed the pipe
 
 
 def _print_version(wanted: bool) -> None:
@@ -36,9 +36,9 @@ def _root(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="On an error print the traceback too.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Also print the traceback of an error.")] = False,
 ) -> None:
-    """Graph neural networks on graphs larger than RAM: make and look at data files, train on them, measure."""
+    """Graph neural networks on graphs larger than RAM: make and inspect data files, train on them, measure."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit(FAILED)
@@ -89,7 +89,7 @@ def run(arguments: Sequence[str]) -> int:
         code = interrupts.EXIT_CODE
     except BrokenPipeError:
         code = CUT_OFF
-    except SystemExit as leaving:  # how typer ends after a broken pipe, and after it told about completion
+    except SystemExit as leaving:  # how typer ends after a broken pipe, and after it printed the completion
         code = CUT_OFF if isinstance(leaving.__context__, BrokenPipeError) else leaving.code
     except Exception as error:
         if debug:
@@ -108,7 +108,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _flush() -> None:
-    """Write what is left now, while a failure can still be reported."""
+    """Write what is buffered now, while a failure can still be reported."""
     try:
         sys.stdout.flush()
     except OSError as error:

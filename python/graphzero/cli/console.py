@@ -22,7 +22,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def print_json(document: dict[str, Any]) -> None:
     """Print one JSON object."""
-    # JSON has a word for every character; those of 7 bits it spells out itself, and newlines are its own.
+    # json.dumps escapes 7-bit control characters itself, and the newlines are its own; the rest is escaped here.
     print(
         UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(document, indent=2, ensure_ascii=False))
     )
@@ -57,7 +57,7 @@ def print_lines(title: str, lines: Sequence[str]) -> None:
 
 
 def terminal_size() -> tuple[int | None, int | None]:
-    """Return the columns and lines to stay within; nothing limits a pipe."""
+    """Return the columns and lines of the terminal; a pipe has no limits."""
     if not sys.stdout.isatty():
         return None, None
     size = shutil.get_terminal_size()

@@ -1,4 +1,4 @@
-"""``graphzero convert``: edges, features or a data set folder to our files."""
+"""``graphzero convert``: edges, features or a data set folder to graphzero's files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import graphzero as gz
 from graphzero._base.visible import visible_lines
 from graphzero.cli.console import JsonOption, print_json, text_keys
 
-# Which options a target heeds; those in none of the sets are for all.
+# Which options apply to a target; those in none of the sets apply to all.
 _EDGES, _FEATURES, _DATASET = "edges (.gl)", "features (.gd)", "a data set folder"
 _TEXT = {"delimiter", "header", "skip_bad_lines", "threads", "dry_run"}
 HEEDED = {
@@ -42,28 +42,34 @@ def convert(
     dst: Annotated[str | None, typer.Option(help="Column of the destination.")] = None,
     weight: Annotated[str | None, typer.Option(help="Column of the weight.")] = None,
     time: Annotated[str | None, typer.Option(help="Column of the timestamp.")] = None,
-    delimiter: Annotated[str | None, typer.Option(help="One character; a space stands for any blanks.")] = None,
-    header: Annotated[bool | None, typer.Option("--header/--no-header", help="Whether there is a header.")] = None,
-    num_nodes: Annotated[int | None, typer.Option(help="The number of nodes, if not the largest id + 1.")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="One character; a space means any blanks.")] = None,
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether the first line is a header.")
+    ] = None,
+    num_nodes: Annotated[int | None, typer.Option(help="Number of nodes. Default: the largest id + 1.")] = None,
     drop_duplicates: Annotated[
         bool, typer.Option("--drop-duplicates", help="Keep only the first of equal edges.")
     ] = False,
     dedup: Annotated[bool, typer.Option("--dedup", hidden=True)] = False,
-    drop_self_loops: Annotated[bool, typer.Option("--drop-self-loops", help="Leave out edges to themselves.")] = False,
+    drop_self_loops: Annotated[
+        bool, typer.Option("--drop-self-loops", help="Leave out edges from a node to itself.")
+    ] = False,
     ids: Annotated[
         str, typer.Option(help="dense keeps ids as they are, map numbers them and writes a .gi file, auto decides.")
     ] = "auto",
-    no_edge_ids: Annotated[bool, typer.Option("--no-edge-ids", help="Save their space, with one index.")] = False,
-    skip_bad_lines: Annotated[bool, typer.Option("--skip-bad-lines", help="Report them instead of failing.")] = False,
+    no_edge_ids: Annotated[bool, typer.Option("--no-edge-ids", help="Do not store edge ids; needs one index.")] = False,
+    skip_bad_lines: Annotated[
+        bool, typer.Option("--skip-bad-lines", help="Skip and report bad lines instead of failing.")
+    ] = False,
     dtype: Annotated[str | None, typer.Option(help="Features: the type to store.")] = None,
     hot_order: Annotated[
         Path | None, typer.Option(help="Features: store rows hottest first, by the edges of this .gl file.")
     ] = None,
-    memory: Annotated[str | None, typer.Option(help="Memory to stay within, such as 2GB.")] = None,
+    memory: Annotated[str | None, typer.Option(help="Memory limit, such as 2GB.")] = None,
     tmp_dir: Annotated[Path | None, typer.Option(help="Where to put what does not fit in memory.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads to use.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a data set folder.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a data set that was cut off.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted data set.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only estimate rows, memory, disk and time.")] = False,
     json: JsonOption = False,
 ) -> int:

@@ -13,10 +13,10 @@ import graphzero as gz
 from graphzero._files.progress import watching
 from graphzero.graph import Direction
 
-# Offsets of this many nodes are 8 MB: read without being asked for, and at most at a time.
+# Offsets of this many nodes are 8 MB: always read, and the most that is read at a time.
 CHEAP_NODES = 1 << 20
 
-# A sample takes this many consecutive nodes at a place: their offsets are a page, which is read whole anyway.
+# A sample takes this many consecutive nodes at each place: their offsets are one page, read in full anyway.
 _RUN = 512
 
 _BAR_WIDTH = 24

@@ -1,4 +1,4 @@
-"""``graphzero demo``: see on this machine that it holds. docs/guide/command-line.md lists the JSON."""
+"""``graphzero demo``: prove the promise on this machine. docs/guide/command-line.md lists the JSON."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ FAILED = 2
 
 def demo(
     folder: Annotated[Path | None, typer.Option(help="Keep the data set in this folder.", show_default=False)] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A small data set, and little training.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Use a small data set and train less.")] = False,
     memory: Annotated[
-        str | None, typer.Option(help="What the engine may hold, such as 200MB.", show_default=False)
+        str | None, typer.Option(help="Memory limit of the engine, such as 200MB.", show_default=False)
     ] = None,
     json: JsonOption = False,
 ) -> int:
-    """Train on a data set that is several times larger than the memory it gets, and show that it was so."""
+    """Train on a data set several times larger than the memory allowed, and prove it."""
     missing = [name for name in ("torch", "torch_geometric") if importlib.util.find_spec(name) is None]
     if missing:
         raise ValueError(f"demo: needs {' and '.join(missing)} to train; pip install torch torch-geometric")

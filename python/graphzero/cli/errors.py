@@ -1,4 +1,4 @@
-"""What an error says to someone at a shell: one line, in the words of the command, that ends with what to do."""
+"""What an error says in a shell: one line, with the names of the options, that ends with what to do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from graphzero._base.visible import visible
 
 
 def one_line(error: Exception, command: Any) -> str:
-    """Say what went wrong; ``command`` is the verb that failed, of typer, or ``None``."""
+    """Say what went wrong; ``command`` is typer's command that failed, or ``None``."""
     text = _in_options(_text(error), command)
     if isinstance(error, MemoryError):
         budgeted = command is not None and any(option.name == "memory" for option in command.params)
@@ -35,7 +35,7 @@ def _text(error: Exception) -> str:
         return text or "there is no more memory"
     if isinstance(error, ImportError):
         return text if "pip install" in text or not error.name else f"{text}: pip install {error.name}"
-    # Python raises a TypeError for mistakes of ours; those about a user's data say what was expected.
+    # Python raises a TypeError for our own mistakes; one about a user's data says what was expected.
     if isinstance(error, (OSError, ValueError, IndexError, KeyError)) or (
         isinstance(error, TypeError) and "expected" in text and "found" in text
     ):
@@ -52,7 +52,7 @@ def _with_help(error: Any) -> str:
 
 
 def _in_options(text: str, command: Any) -> str:
-    """Call the arguments of Python functions as the verb calls them: ``header=False`` is ``--no-header``."""
+    """Name the arguments of Python functions as the verb does: ``header=False`` is ``--no-header``."""
     for option in [] if command is None else command.params:
         if not option.name or not option.opts[0].startswith("--"):
             continue

@@ -14,7 +14,9 @@ from graphzero.cli.console import JsonOption, PathArgument, print_facts, print_j
 def info(
     path: PathArgument,
     json: JsonOption = False,
-    degrees: Annotated[bool, typer.Option("--degrees", help="Read all degrees of large graphs, not a sample.")] = False,
+    degrees: Annotated[
+        bool, typer.Option("--degrees", help="Read all degrees of a large graph, not a sample.")
+    ] = False,
 ) -> int:
     """Show what a file or a data set holds, its degrees, and how much of it is in the page cache."""
     from graphzero.cli.file_facts import (

@@ -1,4 +1,4 @@
-"""``graphzero sample``: look at one neighbourhood, or at walks. docs/guide/command-line.md lists the JSON."""
+"""``graphzero sample``: show one neighbourhood, or walks. docs/guide/command-line.md lists the JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from graphzero.graph import Direction
 
 _FIELDS = ("node", "row", "col", "edge", "num_sampled_nodes", "num_sampled_edges")
-_MOST_STEPS = 10_000_000  # far more than anyone looks at, and 80 MB
+_MOST_STEPS = 10_000_000  # more than anyone reads, and 80 MB
 
 
 def sample(
@@ -27,20 +27,22 @@ def sample(
         list[str], typer.Argument(metavar="NODE", help="Node ids, or labels of the data set.", show_default=False)
     ],
     fanouts: Annotated[
-        str | None, typer.Option(help=f"Neighbours to draw per node at each hop, -1 for all; {FANOUTS} if not given.")
+        str | None, typer.Option(help=f"Neighbours to draw per node at each hop, -1 for all. Default: {FANOUTS}.")
     ] = None,
-    walk: Annotated[int | None, typer.Option(metavar="LENGTH", min=1, help="Walk so many steps instead.")] = None,
-    walks: Annotated[int | None, typer.Option(min=1, help="Walks from each node; 1 if not given.")] = None,
-    p: Annotated[float | None, typer.Option(help="Walks: node2vec's p; 1 if not given.")] = None,
-    q: Annotated[float | None, typer.Option(help="Walks: node2vec's q; 1 if not given.")] = None,
+    walk: Annotated[
+        int | None, typer.Option(metavar="LENGTH", min=1, help="Draw walks of this length instead.")
+    ] = None,
+    walks: Annotated[int | None, typer.Option(min=1, help="Walks from each node. Default: 1.")] = None,
+    p: Annotated[float | None, typer.Option(help="Walks: node2vec's p. Default: 1.")] = None,
+    q: Annotated[float | None, typer.Option(help="Walks: node2vec's q. Default: 1.")] = None,
     direction: Annotated[
-        str | None, typer.Option(help="in follows edges backwards, as neighbourhoods do; out forwards, as walks do.")
+        str | None, typer.Option(help="in follows edges backwards, out forwards. Default: in, and out for walks.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed draws the same sample.")] = None,
     type: Annotated[str | None, typer.Option(metavar="NODE_TYPE", help="Data sets: the type of the nodes.")] = None,
     json: JsonOption = False,
 ) -> int:
-    """Look at one neighbourhood of a graph, or at walks through it."""
+    """Show one neighbourhood of a graph, or walks through it."""
     from graphzero.cli.sample_lines import hop_lines, walk_lines
     from graphzero.graph import as_direction
 
@@ -118,7 +120,7 @@ def _node_type(data: gz.Graph | gz.Dataset, given: str | None) -> str:
 
 
 def _node_id(data: gz.Graph | gz.Dataset, kind: str, text: str) -> int:
-    """Read a node id; what is no number is looked up in the data set's id dictionary."""
+    """Read a node id; text that is not a number is looked up in the data set's id dictionary."""
     labels = data.nodes[kind].ids if isinstance(data, gz.Dataset) else None
     count = data.nodes[kind].num_nodes if isinstance(data, gz.Dataset) else data.num_nodes
     if text.isdecimal() and int(text) < count:

@@ -27,7 +27,7 @@ def hop_lines(
         found = _by_type(found, kind)
     assert found.num_sampled_edges is not None
     width, height = terminal_size()
-    # Besides there are title, totals and prompt, and of each hop its head and what is left out.
+    # The rest is for title, totals and prompt and, for each hop, its head and the count of what is left out.
     most = None if height is None else max(3, (height - 4) // num_hops - 2)
     begins = dict.fromkeys(found.row, 0)
     lines = []
@@ -53,9 +53,9 @@ def hop_lines(
 def walk_lines(
     data: gz.Graph | gz.Dataset, kind: str, graph: gz.Graph, walks: IntArray, direction: Direction
 ) -> list[str]:
-    """Return a line for each walk, up to where it stands still; ``kind`` is the type of its nodes."""
+    """Return a line for each walk, up to where it stays; ``kind`` is the type of its nodes."""
     width, height = terminal_size()
-    # Besides there are title, what is left out, totals and prompt.
+    # The rest is for title, the count of what is left out, totals and prompt.
     room = len(walks) if height is None else max(3, height - 4)
     lines = []
     for nodes in walks[:room]:

@@ -1,4 +1,4 @@
-"""``graphzero synth``: draw a data set. docs/guide/command-line.md lists the JSON."""
+"""``graphzero synth``: generate a data set. docs/guide/command-line.md lists the JSON."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ def synth(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="The folder to write.", show_default=False)],
     preset: Annotated[str | None, typer.Option(help=f"Sizes to start from: {', '.join(PRESETS)}.")] = None,
     nodes: Annotated[int | None, typer.Option(help="Number of nodes.")] = None,
-    edges: Annotated[int | None, typer.Option(help="Number of edges; 16 per node if not given.")] = None,
-    kind: Annotated[str | None, typer.Option(help="blocks (labels show in the structure), rmat or ba.")] = None,
-    features: Annotated[int | None, typer.Option(help="Features of a node; 0 for none.")] = None,
+    edges: Annotated[int | None, typer.Option(help="Number of edges. Default: 16 per node.")] = None,
+    kind: Annotated[str | None, typer.Option(help="blocks (edges depend on labels), rmat or ba.")] = None,
+    features: Annotated[int | None, typer.Option(help="Number of features per node; 0 for none.")] = None,
     feature_dtype: Annotated[str | None, typer.Option(help="float16, bfloat16, float32 or float64.")] = None,
     classes: Annotated[int | None, typer.Option(help="Number of classes.")] = None,
     homophily: Annotated[float | None, typer.Option(help="Share of edges that stay in their class.")] = None,
     skew: Annotated[int | None, typer.Option(help="How unequal degrees are, 1 to 8.")] = None,
-    signal: Annotated[float | None, typer.Option(help="How far features tell the class.")] = None,
+    signal: Annotated[float | None, typer.Option(help="How strongly features depend on the class.")] = None,
     train: Annotated[str | None, typer.Option(help="Training nodes: a share such as 0.6, or a count.")] = None,
     valid: Annotated[str | None, typer.Option(help="Validation nodes.")] = None,
     test: Annotated[str | None, typer.Option(help="Test nodes.")] = None,
-    hetero: Annotated[bool, typer.Option("--hetero", help="Papers, authors and institutions.")] = False,
-    temporal: Annotated[bool, typer.Option("--temporal", help="Times of nodes and edges.")] = False,
+    hetero: Annotated[bool, typer.Option("--hetero", help="Make papers, authors and institutions.")] = False,
+    temporal: Annotated[bool, typer.Option("--temporal", help="Give nodes and edges times.")] = False,
     undirected: Annotated[
         bool | None, typer.Option("--undirected/--directed", help="Whether to store each edge both ways.")
     ] = None,
     index: Annotated[str | None, typer.Option(help="Which index to store: both, out or in.")] = None,
     edge_ids: Annotated[
-        bool | None, typer.Option("--edge-ids/--no-edge-ids", help="Leaving them out saves space, with one index.")
+        bool | None, typer.Option("--edge-ids/--no-edge-ids", help="Whether to store edge ids; off needs one index.")
     ] = None,
     order: Annotated[str | None, typer.Option(help="id, or hot to store the hottest rows first.")] = None,
-    seed: Annotated[int, typer.Option(help="Another seed draws another data set.")] = 0,
-    memory: Annotated[str | None, typer.Option(help="Memory to stay within, such as 2GB.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same data set.")] = 0,
+    memory: Annotated[str | None, typer.Option(help="Memory limit, such as 2GB.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a data set folder.")] = False,
     json: JsonOption = False,
 ) -> int:
-    """Draw a data set of any size: a graph, features, labels and splits."""
+    """Generate a data set of any size: a graph, features, labels and splits."""
     from graphzero.cli.file_facts import dataset_facts, dataset_rows
 
     begin = time.perf_counter()

@@ -36,39 +36,41 @@ _PLAIN = Settings()
 
 
 def _option(help: str, otherwise: Any) -> Any:
-    """Make an option that is ``None`` if it is not given: a resumed run has its own values for these."""
-    return typer.Option(help=f"{help}; {otherwise} if not given.")
+    """Make an option that is ``None`` if it is not given, because a resumed run has its own values."""
+    return typer.Option(help=f"{help}. Default: {otherwise}.")
 
 
 def train(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A data set folder.", show_default=False)],
     model: Annotated[str | None, _option("sage, gcn or gat", _PLAIN.model)] = None,
     fanouts: Annotated[
-        str | None, _option("Neighbours to draw per node at each hop, -1 for all; a layer for each", FANOUTS)
+        str | None, _option("Neighbours to draw per node at each hop, -1 for all; one layer per hop", FANOUTS)
     ] = None,
     hidden: Annotated[int | None, _option("Width of the layers", _PLAIN.hidden)] = None,
     heads: Annotated[int | None, _option("Attention heads of gat", _PLAIN.heads)] = None,
     dropout: Annotated[float | None, _option("Share of values to drop between layers", _PLAIN.dropout)] = None,
-    epochs: Annotated[int | None, _option("Times to go through the split train", _PLAIN.epochs)] = None,
-    batch_size: Annotated[int | None, _option("Nodes of the split per step", _PLAIN.batch_size)] = None,
-    learning_rate: Annotated[float | None, _option("Of Adam", _PLAIN.learning_rate)] = None,
-    weight_decay: Annotated[float | None, _option("Of Adam", _PLAIN.weight_decay)] = None,
+    epochs: Annotated[int | None, _option("Number of epochs", _PLAIN.epochs)] = None,
+    batch_size: Annotated[int | None, _option("Training nodes per step", _PLAIN.batch_size)] = None,
+    learning_rate: Annotated[float | None, _option("Adam's learning rate", _PLAIN.learning_rate)] = None,
+    weight_decay: Annotated[float | None, _option("Adam's weight decay", _PLAIN.weight_decay)] = None,
     target: Annotated[
-        str | None, typer.Option(metavar="TYPE", help="The node type to classify, where several have labels.")
+        str | None, typer.Option(metavar="TYPE", help="The node type to classify, if several have labels.")
     ] = None,
-    memory: Annotated[str | None, _option("What loaders may hold, such as 4GB", "half of what is available")] = None,
-    reader: Annotated[str | None, _option("auto, mmap, direct or pread", _PLAIN.reader)] = None,
+    memory: Annotated[
+        str | None, _option("Memory limit of the loaders, such as 4GB", "half of what is available")
+    ] = None,
+    reader: Annotated[str | None, _option("How to read features: auto, mmap, direct or pread", _PLAIN.reader)] = None,
     threads: Annotated[int | None, _option("Threads of the loaders", "one per core")] = None,
-    device: Annotated[str | None, _option("Where the model is, such as cuda", _PLAIN.device)] = None,
+    device: Annotated[str | None, _option("Device of the model, such as cuda", _PLAIN.device)] = None,
     seed: Annotated[int | None, _option("The same seed trains the same weights", _PLAIN.seed)] = None,
     checkpoints: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep checkpoints here: last.pt and best.pt.")
+        Path | None, typer.Option(metavar="DIR", help="Write checkpoints here: last.pt and best.pt.")
     ] = None,
     every: Annotated[
-        float, typer.Option(min=0, metavar="SECONDS", help="How often to write one; also after each epoch.")
+        float, typer.Option(min=0, metavar="SECONDS", help="How often to write a checkpoint, besides after each epoch.")
     ] = 60,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint; options not given are as they were.")
+        bool, typer.Option("--resume", help="Continue from the checkpoint; options not given keep their values.")
     ] = False,
     json: JsonOption = False,
 ) -> int:

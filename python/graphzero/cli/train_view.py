@@ -25,7 +25,7 @@ _MOST_EPOCHS = 8  # rows of the table
 
 
 class TrainView:
-    """Redraws itself while the block runs; ``step()``, ``epoch()`` and ``see()`` say what is new."""
+    """Redraws itself while the block runs; ``step()`` and ``see()`` say what is new."""
 
     def __init__(self, title: str, run: Run) -> None:
         self._title = title

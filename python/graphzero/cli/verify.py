@@ -18,7 +18,7 @@ def verify(path: PathArgument, json: JsonOption = False) -> int:
     Exit code 0: intact, 1: damaged, 2: could not be read, 3: nothing is wrong, but a file has no checksum to prove it.
     """
     name = os.fspath(path)
-    # What opening proves is not among the checks of gz.verify: it raises there.
+    # gz.verify has no check for what opening proves: it raises instead.
     opened = (MANIFEST, "manifest") if os.path.isdir(name) else (name, "header")
     try:
         checks = [gz.Check(*opened, ""), *gz.verify(name, progress=sys.stderr.isatty())]
