@@ -476,6 +476,7 @@ def test_bool_text():
         (f"0,1\n{2**62},2\n", {"id_column": 0}, f"line 2: column 1: expected an id .* found '{2**62}'"),
         (f"0,1\n{10**13},2\n", {"id_column": 0}, "line 2: expected ids for which there is room on the disk, found 10{13}, which makes a file of 80.0 TB: 10{13},2"),
         ("0,1\n9,2\n", {"id_column": 0, "num_rows": 4}, "x.csv: line 2: expected an id from 0 to 3, found 9: 9,2"),
+        ("3,1\n", {"id_column": 0, "num_rows": 0}, "x.csv: line 1: expected no rows, found id 3: 3,1"),
         ("0,1\n1,2\n0,3\n", {"id_column": 0}, "x.csv: line 3: id 0 was there before: 0,3"),
         ("# nothing\n\n", {}, "x.csv: expected lines of numbers, found none"),
         ("", {}, "x.csv: expected lines of numbers, found none"),
