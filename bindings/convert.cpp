@@ -84,13 +84,6 @@ void bind_text(nb::module_& m) {
       .def_rw("dst", &EdgeColumns::dst)
       .def_rw("weight", &EdgeColumns::weight)
       .def_rw("time", &EdgeColumns::time);
-  m.def(
-      "count_text_edges",
-      [](const nb::bytes& path, const TextFormat& format, const EdgeColumns& columns) {
-        const std::string name = path_of(path);
-        return without_gil([&] { return count_edges(FileText(name), format, columns); });
-      },
-      "path"_a, "format"_a, "columns"_a);
   nb::class_<BadLine>(m, "BadLine")
       .def_ro("line", &BadLine::line)
       .def_prop_ro("text",
@@ -175,6 +168,7 @@ void bind_edge_converter(nb::module_& m) {
       .def_rw("skip_bad_lines", &EdgeConverterOptions::skip_bad_lines)
       .def_rw("num_src_nodes", &EdgeConverterOptions::num_src_nodes)
       .def_rw("num_dst_nodes", &EdgeConverterOptions::num_dst_nodes)
+      .def_rw("num_rows", &EdgeConverterOptions::num_rows)
       .def_rw("memory", &EdgeConverterOptions::memory)
       .def_prop_rw(
           "temporary_folder",

@@ -64,10 +64,9 @@ struct MemoryPlan {
   MemoryPlan(const EdgeConverterOptions& options, std::size_t num_sets) {
     const auto threads = static_cast<std::uint64_t>(num_threads());
     records = options.memory / 2;
-    const std::uint64_t per_block =
-        options.memory / 4 /
-        (threads * num_sets *
-         EdgeBuckets<EdgeRecord<std::uint32_t, false, false, false>>::kBuckets);
+    buckets =
+        EdgeBuckets<EdgeRecord<std::uint32_t, false, false, false>>::buckets_for(options.num_rows);
+    const std::uint64_t per_block = options.memory / 4 / (threads * num_sets * buckets);
     // Below a page the disk suffers, above 64 kB nothing is gained.
     block = std::bit_floor(std::clamp<std::uint64_t>(per_block, 4 << 10, 64 << 10));
     sort = options.memory / 4 / threads;
@@ -76,6 +75,7 @@ struct MemoryPlan {
     piece = std::clamp<std::uint64_t>(options.memory / (64 * threads), 64 << 10, 1 << 20);
   }
   std::uint64_t records, block, sort, piece;
+  std::size_t buckets;
 };
 
 }  // namespace
@@ -93,12 +93,17 @@ class EdgeConverter::Engine {
   virtual void place(const Columns& columns, std::uint64_t first_row) = 0;
   virtual EdgeReport finish(const std::string& path) = 0;
 
+  // The largest ids of a batch.
+  struct Largest {
+    std::uint64_t src, dst;
+  };
   // What place() has in common for all kinds of record.
-  void look_at(const Columns& columns, std::uint64_t first_row) {
+  Largest look_at(const Columns& columns, std::uint64_t first_row) {
     std::uint64_t loops = 0;
     for (std::size_t i = 0; i < columns.src.size(); ++i) loops += columns.src[i] == columns.dst[i];
     self_loops += loops;
-    const std::uint64_t src = largest_of(columns.src), dst = largest_of(columns.dst);
+    const Largest largest = {largest_of(columns.src), largest_of(columns.dst)};
+    const auto [src, dst] = largest;
     check_bound("source", columns.src, src, options.num_src_nodes, first_row);
     check_bound("destination", columns.dst, dst, options.num_dst_nodes, first_row);
     improve(largest_src, src + 1, std::greater<>());
@@ -106,6 +111,7 @@ class EdgeConverter::Engine {
     improve(smallest, std::min(smallest_of(columns.src), smallest_of(columns.dst)), std::less<>());
     if (options.edge_ids && options.directed) note_order(columns, first_row);
     done_rows += columns.src.size();
+    return largest;
   }
 
   const EdgeConverterOptions options;
@@ -176,12 +182,11 @@ class EdgeConverter::TypedEngine final : public Engine {
   using Wide = typename Narrow::Wide;
 
   explicit TypedEngine(const EdgeConverterOptions& options_)
-      : Engine(options_), out_(memory), in_(memory) {}
+      : Engine(options_), out_(memory, plan.buckets), in_(memory, plan.buckets) {}
 
   void place(const Columns& columns, std::uint64_t first_row) override {
     if (columns.src.empty()) return;
-    look_at(columns, first_row);
-    const std::uint64_t src = largest_of(columns.src), dst = largest_of(columns.dst);
+    const auto [src, dst] = look_at(columns, first_row);
     const bool narrow =
         std::max(src, dst) < kNarrowIds && first_row + columns.src.size() <= kNarrowIds;
     if (narrow) {

@@ -26,6 +26,7 @@ struct EdgeConverterOptions {
   bool skip_bad_lines = false;
   NodeId num_src_nodes = -1;  // negative: one more than the largest id
   NodeId num_dst_nodes = -1;
+  std::uint64_t num_rows = ~std::uint64_t{0};     // expected: few edges are put into few buckets
   std::uint64_t memory = std::uint64_t{1} << 30;  // bytes this conversion may hold
   std::string temporary_folder;
 };

@@ -1,7 +1,6 @@
 #include "core/convert/text_edges.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -297,17 +296,6 @@ void parse_edges(std::string_view text, const TextFormat& format, const EdgeColu
   if (columns.weight) make_room(out.weight, most);
   if (columns.time) make_room(out.time, most);
   LineParser(text, format, columns, skip_bad, out).run();
-}
-
-std::uint64_t count_edges(const TextInput& input, const TextFormat& format,
-                          const EdgeColumns& columns) {
-  std::atomic<std::uint64_t> count{0};
-  for_each_piece(input, format.data_begin, 1 << 20, kAnyLength, [&](const TextPiece& piece) {
-    static thread_local ParsedEdges edges;
-    parse_edges(piece.text, format, columns, /*skip_bad=*/true, edges);
-    count += edges.count;
-  });
-  return count;
 }
 
 }  // namespace gz

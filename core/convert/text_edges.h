@@ -68,8 +68,4 @@ struct ParsedEdges {
 void parse_edges(std::string_view text, const TextFormat& format, const EdgeColumns& columns,
                  bool skip_bad, ParsedEdges& out);
 
-// Parses the whole input on all threads and gives the number of edges: what reading alone costs.
-std::uint64_t count_edges(const TextInput& input, const TextFormat& format,
-                          const EdgeColumns& columns);
-
 }  // namespace gz
