@@ -114,8 +114,8 @@ void bind_labelled_edges(nb::module_& m, const char* name, const std::string& la
   const std::string take_dst = "def take_dst(self) -> " + labels;
   nb::class_<Edges>(m, name)
       .def_ro("lines", &Edges::lines)
-      .def_ro("num_bad", &Edges::num_bad)
-      .def_ro("bad", &Edges::bad)
+      .def_prop_ro("num_bad", [](const Edges& edges) { return edges.bad.count; })
+      .def_prop_ro("bad", [](const Edges& edges) { return edges.bad.first; })
       .def(
           "take_src", [](Edges& e) { return label_array(std::move(e.src)); },
           nb::sig(take_src.c_str()))
@@ -182,8 +182,8 @@ void bind_edge_converter(nb::module_& m) {
   nb::class_<EdgeReport>(m, "EdgeReport")
       .def_ro("num_rows", &EdgeReport::num_rows)
       .def_ro("num_lines", &EdgeReport::num_lines)
-      .def_ro("num_bad_lines", &EdgeReport::num_bad_lines)
-      .def_ro("bad_lines", &EdgeReport::bad_lines)
+      .def_prop_ro("num_bad_lines", [](const EdgeReport& r) { return r.bad_lines.count; })
+      .def_prop_ro("bad_lines", [](const EdgeReport& r) { return r.bad_lines.first; })
       .def_ro("num_self_loops", &EdgeReport::num_self_loops)
       .def_ro("num_duplicates", &EdgeReport::num_duplicates)
       .def_ro("num_edges", &EdgeReport::num_edges)

@@ -142,12 +142,12 @@ void bind_convert_features(nb::module_& m) {
 
   nb::class_<FeatureText>(m, "FeatureText")
       .def_ro("num_lines", &FeatureText::num_lines)
-      .def_ro("num_bad", &FeatureText::num_bad)
+      .def_prop_ro("num_bad", [](const FeatureText& text) { return text.bad.count; })
       .def_prop_ro(
           "bad",
           [](const FeatureText& text) {
             nb::list bad;
-            for (const BadLine& line : text.bad) {
+            for (const BadLine& line : text.bad.first) {
               bad.append(nb::make_tuple(line.line, text_of(line.text), text_of(line.reason)));
             }
             return bad;

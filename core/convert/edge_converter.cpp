@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <map>
 #include <mutex>
 #include <stdexcept>
 #include <tuple>
@@ -120,8 +121,7 @@ class EdgeConverter::Engine {
   RecordMemory memory;
   std::uint64_t num_rows = 0;
   std::uint64_t num_lines = 0;
-  std::uint64_t num_bad = 0;
-  std::vector<BadLine> bad_lines;
+  BadLines bad_lines;
   std::atomic<std::uint64_t> self_loops{0};
   std::atomic<std::uint64_t> largest_src{0}, largest_dst{0};  // one more than the largest id
   std::atomic<std::uint64_t> smallest{~std::uint64_t{0}};
@@ -319,7 +319,6 @@ EdgeReport EdgeConverter::TypedEngine<Narrow>::finish(const std::string& path) {
 
   report.num_rows = num_rows;
   report.num_lines = num_lines;
-  report.num_bad_lines = num_bad;
   report.bad_lines = bad_lines;
   report.num_self_loops = self_loops;
   report.num_src_nodes = num_src;
@@ -381,6 +380,7 @@ std::uint64_t EdgeConverter::add_text(const TextInput& input, std::uint64_t begi
                                       const EdgeColumns& columns) {
   Engine& engine = *engine_;
   PieceCounts counts;
+  std::map<std::size_t, std::pair<BadLines, std::uint64_t>> bad_by_piece;  // and lines before it
   const std::uint64_t rows_before = engine.num_rows;
   const std::uint64_t longest = longest_line(engine.options.memory / 16);
   for_each_piece(input, begin, static_cast<std::size_t>(engine.plan.piece), longest,
@@ -404,13 +404,13 @@ std::uint64_t EdgeConverter::add_text(const TextInput& input, std::uint64_t begi
                                       longest);
                    }
                    before = counts.publish(piece.index, {edges.count, edges.lines});
-                   if (edges.num_bad > 0) {
+                   if (edges.bad.count > 0) {
                      const std::lock_guard lock(engine.mutex);
-                     engine.num_bad += edges.num_bad;
-                     for (BadLine& bad : edges.bad) {
-                       bad.line += lines_before + before.lines;
-                       engine.bad_lines.push_back(std::move(bad));
-                     }
+                     engine.bad_lines.count += std::exchange(edges.bad.count, 0);
+                     bad_by_piece[piece.index] = {std::move(edges.bad), before.lines};
+                     // So many pieces before it have enough.
+                     if (bad_by_piece.size() > kMaxBadLines)
+                       bad_by_piece.erase(std::prev(bad_by_piece.end()));
                    }
                    const auto part = [&](const auto& column) {
                      return std::span(column).first(column.empty() ? 0 : edges.count);
@@ -423,9 +423,8 @@ std::uint64_t EdgeConverter::add_text(const TextInput& input, std::uint64_t begi
                  });
   engine.num_rows += counts.total().rows;
   engine.num_lines += counts.total().lines;
-  std::sort(engine.bad_lines.begin(), engine.bad_lines.end(),
-            [](const BadLine& a, const BadLine& b) { return a.line < b.line; });
-  if (engine.bad_lines.size() > kMaxBadLines) engine.bad_lines.resize(kMaxBadLines);
+  for (auto& [index, part] : bad_by_piece)
+    engine.bad_lines.join(std::move(part.first), lines_before + part.second);
   return counts.total().lines;
 }
 

@@ -30,14 +30,8 @@ class IndexOutput::Column {
 
   void finish() {
     if (reserved_ != nullptr) return;
-    std::vector<std::byte> block(4 << 20);
     writer_.begin(direction_, role_, dtype_);
-    for (std::uint64_t at = 0; at < waiting_->size(); at += block.size()) {
-      const auto part =
-          std::span(block).first(std::min<std::uint64_t>(block.size(), waiting_->size() - at));
-      waiting_->read_exact_at(part, at);
-      writer_.append(std::span<const std::byte>(part));
-    }
+    waiting_->for_each_block([&](std::span<const std::byte> part) { writer_.append(part); });
     writer_.end();
     waiting_.reset();
   }

@@ -176,13 +176,10 @@ class LineParser {
     std::string_view content = line;
     while (!content.empty() && content.back() == '\r') content.remove_suffix(1);
     if (has_inner_return(content)) return refuse(content, kInnerReturn);
-    std::size_t blanks = 0;
-    while (blanks < content.size() && is_blank(content[blanks])) ++blanks;
-    if (blanks == content.size()) return;  // blank
-    if (format_.comment.find(content[blanks]) != std::string::npos) return;
+    if (!is_data(content, format_.comment)) return;
     const auto [fields, count, open_quote] =
         split_line(content, format_.delimiter, format_.num_columns);
-    if (open_quote) throw BadLineError(make_bad_line(out_.lines, content, kOpenQuote));
+    if (open_quote) out_.bad.refuse(out_.lines, content, kOpenQuote, /*skip=*/false);
     if (count != format_.num_columns) {
       refuse(content, concat("expected ", format_.num_columns, " columns, found ", count));
       return;
@@ -212,11 +209,8 @@ class LineParser {
     return value;
   }
 
-  void refuse(std::string_view line, const std::string& reason) {
-    BadLine bad = make_bad_line(out_.lines, line, reason);
-    if (!skip_bad_) throw BadLineError(std::move(bad));
-    if (out_.bad.size() < kMaxBadLines) out_.bad.push_back(std::move(bad));
-    ++out_.num_bad;
+  void refuse(std::string_view line, std::string reason) {
+    out_.bad.refuse(out_.lines, line, std::move(reason), skip_bad_);
   }
 
   const char* at_;
@@ -271,8 +265,20 @@ std::int64_t parse_time(const std::string& field, std::string& reason) {
   return value;
 }
 
-BadLine make_bad_line(std::uint64_t line, std::string_view text, std::string reason) {
-  return {line, excerpt(text), std::move(reason)};
+void BadLines::refuse(std::uint64_t line, std::string_view text, std::string reason, bool skip) {
+  BadLine bad = {line, excerpt(text), std::move(reason)};
+  if (!skip) throw BadLineError(std::move(bad));
+  ++count;
+  if (first.size() < kMaxBadLines) first.push_back(std::move(bad));
+}
+
+void BadLines::join(BadLines&& part, std::uint64_t lines_before) {
+  count += part.count;
+  for (BadLine& bad : part.first) {
+    if (first.size() == kMaxBadLines) return;
+    bad.line += lines_before;
+    first.push_back(std::move(bad));
+  }
 }
 
 void refuse_line(const std::string& name, const BadLine& bad) {
@@ -284,8 +290,7 @@ void parse_edges(std::string_view text, const TextFormat& format, const EdgeColu
                  bool skip_bad, ParsedEdges& out) {
   out.count = 0;
   out.lines = 0;
-  out.num_bad = 0;
-  out.bad.clear();
+  out.bad = {};
   // The shortest edge is "0 1\n". A piece this large has long lines, and few of them.
   const bool has_long_lines = text.size() > kUsualPiece;
   const std::size_t most =

@@ -116,14 +116,7 @@ class GdWriter {
     container_.end();
     if (!has_scales_) return;
     container_.begin(kGdScale, Dtype::kFloat32, kSectionRequired);
-    constexpr std::uint64_t kBlock = 2 << 20;
-    std::vector<std::byte> block(static_cast<std::size_t>(std::min(kBlock, scales_->size())));
-    for (std::uint64_t offset = 0; offset < scales_->size(); offset += block.size()) {
-      const auto part = std::span(block).first(static_cast<std::size_t>(
-          std::min<std::uint64_t>(block.size(), scales_->size() - offset)));
-      scales_->read_exact_at(part, offset);
-      container_.append(part);
-    }
+    scales_->for_each_block([&](std::span<const std::byte> part) { container_.append(part); });
     container_.end();
   }
 

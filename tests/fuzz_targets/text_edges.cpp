@@ -37,7 +37,7 @@ std::optional<Parsed> parse(const TextInput& input, const TextFormat& format,
     if (columns.weight) append(all.weight, part.weight);
     if (columns.time) append(all.time, part.time);
     all.lines += part.lines;
-    all.num_bad += part.num_bad;
+    all.num_bad += part.bad.count;
   });
   return all;
 } catch (const BadLineError&) {
