@@ -215,11 +215,12 @@ class FeatureReorderer::Job {
   void write_bucket(const RowBuckets& buckets, std::uint64_t begin) {
     const std::uint64_t num_rows = std::min(bucket_rows_, source_.num_rows() - begin);
     const Bucket bucket = make_bucket(num_rows);
-    buckets.read(begin / bucket_rows_, [&](const RowBuckets::Rows& rows) {
-      parallel_for(rows.size(), [&](std::size_t i) {
-        put(bucket, rows.place(i), rows.bytes(i) + scale_bytes_, rows.bytes(i));
+    buckets.read(begin / bucket_rows_, [&](std::uint64_t count, const auto& row) {
+      parallel_for(count, [&](std::size_t i) {
+        const auto [place, bytes] = row(i);
+        put(bucket, place, bytes + scale_bytes_, bytes);
       });
-      count_done(rows.size());
+      count_done(count);
     });
     write(bucket, num_rows);
   }

@@ -35,43 +35,30 @@ class RowBuckets {
   // After the last add(): writes what is held, and gives the memory back.
   void close();
 
-  // Rows of one bucket as they were added.
-  class Rows {
-   public:
-    std::uint64_t size() const { return size_; }
-    // Within the bucket.
-    std::uint32_t place(std::uint64_t i) const {
-      std::uint32_t place;
-      std::memcpy(&place, records_ + i * record_bytes_, sizeof place);
-      return place;
-    }
-    const std::byte* bytes(std::uint64_t i) const {
-      return records_ + i * record_bytes_ + sizeof(std::uint32_t);
-    }
-
-   private:
-    friend class RowBuckets;
-    std::uint64_t size_ = 0;
-    const std::byte* records_ = nullptr;
-    std::uint64_t record_bytes_ = 0;
+  struct Row {
+    std::uint32_t place;  // within the bucket
+    const std::byte* bytes;
   };
-
-  // body(Rows) for all rows of a bucket, in the order in which they were added. After close().
+  // body(count, row) for all rows of a bucket, some at a time, in the order in which they were
+  // added; row(i) gives Row i of these. After close().
   template <class Body>
   void read(std::uint64_t bucket, Body&& body) const {
     const std::uint64_t at_once = std::max<std::uint64_t>(kBlock / record_bytes_, 1);
     std::unique_ptr<std::byte[]> records;
+    const auto row = [&](std::uint64_t i) {
+      const std::byte* const record = records.get() + i * record_bytes_;
+      Row row = {0, record + sizeof row.place};
+      std::memcpy(&row.place, record, sizeof row.place);
+      return row;
+    };
     for (auto run = std::lower_bound(runs_.begin(), runs_.end(), Run{bucket, 0, 0}, comes_before);
          run != runs_.end() && run->bucket == bucket; ++run) {
       if (!records) records = std::make_unique_for_overwrite<std::byte[]>(at_once * record_bytes_);
       for (std::uint64_t first = 0; first < run->count; first += at_once) {
-        Rows rows;
-        rows.size_ = std::min(at_once, run->count - first);
-        rows.records_ = records.get();
-        rows.record_bytes_ = record_bytes_;
-        file_.read_exact_at({records.get(), rows.size_ * record_bytes_},
+        const std::uint64_t count = std::min(at_once, run->count - first);
+        file_.read_exact_at({records.get(), count * record_bytes_},
                             run->offset + first * record_bytes_);
-        body(rows);
+        body(count, row);
         check_interrupt();
       }
     }

@@ -69,12 +69,12 @@ bool RowPlacer::write_range() {
   if (first_ == end_) return false;
   resize(std::min(range_rows_, end_ - first_));
   read_written();
-  waiting_->read(first_ / range_rows_, [&](const RowBuckets::Rows& rows) {
-    for (std::uint64_t i = 0; i < rows.size(); ++i) {
-      const std::byte* const bytes = rows.bytes(i);
+  waiting_->read(first_ / range_rows_, [&](std::uint64_t count, const auto& row) {
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const auto [place, bytes] = row(i);
       std::int64_t line;
       std::memcpy(&line, bytes, sizeof line);
-      put(first_ + rows.place(i), line, bytes + sizeof line, bytes + sizeof line + scale_bytes_);
+      put(first_ + place, line, bytes + sizeof line, bytes + sizeof line + scale_bytes_);
     }
   });
   write();

@@ -26,16 +26,16 @@ TEST(buckets_give_rows_back_in_the_order_they_came_whatever_fits_the_memory) {
     buckets.close();
     for (const auto& [bucket, rows] : expected) {
       std::vector<std::pair<std::uint32_t, std::int32_t>> found;
-      buckets.read(bucket, [&](const RowBuckets::Rows& part) {
-        for (std::uint64_t i = 0; i < part.size(); ++i) {
+      buckets.read(bucket, [&](std::uint64_t count, const auto& row) {
+        for (std::uint64_t i = 0; i < count; ++i) {
           std::int32_t item;
-          std::memcpy(&item, part.bytes(i), sizeof item);
-          found.push_back({part.place(i), item});
+          std::memcpy(&item, row(i).bytes, sizeof item);
+          found.push_back({row(i).place, item});
         }
       });
       EXPECT(found == rows);
     }
-    buckets.read(11, [](const RowBuckets::Rows&) { EXPECT(false); });
+    buckets.read(11, [](std::uint64_t, const auto&) { EXPECT(false); });
   }
 }
 
