@@ -721,11 +721,14 @@ def run(code, **options):
 def test_a_full_disk_is_an_error_and_leaves_nothing(source):
     np.save("x.npy", np.zeros((1 << 18, 4)))
     text("1,2\n" * 300_000)
-    text("".join(f"{i ^ 1},2\n" for i in range(300_000)), "ids.csv")
+    # A range of rows is written, then all others wait in a temporary file.
+    late = "".join(f"{i % 40_000}{',2' * 16}\n" for i in range(60_000))
+    text(f"40000{',2' * 16}\n{late}", "ids.csv")
+    limit = 6 << 20 if source == "ids.csv" else 1 << 20
     done = run(f"""
         import resource, signal, errno, graphzero as gz
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
         ids = 0 if {source!r} == "ids.csv" else None
         try:
             gz.convert_features({source!r}, "x.gd", dtype="float64", id_column=ids, memory="16MiB")
@@ -788,7 +791,7 @@ def test_memory_stays_within_its_budget(source):
         lines = block.split("\n")
         with open(source, "w") as file:
             for start in range(0, 1 << 18, 1 << 12):
-                ids = [f"{(start + i) ^ 1}," for i in range(1 << 12)] if source == "ids.csv" else [""] * (1 << 12)
+                ids = [f"{(start + i) ^ 1 << 17}," if source == "ids.csv" else "" for i in range(1 << 12)]
                 file.write("\n".join(map(str.__add__, ids, lines)) + "\n")
     done = run(f"""
         import resource, graphzero as gz
@@ -803,7 +806,7 @@ def test_memory_stays_within_its_budget(source):
     assert (done.stdout, done.stderr) == ("262144\n", "")
     found = stored()
     if source == "ids.csv":
-        found = found[np.arange(1 << 12) ^ 1]
+        found = found[np.arange(1 << 12) ^ 1 << 17]
     np.testing.assert_array_equal(found[: 1 << 12], rows[: 1 << 12])
 
 
