@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 #include "core/base/atomic_file.h"
 #include "core/convert/text_edges.h"
@@ -33,7 +34,14 @@ RowPlacer::RowPlacer(const std::string& path, Dtype dtype,
 
 void RowPlacer::add(const PlacedRows& rows, std::uint64_t limit) {
   const auto scales = std::as_bytes(rows.scales);
-  for (std::size_t i = 0; i < rows.ids.size(); ++i) {
+  const std::size_t count = rows.ids.size();
+  if (rows.lines.size() != count || rows.rows.size() != count * row_bytes_ ||
+      scales.size() != count * scale_bytes_) {
+    throw std::invalid_argument(
+        "rows: expected a line, a row and a scale where there are scales, "
+        "for each id, found another number of them");
+  }
+  for (std::size_t i = 0; i < count; ++i) {
     const auto id = static_cast<std::uint64_t>(rows.ids[i]);
     if (id >= limit) {
       refuse({rows.lines[i], rows.ids[i], false});
@@ -66,7 +74,7 @@ void RowPlacer::close(std::uint64_t num_rows) {
 }
 
 bool RowPlacer::write_range() {
-  if (first_ == end_) return false;
+  if (!waiting_ || first_ == end_) return false;
   resize(std::min(range_rows_, end_ - first_));
   read_written();
   waiting_->read(first_ / range_rows_, [&](std::uint64_t count, const auto& row) {

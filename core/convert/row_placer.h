@@ -48,7 +48,7 @@ class RowPlacer {
   RowPlacer(const std::string& path, Dtype dtype, const std::vector<std::uint64_t>& row_shape,
             bool quantised, std::uint64_t memory);
 
-  // Refuses ids that are not below `limit`.
+  // Refuses ids that are not below `limit`. Throws std::invalid_argument if lengths differ.
   void add(const PlacedRows& rows, std::uint64_t limit);
   // No more rows come. The file has `num_rows`, or more if an id asks for them.
   void close(std::uint64_t num_rows);

@@ -118,6 +118,14 @@ TEST(ids_out_of_bounds_are_refused_and_not_written) {
   std::remove("gz_tests.placed.gd");
 }
 
+TEST(rows_without_their_scales_are_refused) {
+  RowPlacer placer("gz_tests.placed.gd", Dtype::kInt8, {8}, true, kFourRows);
+  const std::vector<std::int64_t> ids = {0};
+  EXPECT(test::message_of([&] {
+           placer.add({ids, ids, std::as_bytes(std::span(ids)), {}}, 1);
+         }).starts_with("rows: expected a line, a row and a scale"));
+}
+
 TEST(a_placer_that_is_not_finished_leaves_no_file) {
   {
     RowPlacer placer("gz_tests.placed.gd", Dtype::kInt64, {1}, false, kFourRows);
