@@ -84,13 +84,6 @@ void bind_text(nb::module_& m) {
       .def_rw("dst", &EdgeColumns::dst)
       .def_rw("weight", &EdgeColumns::weight)
       .def_rw("time", &EdgeColumns::time);
-  m.def(
-      "count_text_edges",
-      [](const nb::bytes& path, const TextFormat& format, const EdgeColumns& columns) {
-        const std::string name = path_of(path);
-        return without_gil([&] { return count_edges(FileText(name), format, columns); });
-      },
-      "path"_a, "format"_a, "columns"_a);
   nb::class_<BadLine>(m, "BadLine")
       .def_ro("line", &BadLine::line)
       .def_prop_ro("text",
@@ -121,8 +114,8 @@ void bind_labelled_edges(nb::module_& m, const char* name, const std::string& la
   const std::string take_dst = "def take_dst(self) -> " + labels;
   nb::class_<Edges>(m, name)
       .def_ro("lines", &Edges::lines)
-      .def_ro("num_bad", &Edges::num_bad)
-      .def_ro("bad", &Edges::bad)
+      .def_prop_ro("num_bad", [](const Edges& edges) { return edges.bad.count; })
+      .def_prop_ro("bad", [](const Edges& edges) { return edges.bad.first; })
       .def(
           "take_src", [](Edges& e) { return label_array(std::move(e.src)); },
           nb::sig(take_src.c_str()))
@@ -175,6 +168,7 @@ void bind_edge_converter(nb::module_& m) {
       .def_rw("skip_bad_lines", &EdgeConverterOptions::skip_bad_lines)
       .def_rw("num_src_nodes", &EdgeConverterOptions::num_src_nodes)
       .def_rw("num_dst_nodes", &EdgeConverterOptions::num_dst_nodes)
+      .def_rw("num_rows", &EdgeConverterOptions::num_rows)
       .def_rw("memory", &EdgeConverterOptions::memory)
       .def_prop_rw(
           "temporary_folder",
@@ -188,8 +182,8 @@ void bind_edge_converter(nb::module_& m) {
   nb::class_<EdgeReport>(m, "EdgeReport")
       .def_ro("num_rows", &EdgeReport::num_rows)
       .def_ro("num_lines", &EdgeReport::num_lines)
-      .def_ro("num_bad_lines", &EdgeReport::num_bad_lines)
-      .def_ro("bad_lines", &EdgeReport::bad_lines)
+      .def_prop_ro("num_bad_lines", [](const EdgeReport& r) { return r.bad_lines.count; })
+      .def_prop_ro("bad_lines", [](const EdgeReport& r) { return r.bad_lines.first; })
       .def_ro("num_self_loops", &EdgeReport::num_self_loops)
       .def_ro("num_duplicates", &EdgeReport::num_duplicates)
       .def_ro("num_edges", &EdgeReport::num_edges)

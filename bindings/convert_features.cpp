@@ -5,9 +5,11 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
+#include "bindings/one_thread.h"
 #include "core/convert/feature_text.h"
 #include "core/convert/narrowing.h"
 #include "core/convert/reorder_features.h"
+#include "core/convert/row_placer.h"
 
 namespace gz {
 
@@ -79,6 +81,49 @@ void bind_reordering(nb::module_& m) {
       .def("total", &FeatureReorderer::total, "memory"_a);
 }
 
+void bind_placing(nb::module_& m) {
+  using Placer = OneThread<RowPlacer>;
+  nb::class_<RefusedRow>(m, "RefusedRow")
+      .def_ro("line", &RefusedRow::line)
+      .def_ro("id", &RefusedRow::id)
+      .def_ro("is_second", &RefusedRow::is_second);
+  nb::class_<RefusedRows>(m, "RefusedRows")
+      .def_ro("first", &RefusedRows::first)
+      .def_ro("count", &RefusedRows::count);
+  nb::class_<Placer>(m, "RowPlacer")
+      .def(
+          "__init__",
+          [](Placer* self, const nb::bytes& path, Dtype dtype,
+             const std::vector<std::uint64_t>& row_shape, bool quantised, std::uint64_t memory) {
+            new (self) Placer("RowPlacer", path_of(path), dtype, row_shape, quantised, memory);
+          },
+          "path"_a, "dtype"_a, "row_shape"_a, "quantised"_a, "memory"_a)
+      .def(
+          "add",
+          [](Placer& self, const NodeIdArray& ids, const InputArray<std::int64_t>& lines,
+             const InputArray<std::uint8_t>& rows, const std::optional<InputArray<float>>& scales,
+             std::uint64_t limit) {
+            const PlacedRows in = {as_span(ids), as_span(lines), std::as_bytes(as_span(rows)),
+                                   scales ? as_span(*scales) : std::span<const float>()};
+            self.use([&](RowPlacer& placer) { placer.add(in, limit); });
+          },
+          "ids"_a.noconvert(), "lines"_a.noconvert(), "rows"_a.noconvert(),
+          "scales"_a.noconvert().none(), "limit"_a)
+      .def(
+          "close",
+          [](Placer& self, std::uint64_t num_rows) {
+            self.use([&](RowPlacer& placer) { placer.close(num_rows); });
+          },
+          "num_rows"_a)
+      .def("write_range",
+           [](Placer& self) { return self.use([](RowPlacer& p) { return p.write_range(); }); })
+      .def("take_refused",
+           [](Placer& self) { return self.use([](RowPlacer& p) { return p.take_refused(); }); })
+      .def("finish", [](Placer& self) { self.use([](RowPlacer& p) { p.finish(); }); })
+      .def_prop_ro("num_rows", [](const Placer& self) { return self.look().num_rows(); })
+      .def_prop_ro("num_given", [](const Placer& self) { return self.look().num_given(); });
+}
+
 }  // namespace
 
 void bind_convert_features(nb::module_& m) {
@@ -97,12 +142,12 @@ void bind_convert_features(nb::module_& m) {
 
   nb::class_<FeatureText>(m, "FeatureText")
       .def_ro("num_lines", &FeatureText::num_lines)
-      .def_ro("num_bad", &FeatureText::num_bad)
+      .def_prop_ro("num_bad", [](const FeatureText& text) { return text.bad.count; })
       .def_prop_ro(
           "bad",
           [](const FeatureText& text) {
             nb::list bad;
-            for (const BadLine& line : text.bad) {
+            for (const BadLine& line : text.bad.first) {
               bad.append(nb::make_tuple(line.line, text_of(line.text), text_of(line.reason)));
             }
             return bad;
@@ -129,6 +174,7 @@ void bind_convert_features(nb::module_& m) {
   bind_narrowing<float>(m);
   bind_narrowing<double>(m);
   bind_reordering(m);
+  bind_placing(m);
 
   m.def(
       "parse_features",

@@ -78,17 +78,6 @@ void bind_format(nb::module_& m) {
             self.use([&](GdWriter& writer) { writer.append_from(File(name), offset, length); });
           },
           "path"_a, "offset"_a, "length"_a)
-      .def("rewind", [](Writer& self) { self.use([](GdWriter& writer) { writer.rewind(); }); })
-      .def(
-          "read_back",
-          [](Writer& self, std::uint64_t offset, std::uint64_t length) {
-            return owned_array(self.use([&](const GdWriter& writer) {
-              std::vector<std::uint8_t> bytes(static_cast<std::size_t>(length));
-              writer.read_back(std::as_writable_bytes(std::span(bytes)), offset);
-              return bytes;
-            }));
-          },
-          "offset"_a, "length"_a)
       .def(
           "append_scales",
           [](Writer& self, const InputArray<float>& scales) {

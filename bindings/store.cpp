@@ -76,7 +76,6 @@ void bind_topology(nb::module_& m) {
            })
       .def("check_intact", [](const Topology& g) { g.mapping()->check_intact(); })
       .def("preload", [](const Topology& g) { without_gil([&] { g.mapping()->preload(); }); })
-      .def("leave_paging_to_kernel", &Topology::leave_paging_to_kernel, "advice"_a)
       .def(
           "check_index",
           [](const Topology& g, Direction direction) {

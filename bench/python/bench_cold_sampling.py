@@ -2,9 +2,8 @@
 
     python bench_cold_sampling.py [GRAPH.gl]
 
-The graph needs an in index whose edge ids are positions; without one an R-MAT graph of scale 24 is made. Each variant
-runs in a memory control group of a quarter of the file, page cache included, and starts cold. The first two are the
-same code without requests, with default and with random advice.
+The graph needs an in index whose edge ids are positions; without one an R-MAT graph of scale 24 is made. Sampling runs
+in a memory control group of a quarter of the file, page cache included, and starts cold.
 """
 
 import json
@@ -20,10 +19,9 @@ from rmat import rmat_edges
 
 import graphzero as gz
 from cgroups import limited_to
-from graphzero import _core
 from graphzero._tools.page_cache import drop_from_page_cache
 
-FANOUTS, SEEDS = [15, 10, 5], 1024
+FANOUTS, SEEDS, BATCHES = [15, 10, 5], 1024, 12
 SCALE, EDGE_FACTOR = 24, 16
 PAGE = 4096
 
@@ -37,16 +35,12 @@ def pages_needed(graph, hood):
     return len(np.unique(np.concatenate([offsets, entries]) // PAGE))
 
 
-def sample(path, variant, num_batches):
+def sample(path):
     """Sample cold and print what it took; runs inside the control group."""
     graph = gz.Graph(path)
-    if variant == "default mapping":
-        graph._core.leave_paging_to_kernel(_core.Advice.NORMAL)
-    elif variant == "MADV_RANDOM, no requests":
-        graph._core.leave_paging_to_kernel(_core.Advice.RANDOM)
     rng = np.random.default_rng(3)
     read_before, needed, edges, seconds = device_bytes(), 0, 0, 0.0
-    for batch in range(num_batches):
+    for batch in range(BATCHES):
         seeds = rng.integers(0, graph.num_nodes, SEEDS)
         begin = time.perf_counter()
         hood = gz.sample_neighbors(graph, seeds, FANOUTS, seed=1, batch=batch)
@@ -75,39 +69,32 @@ def make_graph(path):
 
 def main(path):
     size = os.path.getsize(path)
-    rows, per_second = [], {}
-    for variant, num_batches in (("default mapping", 1), ("MADV_RANDOM, no requests", 4), ("graphzero", 12)):
-        drop_from_page_cache(path)
-        command = [sys.executable, os.path.abspath(__file__), "--inside", path, variant, str(num_batches)]
-        answer = subprocess.run(limited_to(size // 4, command), capture_output=True, text=True, check=True).stdout
-        found = json.loads(answer.splitlines()[-1])
-        per_second[variant] = found["edges"] / found["seconds"]
-        rows.append(
-            {
-                "how": variant,
-                "batches": num_batches,
-                "edges": f"{found['edges']:,}",
-                "seconds": f"{found['seconds']:.2f}",
-                "k edges/s": f"{per_second[variant] / 1e3:.1f}",
-                "k device reads/s": f"{found['read'] / PAGE / found['seconds'] / 1e3:.0f}",
-                "device bytes per byte of pages needed": f"{found['read'] / found['needed']:.2f}",
-                "ratio": f"{per_second[variant] / per_second['default mapping']:.1f}x",
-            }
-        )
+    drop_from_page_cache(path)
+    command = [sys.executable, os.path.abspath(__file__), "--inside", path]
+    answer = subprocess.run(limited_to(size // 4, command), capture_output=True, text=True, check=True).stdout
+    found = json.loads(answer.splitlines()[-1])
+    row = {
+        "batches": BATCHES,
+        "edges": f"{found['edges']:,}",
+        "seconds": f"{found['seconds']:.2f}",
+        "k edges/s": f"{found['edges'] / found['seconds'] / 1e3:.1f}",
+        "k device reads/s": f"{found['read'] / PAGE / found['seconds'] / 1e3:.0f}",
+        "device bytes per byte of pages needed": f"{found['read'] / found['needed']:.2f}",
+    }
     conditions = {
         "file": f"{size / 1e6:.0f} MB",
         "memory group": f"{size / 4e6:.0f} MB",
         "fanouts": FANOUTS,
         "seeds": SEEDS,
         "threads": gz.num_threads(),
-        "cache": "dropped before each",
+        "cache": "dropped before",
     }
-    report("cold topology", conditions, rows)
+    report("cold topology", conditions, [row])
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--inside"]:
-        sample(sys.argv[2], sys.argv[3], int(sys.argv[4]))
+        sample(sys.argv[2])
     elif len(sys.argv) > 1:
         main(os.path.abspath(sys.argv[1]))
     else:

@@ -1,4 +1,4 @@
-"""Converting a text edge list: time and memory by budget, beside the parser alone and duckdb.
+"""Converting a text edge list: time and memory by budget, beside duckdb.
 
 python bench_convert.py [EDGES.csv]     without a file it makes one: R-MAT scale 22, edge factor 16, about 1 GB
 Other rivals are in graphzero bench.
@@ -26,19 +26,6 @@ source, target, threads = sys.argv[1], sys.argv[2], int(sys.argv[3])
 begin = now()
 found = gz.convert_edges(source, target, {options}, threads=threads)
 print(now() - begin, peak(), found.num_edges, found.num_src_nodes)
-"""
-)
-PARSER = (
-    PEAK
-    + """
-import sys, graphzero as gz
-from graphzero import _core
-from time import perf_counter as now
-gz.set_num_threads(int(sys.argv[3]))
-form = _core.sniff_file(sys.argv[1].encode())
-begin = now()
-edges = _core.count_text_edges(sys.argv[1].encode(), form, _core.EdgeColumns())
-print(now() - begin, peak(), edges, 0)
 """
 )
 DUCKDB = (
@@ -90,7 +77,6 @@ def main(source, folder):
     for name, code in list(codes.items())[:2]:
         run(code, source, target, threads, repeat=1)
         sizes[name] = os.path.getsize(target)
-    results["parser alone, 1 thread"] = run(PARSER, source, target, 1)
     results["rival: duckdb + scipy in RAM"] = run(DUCKDB, source, target, threads)
     rows = []
     for name, result in results.items():

@@ -15,13 +15,14 @@
 #include "core/base/file.h"
 
 namespace gz {
-namespace {
 
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
 }
+
+namespace {
 
 std::string name_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');

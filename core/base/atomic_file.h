@@ -40,6 +40,9 @@ class AtomicFile {
   int descriptor_ = -1;
 };
 
+// The folder that `path` is in, "." if it names none.
+std::string folder_of(const std::string& path);
+
 // Lets two files or folders of one file system change their names, at one stroke. Returns false
 // where the file system cannot do that. Throws IoError if one of them is not there.
 bool exchange_names(const std::string& one, const std::string& other);

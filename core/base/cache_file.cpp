@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <span>
-#include <string_view>
 #include <system_error>
 
 #include "core/base/atomic_file.h"

@@ -40,6 +40,13 @@ std::string concat(const Parts&... parts) {
   return text;
 }
 
+// A byte in two digits.
+inline std::string hex_of(char c) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  const auto byte = static_cast<unsigned char>(c);
+  return {kDigits[byte >> 4], kDigits[byte & 15]};
+}
+
 // The bytes are not what the format says. The message opens with the path.
 class FormatError : public std::runtime_error {
  public:

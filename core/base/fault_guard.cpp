@@ -11,7 +11,6 @@
 #include <cstring>
 
 #include "core/base/error.h"
-#include "core/base/types.h"
 
 namespace gz {
 

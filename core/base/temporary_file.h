@@ -1,12 +1,14 @@
 // A file without a name: it is gone when the process is, however that ends.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace gz {
 
@@ -24,8 +26,21 @@ class TemporaryFile {
   std::uint64_t append(std::span<const std::byte> bytes);
   void read_exact_at(std::span<std::byte> out, std::uint64_t offset) const;
   std::uint64_t size() const { return size_.load(); }
+  // body(span of bytes) for all that was appended, in order, some megabytes at a time.
+  template <class Body>
+  void for_each_block(Body&& body) const {
+    std::vector<std::byte> block(static_cast<std::size_t>(std::min(size(), kBlock)));
+    for (std::uint64_t offset = 0; offset < size(); offset += block.size()) {
+      const auto part = std::span(block).first(
+          static_cast<std::size_t>(std::min<std::uint64_t>(block.size(), size() - offset)));
+      read_exact_at(part, offset);
+      body(std::span<const std::byte>(part));
+    }
+  }
 
  private:
+  static constexpr std::uint64_t kBlock = 2 << 20;
+
   int open_once();
 
   std::string folder_;

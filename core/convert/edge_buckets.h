@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -51,7 +49,13 @@ class EdgeBuckets {
   using Wide = typename Narrow::Wide;
   static constexpr std::size_t kBuckets = 1024;
 
-  explicit EdgeBuckets(RecordMemory& memory) : memory_(memory) {}
+  // As many as so many records need: buckets of few cost more to fill and to write than to sort.
+  static std::size_t buckets_for(std::uint64_t num_records) {
+    return static_cast<std::size_t>(std::clamp<std::uint64_t>(num_records >> 14, 1, kBuckets));
+  }
+
+  EdgeBuckets(RecordMemory& memory, std::size_t num_buckets)
+      : memory_(memory), num_buckets_(num_buckets) {}
 
   // The blocks that one thread is filling. Borrow one, add records, give it back.
   template <class Record>
@@ -67,7 +71,7 @@ class EdgeBuckets {
   template <class Record, class Emit>
   void fill(std::uint64_t largest_key, Emit&& emit) {
     auto filling = pool<Record>().borrow([] { return std::make_unique<Filling<Record>>(); });
-    while (largest_key >> filling->shift >= kBuckets) {
+    while (largest_key >> filling->shift >= num_buckets_) {
       hand_over(*filling);
       ++filling->shift;
     }
@@ -100,9 +104,8 @@ class EdgeBuckets {
       sorted.shift = std::max(sorted.shift, block.shift);
       num_records += block.count;
     }
-    // A known number of nodes may ask for larger ranges than the keys that came, and buckets of few
-    // records cost more to write in turn than to sort.
-    const std::uint64_t most = std::clamp<std::uint64_t>(num_records >> 14, 1, kBuckets);
+    // A known number of nodes may ask for larger ranges than the keys that came.
+    const std::size_t most = buckets_for(num_records);
     while (num_keys > 0 && (num_keys - 1) >> sorted.shift >= most) ++sorted.shift;
     sorted.buckets.resize(
         num_keys == 0 ? 0 : static_cast<std::size_t>((num_keys - 1) >> sorted.shift) + 1);
@@ -215,6 +218,7 @@ class EdgeBuckets {
   }
 
   RecordMemory& memory_;
+  const std::size_t num_buckets_;
   std::mutex mutex_;
   ObjectPool<Filling<Narrow>> narrow_;
   ObjectPool<Filling<Wide>> wide_;

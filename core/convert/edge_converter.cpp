@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <map>
 #include <mutex>
 #include <stdexcept>
 #include <tuple>
@@ -64,10 +65,9 @@ struct MemoryPlan {
   MemoryPlan(const EdgeConverterOptions& options, std::size_t num_sets) {
     const auto threads = static_cast<std::uint64_t>(num_threads());
     records = options.memory / 2;
-    const std::uint64_t per_block =
-        options.memory / 4 /
-        (threads * num_sets *
-         EdgeBuckets<EdgeRecord<std::uint32_t, false, false, false>>::kBuckets);
+    buckets =
+        EdgeBuckets<EdgeRecord<std::uint32_t, false, false, false>>::buckets_for(options.num_rows);
+    const std::uint64_t per_block = options.memory / 4 / (threads * num_sets * buckets);
     // Below a page the disk suffers, above 64 kB nothing is gained.
     block = std::bit_floor(std::clamp<std::uint64_t>(per_block, 4 << 10, 64 << 10));
     sort = options.memory / 4 / threads;
@@ -76,6 +76,7 @@ struct MemoryPlan {
     piece = std::clamp<std::uint64_t>(options.memory / (64 * threads), 64 << 10, 1 << 20);
   }
   std::uint64_t records, block, sort, piece;
+  std::size_t buckets;
 };
 
 }  // namespace
@@ -93,12 +94,17 @@ class EdgeConverter::Engine {
   virtual void place(const Columns& columns, std::uint64_t first_row) = 0;
   virtual EdgeReport finish(const std::string& path) = 0;
 
+  // The largest ids of a batch.
+  struct Largest {
+    std::uint64_t src, dst;
+  };
   // What place() has in common for all kinds of record.
-  void look_at(const Columns& columns, std::uint64_t first_row) {
+  Largest look_at(const Columns& columns, std::uint64_t first_row) {
     std::uint64_t loops = 0;
     for (std::size_t i = 0; i < columns.src.size(); ++i) loops += columns.src[i] == columns.dst[i];
     self_loops += loops;
-    const std::uint64_t src = largest_of(columns.src), dst = largest_of(columns.dst);
+    const Largest largest = {largest_of(columns.src), largest_of(columns.dst)};
+    const auto [src, dst] = largest;
     check_bound("source", columns.src, src, options.num_src_nodes, first_row);
     check_bound("destination", columns.dst, dst, options.num_dst_nodes, first_row);
     improve(largest_src, src + 1, std::greater<>());
@@ -106,6 +112,7 @@ class EdgeConverter::Engine {
     improve(smallest, std::min(smallest_of(columns.src), smallest_of(columns.dst)), std::less<>());
     if (options.edge_ids && options.directed) note_order(columns, first_row);
     done_rows += columns.src.size();
+    return largest;
   }
 
   const EdgeConverterOptions options;
@@ -114,8 +121,7 @@ class EdgeConverter::Engine {
   RecordMemory memory;
   std::uint64_t num_rows = 0;
   std::uint64_t num_lines = 0;
-  std::uint64_t num_bad = 0;
-  std::vector<BadLine> bad_lines;
+  BadLines bad_lines;
   std::atomic<std::uint64_t> self_loops{0};
   std::atomic<std::uint64_t> largest_src{0}, largest_dst{0};  // one more than the largest id
   std::atomic<std::uint64_t> smallest{~std::uint64_t{0}};
@@ -176,12 +182,11 @@ class EdgeConverter::TypedEngine final : public Engine {
   using Wide = typename Narrow::Wide;
 
   explicit TypedEngine(const EdgeConverterOptions& options_)
-      : Engine(options_), out_(memory), in_(memory) {}
+      : Engine(options_), out_(memory, plan.buckets), in_(memory, plan.buckets) {}
 
   void place(const Columns& columns, std::uint64_t first_row) override {
     if (columns.src.empty()) return;
-    look_at(columns, first_row);
-    const std::uint64_t src = largest_of(columns.src), dst = largest_of(columns.dst);
+    const auto [src, dst] = look_at(columns, first_row);
     const bool narrow =
         std::max(src, dst) < kNarrowIds && first_row + columns.src.size() <= kNarrowIds;
     if (narrow) {
@@ -314,7 +319,6 @@ EdgeReport EdgeConverter::TypedEngine<Narrow>::finish(const std::string& path) {
 
   report.num_rows = num_rows;
   report.num_lines = num_lines;
-  report.num_bad_lines = num_bad;
   report.bad_lines = bad_lines;
   report.num_self_loops = self_loops;
   report.num_src_nodes = num_src;
@@ -376,6 +380,7 @@ std::uint64_t EdgeConverter::add_text(const TextInput& input, std::uint64_t begi
                                       const EdgeColumns& columns) {
   Engine& engine = *engine_;
   PieceCounts counts;
+  std::map<std::size_t, std::pair<BadLines, std::uint64_t>> bad_by_piece;  // and lines before it
   const std::uint64_t rows_before = engine.num_rows;
   const std::uint64_t longest = longest_line(engine.options.memory / 16);
   for_each_piece(input, begin, static_cast<std::size_t>(engine.plan.piece), longest,
@@ -399,13 +404,13 @@ std::uint64_t EdgeConverter::add_text(const TextInput& input, std::uint64_t begi
                                       longest);
                    }
                    before = counts.publish(piece.index, {edges.count, edges.lines});
-                   if (edges.num_bad > 0) {
+                   if (edges.bad.count > 0) {
                      const std::lock_guard lock(engine.mutex);
-                     engine.num_bad += edges.num_bad;
-                     for (BadLine& bad : edges.bad) {
-                       bad.line += lines_before + before.lines;
-                       engine.bad_lines.push_back(std::move(bad));
-                     }
+                     engine.bad_lines.count += std::exchange(edges.bad.count, 0);
+                     bad_by_piece[piece.index] = {std::move(edges.bad), before.lines};
+                     // So many pieces before it have enough.
+                     if (bad_by_piece.size() > kMaxBadLines)
+                       bad_by_piece.erase(std::prev(bad_by_piece.end()));
                    }
                    const auto part = [&](const auto& column) {
                      return std::span(column).first(column.empty() ? 0 : edges.count);
@@ -418,9 +423,8 @@ std::uint64_t EdgeConverter::add_text(const TextInput& input, std::uint64_t begi
                  });
   engine.num_rows += counts.total().rows;
   engine.num_lines += counts.total().lines;
-  std::sort(engine.bad_lines.begin(), engine.bad_lines.end(),
-            [](const BadLine& a, const BadLine& b) { return a.line < b.line; });
-  if (engine.bad_lines.size() > kMaxBadLines) engine.bad_lines.resize(kMaxBadLines);
+  for (auto& [index, part] : bad_by_piece)
+    engine.bad_lines.join(std::move(part.first), lines_before + part.second);
   return counts.total().lines;
 }
 

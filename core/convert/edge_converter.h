@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +25,7 @@ struct EdgeConverterOptions {
   bool skip_bad_lines = false;
   NodeId num_src_nodes = -1;  // negative: one more than the largest id
   NodeId num_dst_nodes = -1;
+  std::uint64_t num_rows = ~std::uint64_t{0};     // expected: few edges are put into few buckets
   std::uint64_t memory = std::uint64_t{1} << 30;  // bytes this conversion may hold
   std::string temporary_folder;
 };
@@ -33,8 +33,7 @@ struct EdgeConverterOptions {
 struct EdgeReport {
   std::uint64_t num_rows = 0;  // edges read; bad lines are not among them
   std::uint64_t num_lines = 0;
-  std::uint64_t num_bad_lines = 0;
-  std::vector<BadLine> bad_lines;  // the first of them
+  BadLines bad_lines;
   std::uint64_t num_self_loops = 0;
   std::uint64_t num_duplicates = 0;  // of (source, destination), or with times of all three
   std::uint64_t num_edges = 0;       // entries stored in each index

@@ -195,7 +195,7 @@ class RowParser {
         }
         continue;
       }
-      if (is_no_data(line)) continue;
+      if (!has_inner_return(line) && !is_data(line, options_.comment)) continue;
       refuse(line, counts);
     }
     rows.items.resize(used);
@@ -279,13 +279,6 @@ class RowParser {
     return p == end;
   }
 
-  bool is_no_data(std::string_view line) const {
-    if (has_inner_return(line)) return false;
-    std::size_t i = 0;
-    while (i < line.size() && (is_blank(line[i]) || line[i] == '\r')) ++i;
-    return i == line.size() || options_.comment.find(line[i]) != std::string::npos;
-  }
-
   // The slow way through a line that is no row: what is wrong with it?
   std::string reason(std::string_view line) const {
     if (has_inner_return(line)) return kInnerReturn;
@@ -345,10 +338,9 @@ class RowParser {
 
   void refuse(std::string_view line, FeatureText& counts) const {
     while (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    BadLine bad = make_bad_line(counts.num_lines, line, reason(line));
-    if (!options_.skip_bad_lines || bad.reason == kOpenQuote) throw BadLineError(std::move(bad));
-    if (counts.bad.size() < kMaxBadLines) counts.bad.push_back(std::move(bad));
-    ++counts.num_bad;
+    std::string found = reason(line);
+    const bool skip = options_.skip_bad_lines && found != kOpenQuote;
+    counts.bad.refuse(counts.num_lines, line, std::move(found), skip);
   }
 
   const FeatureTextOptions& options_;
@@ -439,13 +431,8 @@ FeatureText parse_features(std::string_view text, std::uint64_t lines_before,
                         failures[i]->reason, ": ", failures[i]->text);
     }
     for (std::int64_t& line : result.pieces[i].lines) line += static_cast<std::int64_t>(before);
-    for (BadLine& bad : counts[i].bad) {
-      if (result.bad.size() == kMaxBadLines) break;
-      bad.line += before;
-      result.bad.push_back(std::move(bad));
-    }
+    result.bad.join(std::move(counts[i].bad), before);
     result.num_lines += counts[i].num_lines;
-    result.num_bad += counts[i].num_bad;
   }
   return result;
 }

@@ -35,8 +35,7 @@ struct FeatureRows {
 struct FeatureText {
   std::vector<FeatureRows> pieces;  // in the order of the text
   std::uint64_t num_lines = 0;      // blank ones and comments included
-  std::uint64_t num_bad = 0;
-  std::vector<BadLine> bad;  // the first of them
+  BadLines bad;
 };
 
 // Parses whole lines in at most `num_pieces` pieces at the same time. `lines_before` is the number

@@ -24,12 +24,6 @@ constexpr std::size_t kPrefetch = 8;  // labels ahead
 constexpr std::uint64_t kLeastMemory = 1 << 20;
 constexpr std::size_t kGrain = 1 << 13;
 
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 }  // namespace
 
 class IdBuilder::Base {

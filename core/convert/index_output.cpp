@@ -30,14 +30,8 @@ class IndexOutput::Column {
 
   void finish() {
     if (reserved_ != nullptr) return;
-    std::vector<std::byte> block(4 << 20);
     writer_.begin(direction_, role_, dtype_);
-    for (std::uint64_t at = 0; at < waiting_->size(); at += block.size()) {
-      const auto part =
-          std::span(block).first(std::min<std::uint64_t>(block.size(), waiting_->size() - at));
-      waiting_->read_exact_at(part, at);
-      writer_.append(std::span<const std::byte>(part));
-    }
+    waiting_->for_each_block([&](std::span<const std::byte> part) { writer_.append(part); });
     writer_.end();
     waiting_.reset();
   }
@@ -123,10 +117,7 @@ std::uint64_t drop_duplicates(IndexStretch& stretch, const IndexShape& shape) {
   for (IndexStretch::Run& run : stretch.runs) {
     std::uint64_t kept_of_run = 0;
     for (std::uint64_t i = 0; i < run.count; ++i, ++read) {
-      if (kept_of_run > 0 && stretch.neighbors[kept - 1] == stretch.neighbors[read] &&
-          (!shape.times || stretch.times[kept - 1] == stretch.times[read])) {
-        continue;
-      }
+      if (kept_of_run > 0 && same_entry(stretch, kept - 1, read, shape.times)) continue;
       stretch.neighbors[kept] = stretch.neighbors[read];
       if (shape.edge_ids) stretch.edges[kept] = stretch.edges[read];
       if (shape.weights) stretch.weights[kept] = stretch.weights[read];

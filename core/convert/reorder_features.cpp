@@ -11,26 +11,21 @@
 #include "core/base/dispatch.h"
 #include "core/base/error.h"
 #include "core/base/parallel.h"
-#include "core/base/temporary_file.h"
+#include "core/convert/row_buckets.h"
 #include "core/format/gd_writer.h"
 
 namespace gz {
 namespace {
 
-// Read and written at a time: long for any device, short beside the memory.
-constexpr std::uint64_t kBlock = 2 << 20;
+constexpr std::uint64_t kBlock = RowBuckets::kBlock;
 
-// Rows that a bucket or a stage of the scattering holds take three quarters of the memory; blocks
-// and the writer the rest.
+// A bucket, or rows on their way into buckets, take three quarters of the memory; blocks and the
+// writer the rest.
 constexpr std::uint64_t kLeastMemory = 32 << 20;
 constexpr std::uint64_t room_of(std::uint64_t memory) { return memory / 4 * 3; }
 
-// Each stage holds a stretch of each bucket: more buckets would make these too short to read.
+// With more buckets, stretches of one would be too short to read.
 constexpr std::uint64_t kMostBuckets = 512;
-
-// A scattered row is preceded by its place in the bucket.
-using Place = std::uint32_t;
-constexpr std::uint64_t kMostBucketRows = std::uint64_t{1} << 32;
 
 std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0); }
 
@@ -53,7 +48,7 @@ std::uint64_t FeatureReorderer::rows_per_bucket(std::uint64_t memory) const {
   const std::uint64_t bytes = row_bytes_ + scale_bytes_;
   const std::uint64_t room = room_of(std::max(memory, least_memory()));
   if (bytes == 0 || num_rows() <= room / bytes) return num_rows();
-  return std::min(room / bytes, kMostBucketRows);
+  return std::min(room / bytes, RowBuckets::kMostRows);
 }
 
 std::uint64_t FeatureReorderer::total(std::uint64_t memory) const {
@@ -73,9 +68,9 @@ class FeatureReorderer::Job {
         room_(room_of(std::max(options.memory, source.least_memory()))),
         bucket_rows_(source.rows_per_bucket(options.memory)),
         writer_(path, source.layout_.dtype, source.layout_.shape),
-        scattered_(options.temporary_folder),
-        scales_(options.temporary_folder) {
+        temporary_folder_(options.temporary_folder) {
     if (source.layout_.row_map) read_targets();
+    if (scale_bytes_ > 0) writer_.append_scales({});  // an array without rows has an empty section
   }
 
   void run() {
@@ -83,11 +78,12 @@ class FeatureReorderer::Job {
     if (bucket_rows_ == num_rows) {
       write_all_at_once();
     } else {
-      scatter();
+      RowBuckets buckets(temporary_folder_, bucket_rows_, scale_bytes_ + row_bytes_, room_);
+      scatter(buckets);
       std::vector<Id>().swap(targets_);
-      for (std::uint64_t begin = 0; begin < num_rows; begin += bucket_rows_) write_bucket(begin);
+      for (std::uint64_t begin = 0; begin < num_rows; begin += bucket_rows_)
+        write_bucket(buckets, begin);
     }
-    if (scale_bytes_ > 0) copy_scales();
     writer_.append_row_map(places_);
     writer_.finish();
   }
@@ -104,16 +100,9 @@ class FeatureReorderer::Job {
   // A range of the output in memory.
   struct Bucket {
     std::unique_ptr<std::byte[]> rows;
-    std::unique_ptr<std::byte[]> scales;
+    std::unique_ptr<float[]> scales;
   };
 
-  // Where the rows of a part of the source went. starts[b] … starts[b + 1] are those of bucket b.
-  struct Stage {
-    std::uint64_t offset;
-    std::vector<std::uint64_t> starts;
-  };
-
-  std::uint64_t record_bytes() const { return sizeof(Place) + scale_bytes_ + row_bytes_; }
   // The output row that stored row `row` of the source becomes.
   std::uint64_t target(std::uint64_t row) const {
     return static_cast<std::uint64_t>(targets_.empty() ? places_[row] : targets_[row]);
@@ -153,15 +142,16 @@ class FeatureReorderer::Job {
     targets_[row] = places_[id];
   }
 
-  // body(Block) for rows begin … end-1 of the source, in order.
+  // body(Block) for all rows of the source, in order.
   template <class Body>
-  void for_each_block(std::uint64_t begin, std::uint64_t end, Body&& body) {
+  void for_each_block(Body&& body) {
+    const std::uint64_t end = source_.num_rows();
     const std::uint64_t at_once = std::clamp<std::uint64_t>(
-        kBlock / std::max<std::uint64_t>(row_bytes_ + scale_bytes_, 1), 1, end - begin);
+        kBlock / std::max<std::uint64_t>(row_bytes_ + scale_bytes_, 1), 1, end);
     const auto rows = std::make_unique_for_overwrite<std::byte[]>(at_once * row_bytes_);
     const auto scales = std::make_unique_for_overwrite<std::byte[]>(at_once * scale_bytes_);
     const GdLayout& layout = source_.layout_;
-    for (std::uint64_t first = begin; first < end; first += at_once) {
+    for (std::uint64_t first = 0; first < end; first += at_once) {
       const std::uint64_t count = std::min(at_once, end - first);
       source_.file_.read_exact_at({rows.get(), count * row_bytes_},
                                   layout.data_offset + first * row_bytes_);
@@ -177,14 +167,13 @@ class FeatureReorderer::Job {
 
   Bucket make_bucket(std::uint64_t rows) const {
     return {std::make_unique_for_overwrite<std::byte[]>(rows * row_bytes_),
-            std::make_unique_for_overwrite<std::byte[]>(rows * scale_bytes_)};
+            std::make_unique_for_overwrite<float[]>(scale_bytes_ > 0 ? rows : 0)};
   }
 
   void put(const Bucket& bucket, std::uint64_t place, const std::byte* row,
            const std::byte* scale) const {
     std::memcpy(bucket.rows.get() + place * row_bytes_, row, row_bytes_);
-    if (scale_bytes_ > 0)
-      std::memcpy(bucket.scales.get() + place * scale_bytes_, scale, scale_bytes_);
+    if (scale_bytes_ > 0) std::memcpy(&bucket.scales[place], scale, scale_bytes_);
   }
 
   void write(const Bucket& bucket, std::uint64_t rows) {
@@ -195,14 +184,14 @@ class FeatureReorderer::Job {
       count_done(part);
       done += part;
     }
-    if (scale_bytes_ > 0) scales_.append({bucket.scales.get(), rows * scale_bytes_});
+    if (scale_bytes_ > 0) writer_.append_scales({bucket.scales.get(), rows});
   }
 
   void write_all_at_once() {
     const std::uint64_t num_rows = source_.num_rows();
     if (row_bytes_ + scale_bytes_ == 0 || num_rows == 0) return;
     const Bucket all = make_bucket(num_rows);
-    for_each_block(0, num_rows, [&](const Block& block) {
+    for_each_block([&](const Block& block) {
       parallel_for(block.count, [&](std::size_t i) {
         put(all, target(block.first + i), block.rows + i * row_bytes_,
             block.scales + i * scale_bytes_);
@@ -211,87 +200,29 @@ class FeatureReorderer::Job {
     write(all, num_rows);
   }
 
-  // Reads the source in order, as much as fits at a time, and writes it grouped by bucket.
-  void scatter() {
-    const std::uint64_t num_rows = source_.num_rows();
-    const std::uint64_t stage_rows = std::max<std::uint64_t>(room_ / record_bytes(), 1);
-    const auto records = std::make_unique_for_overwrite<std::byte[]>(
-        std::min(stage_rows, num_rows) * record_bytes());
-    for (std::uint64_t begin = 0; begin < num_rows; begin += stage_rows) {
-      const std::uint64_t end = std::min(begin + stage_rows, num_rows);
-      Stage& stage = stages_.emplace_back();
-      stage.starts = starts_of(begin, end);
-      std::vector<std::uint64_t> next = stage.starts;
-      for_each_block(begin, end, [&](const Block& block) {
-        for (std::uint64_t i = 0; i < block.count; ++i) {
-          const std::uint64_t row = target(block.first + i);
-          const auto place = static_cast<Place>(row % bucket_rows_);
-          std::byte* const record = records.get() + next[row / bucket_rows_]++ * record_bytes();
-          std::memcpy(record, &place, sizeof place);
-          if (scale_bytes_ > 0) {
-            std::memcpy(record + sizeof place, block.scales + i * scale_bytes_, scale_bytes_);
-          }
-          std::memcpy(record + sizeof place + scale_bytes_, block.rows + i * row_bytes_,
-                      row_bytes_);
-        }
-      });
-      append_records({records.get(), (end - begin) * record_bytes()}, stage);
-      count_done(end - begin);
-    }
-  }
-
-  std::vector<std::uint64_t> starts_of(std::uint64_t begin, std::uint64_t end) const {
-    std::vector<std::uint64_t> starts(divide_up(source_.num_rows(), bucket_rows_) + 1);
-    for (std::uint64_t row = begin; row < end; ++row) ++starts[target(row) / bucket_rows_ + 1];
-    for (std::size_t bucket = 1; bucket < starts.size(); ++bucket)
-      starts[bucket] += starts[bucket - 1];
-    return starts;
-  }
-
-  void append_records(std::span<const std::byte> records, Stage& stage) {
-    stage.offset = scattered_.size();
-    for (std::size_t done = 0; done < records.size(); done += kBlock) {
-      scattered_.append(
-          records.subspan(done, std::min<std::size_t>(kBlock, records.size() - done)));
-      check_interrupt();
-    }
-  }
-
-  void write_bucket(std::uint64_t begin) {
-    const std::uint64_t rows = std::min(bucket_rows_, source_.num_rows() - begin);
-    const std::uint64_t number = begin / bucket_rows_;
-    const std::uint64_t at_once = std::max<std::uint64_t>(kBlock / record_bytes(), 1);
-    const Bucket bucket = make_bucket(rows);
-    const auto records = std::make_unique_for_overwrite<std::byte[]>(at_once * record_bytes());
-    for (const Stage& stage : stages_) {
-      const std::uint64_t end = stage.starts[number + 1];
-      for (std::uint64_t first = stage.starts[number]; first < end; first += at_once) {
-        const std::uint64_t count = std::min(at_once, end - first);
-        scattered_.read_exact_at({records.get(), count * record_bytes()},
-                                 stage.offset + first * record_bytes());
-        parallel_for(count, [&](std::size_t i) {
-          const std::byte* const record = records.get() + i * record_bytes();
-          Place place;
-          std::memcpy(&place, record, sizeof place);
-          put(bucket, place, record + sizeof place + scale_bytes_, record + sizeof place);
-        });
-        count_done(count);
-        check_interrupt();
+  void scatter(RowBuckets& buckets) {
+    for_each_block([&](const Block& block) {
+      for (std::uint64_t i = 0; i < block.count; ++i) {
+        std::byte* const bytes = buckets.add(target(block.first + i));
+        if (scale_bytes_ > 0) std::memcpy(bytes, block.scales + i * scale_bytes_, scale_bytes_);
+        std::memcpy(bytes + scale_bytes_, block.rows + i * row_bytes_, row_bytes_);
       }
-    }
-    write(bucket, rows);
+      count_done(block.count);
+    });
+    buckets.close();
   }
 
-  void copy_scales() {
-    std::vector<float> block(kBlock / sizeof(float));
-    writer_.append_scales({});  // an array without rows has an empty section
-    for (std::uint64_t offset = 0; offset < scales_.size();) {
-      const auto part = std::span(block).first(
-          std::min<std::uint64_t>(block.size(), (scales_.size() - offset) / sizeof(float)));
-      scales_.read_exact_at(std::as_writable_bytes(part), offset);
-      writer_.append_scales(part);
-      offset += part.size_bytes();
-    }
+  void write_bucket(const RowBuckets& buckets, std::uint64_t begin) {
+    const std::uint64_t num_rows = std::min(bucket_rows_, source_.num_rows() - begin);
+    const Bucket bucket = make_bucket(num_rows);
+    buckets.read(begin / bucket_rows_, [&](std::uint64_t count, const auto& row) {
+      parallel_for(count, [&](std::size_t i) {
+        const auto [place, bytes] = row(i);
+        put(bucket, place, bytes + scale_bytes_, bytes);
+      });
+      count_done(count);
+    });
+    write(bucket, num_rows);
   }
 
   FeatureReorderer& source_;
@@ -302,9 +233,7 @@ class FeatureReorderer::Job {
   std::uint64_t room_;
   std::uint64_t bucket_rows_;
   GdWriter writer_;
-  TemporaryFile scattered_;
-  TemporaryFile scales_;  // those of the output, in order; their section follows the rows
-  std::vector<Stage> stages_;
+  std::string temporary_folder_;
 };
 
 void FeatureReorderer::write(const std::string& path, const RowPlaces& places,

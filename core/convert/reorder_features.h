@@ -16,9 +16,9 @@ struct ReorderOptions {
   std::string temporary_folder;  // for what does not fit, as much as the file
 };
 
-// Rows that fit the memory are read and written once. Others are read in order and scattered into
-// buckets, each a range of the output that fits, in a temporary file; then bucket by bucket is put
-// in order and written: two reads and two writes, all in long stretches, whatever the size.
+// Rows that fit the memory are read and written once. Others are read in order and go through
+// RowBuckets, each a range of the output that fits: two reads and two writes, all in long
+// stretches, whatever the size.
 class FeatureReorderer {
  public:
   // Throws IoError or FormatError if `path` cannot be read.

@@ -1,7 +1,6 @@
 #include "core/convert/text_edges.h"
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <charconv>
 #include <cmath>
@@ -177,13 +176,10 @@ class LineParser {
     std::string_view content = line;
     while (!content.empty() && content.back() == '\r') content.remove_suffix(1);
     if (has_inner_return(content)) return refuse(content, kInnerReturn);
-    std::size_t blanks = 0;
-    while (blanks < content.size() && is_blank(content[blanks])) ++blanks;
-    if (blanks == content.size()) return;  // blank
-    if (format_.comment.find(content[blanks]) != std::string::npos) return;
+    if (!is_data(content, format_.comment)) return;
     const auto [fields, count, open_quote] =
         split_line(content, format_.delimiter, format_.num_columns);
-    if (open_quote) throw BadLineError(make_bad_line(out_.lines, content, kOpenQuote));
+    if (open_quote) out_.bad.refuse(out_.lines, content, kOpenQuote, /*skip=*/false);
     if (count != format_.num_columns) {
       refuse(content, concat("expected ", format_.num_columns, " columns, found ", count));
       return;
@@ -213,11 +209,8 @@ class LineParser {
     return value;
   }
 
-  void refuse(std::string_view line, const std::string& reason) {
-    BadLine bad = make_bad_line(out_.lines, line, reason);
-    if (!skip_bad_) throw BadLineError(std::move(bad));
-    if (out_.bad.size() < kMaxBadLines) out_.bad.push_back(std::move(bad));
-    ++out_.num_bad;
+  void refuse(std::string_view line, std::string reason) {
+    out_.bad.refuse(out_.lines, line, std::move(reason), skip_bad_);
   }
 
   const char* at_;
@@ -272,8 +265,20 @@ std::int64_t parse_time(const std::string& field, std::string& reason) {
   return value;
 }
 
-BadLine make_bad_line(std::uint64_t line, std::string_view text, std::string reason) {
-  return {line, excerpt(text), std::move(reason)};
+void BadLines::refuse(std::uint64_t line, std::string_view text, std::string reason, bool skip) {
+  BadLine bad = {line, excerpt(text), std::move(reason)};
+  if (!skip) throw BadLineError(std::move(bad));
+  ++count;
+  if (first.size() < kMaxBadLines) first.push_back(std::move(bad));
+}
+
+void BadLines::join(BadLines&& part, std::uint64_t lines_before) {
+  count += part.count;
+  for (BadLine& bad : part.first) {
+    if (first.size() == kMaxBadLines) return;
+    bad.line += lines_before;
+    first.push_back(std::move(bad));
+  }
 }
 
 void refuse_line(const std::string& name, const BadLine& bad) {
@@ -285,8 +290,7 @@ void parse_edges(std::string_view text, const TextFormat& format, const EdgeColu
                  bool skip_bad, ParsedEdges& out) {
   out.count = 0;
   out.lines = 0;
-  out.num_bad = 0;
-  out.bad.clear();
+  out.bad = {};
   // The shortest edge is "0 1\n". A piece this large has long lines, and few of them.
   const bool has_long_lines = text.size() > kUsualPiece;
   const std::size_t most =
@@ -297,17 +301,6 @@ void parse_edges(std::string_view text, const TextFormat& format, const EdgeColu
   if (columns.weight) make_room(out.weight, most);
   if (columns.time) make_room(out.time, most);
   LineParser(text, format, columns, skip_bad, out).run();
-}
-
-std::uint64_t count_edges(const TextInput& input, const TextFormat& format,
-                          const EdgeColumns& columns) {
-  std::atomic<std::uint64_t> count{0};
-  for_each_piece(input, format.data_begin, 1 << 20, kAnyLength, [&](const TextPiece& piece) {
-    static thread_local ParsedEdges edges;
-    parse_edges(piece.text, format, columns, /*skip_bad=*/true, edges);
-    count += edges.count;
-  });
-  return count;
 }
 
 }  // namespace gz

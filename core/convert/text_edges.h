@@ -21,7 +21,7 @@ struct EdgeColumns {
   std::optional<std::size_t> time;
 };
 
-// A line that is no edge, by its number in its file, from 1.
+// A line that is no data, by its number in its file, from 1.
 struct BadLine {
   std::uint64_t line = 0;
   std::string text;    // an excerpt()
@@ -29,6 +29,17 @@ struct BadLine {
 };
 
 inline constexpr std::size_t kMaxBadLines = 100;  // that are kept; the others are counted
+
+// The bad lines of a text, or of a part of it.
+struct BadLines {
+  std::uint64_t count = 0;
+  std::vector<BadLine> first;  // kMaxBadLines of them at most
+
+  // Throws BadLineError unless bad lines are skipped.
+  void refuse(std::uint64_t line, std::string_view text, std::string reason, bool skip);
+  // Adds those of the next part, which begins behind `lines_before` lines.
+  void join(BadLines&& part, std::uint64_t lines_before);
+};
 
 // A weight or time as a user may write it; `reason` is set to what is wrong unless it is set
 // already.
@@ -39,7 +50,6 @@ std::int64_t parse_time(const std::string& field, std::string& reason);
 // not.
 std::string decimal_comma_hint(const std::string& field);
 
-BadLine make_bad_line(std::uint64_t line, std::string_view text, std::string reason);
 // The error of a bad line: file, line number, reason, text.
 [[noreturn]] void refuse_line(const std::string& name, const BadLine& bad);
 
@@ -59,17 +69,12 @@ struct ParsedEdges {
   std::vector<float> weight;
   std::vector<std::int64_t> time;
   std::uint64_t lines = 0;  // blank ones and comments included
-  std::uint64_t num_bad = 0;
-  std::vector<BadLine> bad;  // the first of them
+  BadLines bad;
 };
 
 // Parses whole lines; kReadableBeyond bytes behind `text` must be readable. Ids are below 2^59,
 // weights finite and not negative. Throws BadLineError, unless `skip_bad`.
 void parse_edges(std::string_view text, const TextFormat& format, const EdgeColumns& columns,
                  bool skip_bad, ParsedEdges& out);
-
-// Parses the whole input on all threads and gives the number of edges: what reading alone costs.
-std::uint64_t count_edges(const TextInput& input, const TextFormat& format,
-                          const EdgeColumns& columns);
 
 }  // namespace gz

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <stdexcept>
 
 #include "core/base/error.h"
@@ -194,8 +193,7 @@ class LineReader {
   std::optional<Line> next(const std::string& comment) {
     Line line;
     while (next_line(line)) {
-      const std::string_view content = trimmed(line.text);
-      if (!content.empty() && comment.find(content.front()) == std::string::npos) return line;
+      if (is_data(line.text, comment)) return line;
     }
     return std::nullopt;
   }
@@ -294,6 +292,11 @@ void set_header(TextFormat& format, const TextInput& input, const Line& line) {
 
 }  // namespace
 
+bool is_data(std::string_view line, std::string_view comment) {
+  const std::size_t start = line.find_first_not_of(" \t\r");
+  return start != std::string_view::npos && comment.find(line[start]) == std::string_view::npos;
+}
+
 bool has_inner_return(std::string_view line) {
   while (line.ends_with('\r')) line.remove_suffix(1);
   return line.find('\r') != std::string_view::npos;
@@ -302,10 +305,8 @@ bool has_inner_return(std::string_view line) {
 std::string not_utf8(std::string_view line) {
   const std::size_t good = utf8_prefix(std::as_bytes(std::span(line)));
   if (good == line.size()) return "";
-  constexpr char kDigits[] = "0123456789abcdef";
-  const auto byte = static_cast<unsigned char>(line[good]);
-  return concat("expected text in UTF-8, found the byte 0x", kDigits[byte >> 4], kDigits[byte & 15],
-                " behind ", good, " bytes of the line; write it anew first, such as from Latin-1: ",
+  return concat("expected text in UTF-8, found the byte 0x", hex_of(line[good]), " behind ", good,
+                " bytes of the line; write it anew first, such as from Latin-1: ",
                 "iconv -f LATIN1 -t UTF-8 old > new");
 }
 

@@ -50,6 +50,9 @@ inline constexpr std::size_t kMostColumns = 1 << 20;
 // be meant, if one of the lines does not end as a line should, and if they are no UTF-8.
 TextFormat sniff_text(const TextInput& input, const TextHints& hints);
 
+// Whether a line is neither blank nor a comment.
+bool is_data(std::string_view line, std::string_view comment);
+
 // Whether a carriage return stands inside a line: what old Macs ended lines with. Those before its
 // line feed belong to that.
 bool has_inner_return(std::string_view line);

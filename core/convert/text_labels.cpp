@@ -1,8 +1,6 @@
 #include "core/convert/text_labels.h"
 
-#include <algorithm>
 #include <cstring>
-#include <mutex>
 
 #include "core/base/error.h"
 
@@ -43,9 +41,7 @@ class LabelParser {
  private:
   void parse(std::string_view line) {
     if (has_inner_return(line)) return refuse(line, kInnerReturn);
-    const std::size_t start = line.find_first_not_of(" \t");
-    if (start == std::string_view::npos) return;
-    if (format_.comment.find(line[start]) != std::string::npos) return;
+    if (!is_data(line, format_.comment)) return;
     // Two plain fields without quotes or blanks need no copies.
     if (format_.num_columns == 2 && line.find_first_of("\" \t") == std::string_view::npos &&
         format_.delimiter != ' ') {
@@ -67,7 +63,7 @@ class LabelParser {
   void parse_slowly(std::string_view line) {
     const auto [fields, count, open_quote] =
         split_line(line, format_.delimiter, format_.num_columns);
-    if (open_quote) throw BadLineError(make_bad_line(out_.lines, line, kOpenQuote));
+    if (open_quote) out_.bad.refuse(out_.lines, line, kOpenQuote, /*skip=*/false);
     if (count != format_.num_columns) {
       refuse(line, concat("expected ", format_.num_columns, " columns, found ", count));
       return;
@@ -91,10 +87,7 @@ class LabelParser {
   }
 
   void refuse(std::string_view line, std::string reason) {
-    BadLine bad = make_bad_line(out_.lines, line, std::move(reason));
-    if (!skip_bad_) throw BadLineError(std::move(bad));
-    ++out_.num_bad;
-    if (out_.bad.size() < kMaxBadLines) out_.bad.push_back(std::move(bad));
+    out_.bad.refuse(out_.lines, line, std::move(reason), skip_bad_);
   }
 
   const TextFormat& format_;
@@ -130,15 +123,11 @@ Edges parse_in_order(const TextInput& input, std::uint64_t begin, std::uint64_t 
       failed->line += lines_before + all.lines;
       refuse_line(input.name(), *failed);
     }
-    for (BadLine& bad : part.bad) {
-      bad.line += lines_before + all.lines;
-      if (all.bad.size() < kMaxBadLines) all.bad.push_back(std::move(bad));
-    }
+    all.bad.join(std::move(part.bad), lines_before + all.lines);
     append(all.src, part.src);
     append(all.dst, part.dst);
     all.weight.insert(all.weight.end(), part.weight.begin(), part.weight.end());
     all.time.insert(all.time.end(), part.time.begin(), part.time.end());
-    all.num_bad += part.num_bad;
     all.lines += part.lines;
     gate.pass(piece.index);
   });
@@ -169,7 +158,6 @@ IntegerLabelledEdges parse_integer_labels(const TextInput& input, std::uint64_t 
         if (columns.weight) out.weight.assign(edges.weight.begin(), edges.weight.begin() + count);
         if (columns.time) out.time.assign(edges.time.begin(), edges.time.begin() + count);
         out.lines = edges.lines;
-        out.num_bad = edges.num_bad;
         out.bad = edges.bad;
       });
 }

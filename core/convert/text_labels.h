@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "core/convert/text_edges.h"
@@ -23,8 +22,7 @@ struct LabelledEdges {
   std::vector<float> weight;
   std::vector<std::int64_t> time;
   std::uint64_t lines = 0;
-  std::uint64_t num_bad = 0;
-  std::vector<BadLine> bad;  // the first of them, by their number in the file
+  BadLines bad;
 };
 
 using TextLabelledEdges = LabelledEdges<LabelColumn>;

@@ -16,13 +16,7 @@ constexpr std::uint64_t kMaxFileSize = std::uint64_t{1} << 62;
 std::string printable(const Magic& magic) {
   std::string text;
   for (const char c : magic) {
-    if (c >= 32 && c < 127) {
-      text += c;
-    } else {
-      constexpr char kDigits[] = "0123456789abcdef";
-      const auto byte = static_cast<unsigned char>(c);
-      text += concat("\\x", kDigits[byte >> 4], kDigits[byte & 15]);
-    }
+    text += c >= 32 && c < 127 ? std::string(1, c) : concat("\\x", hex_of(c));
   }
   return concat("'", text, "'");
 }

@@ -182,7 +182,6 @@ bool is_utf8(std::span<const std::byte> text) { return utf8_prefix(text) == text
 
 std::string quoted_label(std::span<const std::byte> label) {
   constexpr std::size_t kMost = 80;
-  constexpr char kDigits[] = "0123456789abcdef";
   const bool text = is_utf8(label);
   std::size_t shown = std::min(label.size(), kMost);
   // Not in the middle of a character.
@@ -192,12 +191,9 @@ std::string quoted_label(std::span<const std::byte> label) {
   }
   std::string out = "'";
   for (const std::byte b : label.first(shown)) {
-    const auto byte = std::to_integer<unsigned char>(b);
-    if (byte < 32 || byte == 127 || (byte >= 128 && !text)) {
-      out += concat("\\x", kDigits[byte >> 4], kDigits[byte & 15]);
-    } else {
-      out += static_cast<char>(byte);
-    }
+    const auto c = std::to_integer<char>(b);
+    const bool plain = c < 0 ? text : c >= 32 && c != 127;
+    out += plain ? std::string(1, c) : concat("\\x", hex_of(c));
   }
   return out + (shown < label.size() ? "…'" : "'");
 }

@@ -1,7 +1,6 @@
 // .gi: node labels and their ids, both ways. docs/formats/gi.md is the specification.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -24,29 +24,8 @@ std::span<const std::byte> bytes_of(const std::vector<std::int64_t>& numbers) {
 
 }  // namespace
 
-void NumberStream::spill() {
-  pieces_.push_back({file_->append(bytes_of(numbers_)), numbers_.size()});
-  numbers_.clear();
-}
-
-template <class Body>
-void NumberStream::drain(Body&& body) {
-  if (!pieces_.empty()) {
-    if (!numbers_.empty()) spill();
-    for (const Piece& piece : pieces_) {
-      numbers_.resize(piece.count);
-      file_->read_exact_at(std::as_writable_bytes(std::span(numbers_)), piece.offset);
-      body(std::span<const std::int64_t>(numbers_));
-    }
-  } else {
-    body(std::span<const std::int64_t>(numbers_));
-  }
-  numbers_ = {};
-  pieces_ = {};
-}
-
-HashGroups::HashGroups(TemporaryFile& file, std::uint64_t memory, std::uint64_t most_entries)
-    : file_(&file), most_in_memory_(std::max<std::uint64_t>(memory / sizeof(Entry), 1024)) {
+HashGroups::HashGroups(const std::string& folder, std::uint64_t memory, std::uint64_t most_entries)
+    : file_(folder), most_in_memory_(std::max<std::uint64_t>(memory / sizeof(Entry), 1024)) {
   const auto threads = static_cast<std::uint64_t>(num_threads());
   const std::uint64_t wanted =
       most_entries / std::max<std::uint64_t>(most_in_memory_ / (2 * threads), 1);
@@ -66,7 +45,7 @@ void HashGroups::spill() {
   for (Group& group : groups_) {
     if (group.entries.empty()) continue;
     group.pieces.push_back(
-        {file_->append(std::as_bytes(std::span(group.entries))), group.entries.size()});
+        {file_.append(std::as_bytes(std::span(group.entries))), group.entries.size()});
     group.entries.clear();
   }
   in_memory_ = 0;
@@ -78,8 +57,8 @@ void HashGroups::load(Group& group) const {
   for (const Piece& piece : group.pieces) total += piece.count;
   group.entries.resize(total);
   for (const Piece& piece : group.pieces) {
-    file_->read_exact_at(std::as_writable_bytes(std::span(group.entries).subspan(at, piece.count)),
-                         piece.offset);
+    file_.read_exact_at(std::as_writable_bytes(std::span(group.entries).subspan(at, piece.count)),
+                        piece.offset);
     at += piece.count;
   }
   std::sort(group.entries.begin(), group.entries.end());
@@ -109,15 +88,14 @@ void HashGroups::drain(Body&& body) {
 void GiWriter::begin(const GiWriterOptions& options) {
   options_ = options;
   const std::uint64_t memory = std::max(options.memory, kLeastMemory);
-  file_ = std::make_unique<TemporaryFile>(options.tmp_dir);
   fields_.kind = static_cast<std::uint32_t>(options.kind);
   if (options.kind == LabelKind::kInteger) {
-    samples_ = std::make_unique<NumberStream>(*file_, memory / 8 / 8);
+    samples_ = std::make_unique<NumberStream>(options.tmp_dir, memory / 8 / 8);
     container_.begin(kGiLabels, Dtype::kInt64, kSectionRequired);
   } else {
-    offsets_ = std::make_unique<NumberStream>(*file_, memory / 8 / 8);
+    offsets_ = std::make_unique<NumberStream>(options.tmp_dir, memory / 8 / 8);
     // Half of it: vectors that grow hold up to twice what is in them.
-    hashes_ = std::make_unique<HashGroups>(*file_, memory / 4, options.most_labels);
+    hashes_ = std::make_unique<HashGroups>(options.tmp_dir, memory / 4, options.most_labels);
     offsets_->push(0);
     container_.begin(kGiBytes, Dtype::kUint8, kSectionRequired);
   }
@@ -155,8 +133,8 @@ void GiWriter::finish_integers() {
   std::uint64_t below = fields_.num_labels;
   while (below > kGiFanout) {
     below = samples_->size();
-    auto next =
-        std::make_unique<NumberStream>(*file_, std::max(options_.memory, kLeastMemory) / 8 / 8);
+    auto next = std::make_unique<NumberStream>(options_.tmp_dir,
+                                               std::max(options_.memory, kLeastMemory) / 8 / 8);
     std::uint64_t at = 0;
     samples_->drain([&](std::span<const std::int64_t> numbers) {
       container_.append(std::as_bytes(numbers));
@@ -178,6 +156,7 @@ void GiWriter::finish_strings() {
   container_.begin(kGiOffsets, Dtype::kInt64, kSectionRequired);
   offsets_->drain(
       [&](std::span<const std::int64_t> numbers) { container_.append(std::as_bytes(numbers)); });
+  offsets_.reset();
   container_.end();
 
   // Labels come in order of their hashes, so each takes the first free slot from its home on.

@@ -17,32 +17,32 @@ namespace gz {
 // a temporary file.
 class NumberStream {
  public:
-  NumberStream(TemporaryFile& file, std::size_t most_in_memory)
-      : file_(&file), limit_(most_in_memory) {}
+  NumberStream(const std::string& folder, std::size_t most_in_memory)
+      : file_(folder), limit_(most_in_memory) {}
 
   void push(std::int64_t number) {
-    if (numbers_.size() == limit_) spill();
+    if (numbers_.size() == limit_) {
+      file_.append(std::as_bytes(std::span(numbers_)));
+      numbers_.clear();
+    }
     numbers_.push_back(number);
-    ++size_;
   }
-  std::uint64_t size() const { return size_; }
+  std::uint64_t size() const { return file_.size() / sizeof(std::int64_t) + numbers_.size(); }
 
-  // Calls body(span) for all numbers and forgets them.
+  // Calls body(span) for all numbers. Nothing is pushed any more.
   template <class Body>
-  void drain(Body&& body);
+  void drain(Body&& body) const {
+    file_.for_each_block([&](std::span<const std::byte> bytes) {
+      const auto* const numbers = reinterpret_cast<const std::int64_t*>(bytes.data());
+      body(std::span(numbers, bytes.size() / sizeof *numbers));
+    });
+    body(std::span(numbers_));
+  }
 
  private:
-  struct Piece {
-    std::uint64_t offset;
-    std::size_t count;
-  };
-  void spill();
-
-  TemporaryFile* file_;
+  TemporaryFile file_;
   std::size_t limit_;
-  std::uint64_t size_ = 0;
-  std::vector<std::int64_t> numbers_;
-  std::vector<Piece> pieces_;
+  std::vector<std::int64_t> numbers_;  // behind those in the file
 };
 
 // (hash, id) of every label, grouped by the first bits of the hash; the groups go to a temporary
@@ -56,7 +56,7 @@ class HashGroups {
   };
 
   // `most_entries` is a bound from above: with it every group fits a share of `memory`.
-  HashGroups(TemporaryFile& file, std::uint64_t memory, std::uint64_t most_entries);
+  HashGroups(const std::string& folder, std::uint64_t memory, std::uint64_t most_entries);
 
   void push(std::uint64_t hash, std::uint64_t id);
 
@@ -76,7 +76,7 @@ class HashGroups {
   void spill();
   void load(Group& group) const;
 
-  TemporaryFile* file_;
+  TemporaryFile file_;
   std::uint64_t most_in_memory_;
   std::uint64_t in_memory_ = 0;
   int shift_;
@@ -108,7 +108,6 @@ class GiWriter {
 
   ContainerWriter container_;
   GiWriterOptions options_;
-  std::unique_ptr<TemporaryFile> file_;
   std::vector<std::int64_t> pending_;  // integers
   std::unique_ptr<NumberStream> samples_;
   std::vector<std::byte> pending_bytes_;  // strings

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <string>
 
-#include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/format/gd.h"
 #include "core/format/gi.h"

@@ -1,6 +1,5 @@
 #include "core/format/graphzero02.h"
 
-#include <cstring>
 #include <stdexcept>
 
 #include "core/base/checked.h"

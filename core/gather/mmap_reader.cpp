@@ -1,7 +1,6 @@
 #include "core/gather/mmap_reader.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "core/base/parallel.h"
 #include "core/base/recycled_vector.h"

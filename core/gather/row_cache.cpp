@@ -4,7 +4,6 @@
 #include <mutex>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "core/base/parallel.h"
 

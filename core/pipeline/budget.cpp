@@ -1,7 +1,6 @@
 #include "core/pipeline/budget.h"
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "core/base/error.h"
 

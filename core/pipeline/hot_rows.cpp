@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstddef>
-#include <limits>
 
 namespace gz {
 namespace {

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "core/base/recycled_vector.h"
 #include "core/base/types.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/dispatch.h"
-#include "core/store/index_reader.h"
+#include "core/store/adjacency.h"
 
 namespace gz {
 
@@ -32,23 +32,31 @@ void keep_one_per_pair(SampledEdges& sampled) {
   }
 }
 
-EdgeId lowest_edge(const Topology& graph, Direction direction, NodeId node, NodeId neighbor) {
-  const bool sorted = graph.in_order_of_neighbor();
-  return with_id_type(graph.layout().id_width, [&]<class Id>() -> EdgeId {
-    const IndexReader<Id> reader(graph, direction);
-    const EdgeRange list = reader.edges_of(node);
-    const Id* const begin = reader.entry(list.begin);
-    const Id* const end = reader.entry(list.end);
-    const auto id = static_cast<Id>(neighbor);
-    const Id* entry = sorted ? std::lower_bound(begin, end, id) : begin;
-    EdgeId lowest = -1;
-    for (; entry != end && (!sorted || *entry == id); ++entry) {
-      if (*entry != id) continue;
-      const EdgeId edge = reader.edge_id(list.begin + (entry - begin));
-      lowest = lowest < 0 ? edge : std::min(lowest, edge);
-    }
-    return lowest;
+std::vector<EdgeId> lowest_edges(const Topology& graph, Direction direction,
+                                 std::span<const NodeId> nodes, std::span<const NodeId> neighbors) {
+  std::vector<EdgeId> lowest(nodes.size(), -1);
+  guarded(*graph.mapping(), [&] {
+    with_id_type(graph.layout().id_width, [&]<class Id>() {
+      using Lookup = EdgeLookup<Id>;
+      const IndexReader<Id> reader(graph, direction);
+      const Lookup lookup(reader);
+      CacheLines ahead;
+      std::vector<typename Lookup::Question> group(Lookup::kGroup);
+      for (std::size_t begin = 0; begin < nodes.size(); begin += group.size()) {
+        group.resize(std::min(Lookup::kGroup, nodes.size() - begin));
+        for (std::size_t i = 0; i < group.size(); ++i) reader.prefetch_range(nodes[begin + i]);
+        for (std::size_t i = 0; i < group.size(); ++i) {
+          group[i].to = neighbors[begin + i];
+          group[i].index = &reader;
+          group[i].list = reader.edges_of(nodes[begin + i]);
+        }
+        lookup.answer_in_list(std::span(group), ahead);
+        for (std::size_t i = 0; i < group.size(); ++i)
+          lowest[begin + i] = lookup.lowest_edge(group[i]);
+      }
+    });
   });
+  return lowest;
 }
 
 }  // namespace gz

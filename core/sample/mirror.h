@@ -1,6 +1,9 @@
 // Edges that run both ways: one per pair of nodes.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "core/base/types.h"
 #include "core/sample/neighborhood.h"
 #include "core/store/topology.h"
@@ -11,7 +14,9 @@ namespace gz {
 // far); no longer grouped by hop.
 void keep_one_per_pair(SampledEdges& edges);
 
-// The lowest id of the edges between `node` and `neighbor`, looked up in the list of `node`, or -1.
-EdgeId lowest_edge(const Topology& graph, Direction direction, NodeId node, NodeId neighbor);
+// Item i is the lowest id of the edges between nodes[i] and neighbors[i], looked up in the list of
+// nodes[i], or -1.
+std::vector<EdgeId> lowest_edges(const Topology& graph, Direction direction,
+                                 std::span<const NodeId> nodes, std::span<const NodeId> neighbors);
 
 }  // namespace gz

@@ -211,9 +211,10 @@ class Sampler {
     for (std::size_t r = 0; r < relations_.size(); ++r) {
       const std::size_t of = *relations_[r].reverse;
       const SampledEdges& sampled = edges_[of];
+      const std::vector<EdgeId> found =
+          of == r ? std::vector<EdgeId>() : find_edges(r, sampled.far.span(), sampled.near.span());
       for (std::size_t i = 0; i < sampled.edges.size(); ++i) {
-        const EdgeId edge =
-            of == r ? sampled.edges[i] : find_edge(r, sampled.far[i], sampled.near[i]);
+        const EdgeId edge = of == r ? sampled.edges[i] : found[i];
         if (edge < 0) continue;
         mirrored[r].near.push_back(sampled.far[i]);
         mirrored[r].far.push_back(sampled.near[i]);
@@ -234,14 +235,19 @@ class Sampler {
     std::copy(items.begin(), items.end(), out.extend(items.size()));
   }
 
-  // The edge of a relation between two sampled nodes.
-  EdgeId find_edge(std::size_t r, std::int64_t near_id, std::int64_t far_id) const {
+  // The edges of a relation between sampled nodes.
+  std::vector<EdgeId> find_edges(std::size_t r, std::span<const std::int64_t> near_ids,
+                                 std::span<const std::int64_t> far_ids) const {
     const Relation& relation = relations_[r];
-    const auto node_of = [&](std::size_t type, std::int64_t local) {
-      return ids_[type].sampled().nodes[static_cast<std::size_t>(local)];
+    const auto nodes_of = [&](std::size_t type, std::span<const std::int64_t> local) {
+      std::vector<NodeId> nodes;
+      nodes.reserve(local.size());
+      for (const std::int64_t id : local)
+        nodes.push_back(ids_[type].sampled().nodes[static_cast<std::size_t>(id)]);
+      return nodes;
     };
-    return lowest_edge(*relation.graph, options_.direction, node_of(near(relation), near_id),
-                       node_of(far(relation), far_id));
+    return lowest_edges(*relation.graph, options_.direction, nodes_of(near(relation), near_ids),
+                        nodes_of(far(relation), far_ids));
   }
 
   std::span<const TypeSeeds> seeds_;

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "core/base/types.h"
@@ -113,6 +112,20 @@ class EdgeLookup {
       ahead.flush();
     }
     for (Question& question : questions) question.close();
+  }
+
+  // The lowest edge id of the entries an answered question asked for, or -1.
+  EdgeId lowest_edge(const Question& question) const {
+    EdgeId lowest = -1;
+    for (EdgeId entry = question.found; entry < question.list.end; ++entry) {
+      if (question.index->neighbor(entry) == question.to) {
+        const EdgeId edge = question.index->edge_id(entry);
+        lowest = lowest < 0 ? edge : std::min(lowest, edge);
+      } else if (in_order_) {
+        break;
+      }
+    }
+    return lowest;
   }
 
   // found[i] = 1 if src[i] → dst[i] is an edge, else 0.

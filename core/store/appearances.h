@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "core/base/recycled_vector.h"
 #include "core/base/types.h"

@@ -25,9 +25,6 @@ class ColdDetector {
     return false;
   }
 
-  // From now on nothing is cold.
-  void ignore() { ignored_ = true; }
-
   // Counts the faults of the calling thread between its construction and end().
   class Stretch {
    public:
@@ -39,7 +36,7 @@ class ColdDetector {
       const std::uint64_t now = thread_major_faults();
       const bool cold = (now - faults_) * kFewOf > reads;
       faults_ = now;
-      if (!cold || cold_detector_.ignored_) return false;
+      if (!cold) return false;
       cold_detector_.cold_stretches_.store(kPatience, std::memory_order_relaxed);
       return true;
     }
@@ -55,7 +52,6 @@ class ColdDetector {
   static constexpr int kPatience = 64;
 
   std::atomic<int> cold_stretches_{0};
-  std::atomic<bool> ignored_{false};
 };
 
 }  // namespace gz

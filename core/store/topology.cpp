@@ -39,11 +39,6 @@ Index Topology::view(const GlIndex& index) const {
   return view;
 }
 
-void Topology::leave_paging_to_kernel(Advice advice) const {
-  mapping_->advise(advice);
-  cold_detector_.ignore();
-}
-
 NodeId Topology::num_nodes(Direction direction) const {
   return static_cast<NodeId>(direction == Direction::kOut ? layout_.num_src_nodes
                                                           : layout_.num_dst_nodes);

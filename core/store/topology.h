@@ -45,9 +45,6 @@ class Topology {
   const GlLayout& layout() const { return layout_; }
   const std::shared_ptr<const MappedFile>& mapping() const { return mapping_; }
 
-  // Requests nothing from now on, and leaves it at this advice: what others do, for comparison.
-  void leave_paging_to_kernel(Advice advice) const;
-
   // Shared by all who read this topology at random.
   ColdDetector& cold_detector() const { return cold_detector_; }
 

@@ -1,6 +1,5 @@
 #include "core/walk/random_walk.h"
 
-#include <cmath>
 #include <stdexcept>
 #include <vector>
 

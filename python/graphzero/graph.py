@@ -462,6 +462,7 @@ def write_graph(
     times = None if time is None else time_vector(time, "time")
     options = writer_options(num_nodes, index, directed)
     options.weights, options.times = weight is not None, time is not None
+    options.num_rows = len(sources)
     options.memory = min(conversion_budget(), max(64 << 20, _WRITER_MEMORY * len(sources)))
     target = os.fsdecode(path)
     options.temporary_folder = path_bytes(spill_folder(target))

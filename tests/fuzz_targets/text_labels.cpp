@@ -21,7 +21,7 @@ void require_columns(const Edges& edges, const EdgeColumns& columns) {
   require(size_of(edges.dst) == count, "columns of different lengths");
   require(edges.weight.size() == (columns.weight ? count : 0), "another number of weights");
   require(edges.time.size() == (columns.time ? count : 0), "another number of times");
-  require(edges.lines >= count + edges.num_bad, "more edges than lines");
+  require(edges.lines >= count + edges.bad.count, "more edges than lines");
 }
 
 StringLabels labels_of(const LabelColumn& column) {

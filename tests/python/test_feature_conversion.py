@@ -476,6 +476,7 @@ def test_bool_text():
         (f"0,1\n{2**62},2\n", {"id_column": 0}, f"line 2: column 1: expected an id .* found '{2**62}'"),
         (f"0,1\n{10**13},2\n", {"id_column": 0}, "line 2: expected ids for which there is room on the disk, found 10{13}, which makes a file of 80.0 TB: 10{13},2"),
         ("0,1\n9,2\n", {"id_column": 0, "num_rows": 4}, "x.csv: line 2: expected an id from 0 to 3, found 9: 9,2"),
+        ("3,1\n", {"id_column": 0, "num_rows": 0}, "x.csv: line 1: expected no rows, found id 3: 3,1"),
         ("0,1\n1,2\n0,3\n", {"id_column": 0}, "x.csv: line 3: id 0 was there before: 0,3"),
         ("# nothing\n\n", {}, "x.csv: expected lines of numbers, found none"),
         ("", {}, "x.csv: expected lines of numbers, found none"),
@@ -720,11 +721,14 @@ def run(code, **options):
 def test_a_full_disk_is_an_error_and_leaves_nothing(source):
     np.save("x.npy", np.zeros((1 << 18, 4)))
     text("1,2\n" * 300_000)
-    text("".join(f"{i ^ 1},2\n" for i in range(300_000)), "ids.csv")
+    # A range of rows is written, then all others wait in a temporary file.
+    late = "".join(f"{i % 40_000}{',2' * 16}\n" for i in range(60_000))
+    text(f"40000{',2' * 16}\n{late}", "ids.csv")
+    limit = 6 << 20 if source == "ids.csv" else 1 << 20
     done = run(f"""
         import resource, signal, errno, graphzero as gz
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+        resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
         ids = 0 if {source!r} == "ids.csv" else None
         try:
             gz.convert_features({source!r}, "x.gd", dtype="float64", id_column=ids, memory="16MiB")
@@ -787,7 +791,7 @@ def test_memory_stays_within_its_budget(source):
         lines = block.split("\n")
         with open(source, "w") as file:
             for start in range(0, 1 << 18, 1 << 12):
-                ids = [f"{(start + i) ^ 1}," for i in range(1 << 12)] if source == "ids.csv" else [""] * (1 << 12)
+                ids = [f"{(start + i) ^ 1 << 17}," if source == "ids.csv" else "" for i in range(1 << 12)]
                 file.write("\n".join(map(str.__add__, ids, lines)) + "\n")
     done = run(f"""
         import resource, graphzero as gz
@@ -802,7 +806,7 @@ def test_memory_stays_within_its_budget(source):
     assert (done.stdout, done.stderr) == ("262144\n", "")
     found = stored()
     if source == "ids.csv":
-        found = found[np.arange(1 << 12) ^ 1]
+        found = found[np.arange(1 << 12) ^ 1 << 17]
     np.testing.assert_array_equal(found[: 1 << 12], rows[: 1 << 12])
 
 

@@ -4,6 +4,7 @@ import copy
 import os
 import pathlib
 import pickle
+import resource
 
 import hypothesis.strategies as st
 import numpy as np
@@ -341,3 +342,13 @@ def test_preload_brings_the_whole_file_into_the_page_cache(tmp_path):
     assert before is None or before < graph.nbytes // 2
     assert after is None or after >= graph.nbytes
     assert graph.degree([0]) == np.diff(graph.indptr)[0]
+
+
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
+def test_few_edges_are_written_without_touching_much_memory(tmp_path):
+    src, dst = np.random.default_rng(0).integers(0, 2000, (2, 20_000))
+    gz.write_graph(tmp_path / "g.gl", src, dst)  # what is touched once in a process
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    gz.write_graph(tmp_path / "g.gl", src, dst)
+    assert (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) * resource.getpagesize() < 4 << 20

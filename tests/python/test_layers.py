@@ -46,7 +46,7 @@ PYTHON_LAYERS = [
 # The same inside folders that are large enough to have a direction of their own.
 FOLDER_LAYERS = {
     "convert": [
-        ["text", "arrow_files"],
+        ["text", "arrow_files", "row_writer"],
         ["edge_sources", "row_sources"],
         ["edge_feeds"],
         ["edges", "features", "estimate"],

@@ -147,6 +147,16 @@ def finish():
     writer.set_num_rows(rows[0])
     writer.finish()
 """,
+    "RowPlacer": """
+placer = _core.RowPlacer(b"y.gd", _core.DataType.UINT8, [4096], False, 1 << 20)
+def add():
+    ids = np.random.randint(0, 1000, 500)
+    placer.add(ids, ids, np.zeros(4096 * 500, np.uint8), None, 1000)
+def finish():
+    placer.close(1000)
+    while placer.write_range(): pass
+    placer.finish()
+""",
     "EdgeConverter": """
 options = _core.EdgeConverterOptions()
 options.memory, options.temporary_folder = 64 << 20, b"."

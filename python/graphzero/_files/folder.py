@@ -241,15 +241,20 @@ def check_regular(path: str) -> None:
 
 def check_free_space(path: str, needed: int) -> None:
     """Refuse to begin a file of about ``needed`` bytes if the disk has no room for it."""
-    folder = os.path.dirname(os.path.abspath(path))
-    while not os.path.isdir(folder):
-        folder = os.path.dirname(folder)
-    status = os.statvfs(folder)
-    free = status.f_bavail * status.f_frsize
+    free = free_space(path)
     if needed > free:
         raise OSError(
             errno.ENOSPC, f"needs about {byte_text(needed)} of disk, and {byte_text(free)} are free; free some", path
         )
+
+
+def free_space(path: str) -> int:
+    """Return the free bytes of the disk that ``path`` is on, or will be."""
+    folder = os.path.dirname(os.path.abspath(path))
+    while not os.path.isdir(folder):
+        folder = os.path.dirname(folder)
+    status = os.statvfs(folder)
+    return status.f_bavail * status.f_frsize
 
 
 def spill_folder(target: str) -> str:

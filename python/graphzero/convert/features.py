@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphzero import _core
 from graphzero._base.dtypes import DataType, as_data_type, name_of, numpy_dtype
@@ -21,13 +20,14 @@ from graphzero._base.memory_sizes import byte_text, conversion_budget
 from graphzero._base.old_names import renamed_fields
 from graphzero._base.visible import visible
 from graphzero._core import FormatError
-from graphzero._files.folder import hidden_folder
+from graphzero._files.folder import check_free_space, free_space, hidden_folder
+from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, Report, watching
 from graphzero.convert.row_sources.blocks import Block, Columns, FeatureSource
-from graphzero.convert.row_sources.placing import RowPlacer, RowWriter
 from graphzero.convert.row_sources.sources import FileFeatures, feature_source
 from graphzero.convert.row_sources.text import TextFeatures
 from graphzero.convert.row_sources.values import Loss, ValueConverter
+from graphzero.convert.row_writer import RowWriter
 from graphzero.convert.text import BadLine, is_chosen, refuse_own_file, take_on_bad_line
 from graphzero.graph import Graph
 from graphzero.row_order import check_order, reorder
@@ -283,6 +283,7 @@ class _Job:
 
     def __post_init__(self) -> None:
         self.row_shape = self._row_shape()
+        self.row_bytes = numpy_dtype(self.stored).itemsize * math.prod(self.row_shape)
         source = self.source
         # NumPy has no bfloat16; who stores its bits as uint16 and asks for bfloat16 means them.
         bits = source.bfloat16 or (self.stored is DataType.BFLOAT16 and source.dtype == np.uint16)
@@ -312,16 +313,17 @@ class _Job:
             raise FormatError(f"{self.source.name}: expected {self.num_rows} rows, found {found}")
 
     def run(self, path: str, report: Report) -> None:
-        known = self.source.num_rows or 0
-        with RowWriter(path, self.stored, self.row_shape, quantised=self.quantised, num_rows=known) as out:
-            place = self.source.bytes_at if isinstance(self.source, FileFeatures) else None
-            if place is not None and self.values.is_copy:
-                self._copy(out, place, report)
-            elif self.by_id:
-                self._place(out, report)
-            else:
-                self._append(out, report)
-            self.rows = out.num_rows
+        if self.by_id:
+            self._place(path, report)
+        else:
+            known = self.source.num_rows or 0
+            with RowWriter(path, self.stored, self.row_shape, quantised=self.quantised, num_rows=known) as out:
+                place = self.source.bytes_at if isinstance(self.source, FileFeatures) else None
+                if place is not None and self.values.is_copy:
+                    self._copy(out, place, report)
+                else:
+                    self._append(out, report)
+                self.rows = out.num_rows
         report(self.done, self.source.nbytes or self.done)
 
     def _append(self, out: RowWriter, report: Report) -> None:
@@ -334,28 +336,56 @@ class _Job:
     def _copy(self, out: RowWriter, place: tuple[str, int], report: Report) -> None:
         path, offset = place
         total = self.source.nbytes or 0
-        at_once = max(1, (64 << 20) // max(1, out.row_bytes)) * max(1, out.row_bytes)
+        at_once = max(1, (64 << 20) // max(1, self.row_bytes)) * max(1, self.row_bytes)
         while self.done < total:
             part = min(at_once, total - self.done)
             out.append_from(path, offset + self.done, part)
             self.done += part
             self._tell(report)
-        if not out.row_bytes:
+        if not self.row_bytes:
             out.num_rows = self.source.num_rows or 0
         out.finish()
 
-    def _place(self, out: RowWriter, report: Report) -> None:
-        def on_pass(done: int, total: int) -> None:
-            self._tell(report)
+    def _place(self, path: str, report: Report) -> None:
+        check_free_space(path, (self.num_rows or 0) * self.row_bytes)
+        placer = _core.RowPlacer(path_bytes(path), self.stored, self.row_shape, self.quantised, self.memory // 2)
+        try:
+            for block in self._blocks(report):
+                if block.ids is not None and block.lines is not None:
+                    rows, scales = self.values.convert(block.rows, 0)
+                    items = rows.reshape(-1).view(np.uint8)
+                    placer.add(block.ids, block.lines, items, scales, self._id_limit(path, placer.num_rows))
+                    self._note_refused(placer.take_refused())
+            placer.close(self.num_rows or 0)
+            while placer.write_range():
+                self._note_refused(placer.take_refused())
+                self._tell(report)
+            placer.finish()
+            self.rows = placer.num_rows
+            self.absent = placer.num_rows - placer.num_given
+        finally:
+            del placer  # which removes what is not finished
 
-        placer = RowPlacer(
-            out, num_rows=self.num_rows, memory=self.memory // 2, refuse=self._refuse_line, on_pass=on_pass
-        )
-        for block in self._blocks(report):
-            if block.ids is not None and block.lines is not None:
-                rows, scales = self.values.convert(block.rows, 0)
-                placer.add(block.ids, block.lines, _flat(rows), scales)
-        self.absent = placer.finish()
+    def _id_limit(self, path: str, written: int) -> int:
+        """Return the number of rows the file may have: as expected, or as there is room for on the disk."""
+        if self.num_rows is not None:
+            return self.num_rows
+        return written + free_space(path) // max(1, self.row_bytes)
+
+    def _note_refused(self, refused: _core.RefusedRows) -> None:
+        for row in refused.first:
+            self._refuse_line(row.line, self._refusal(row))
+        self.num_bad += refused.count - len(refused.first)
+
+    def _refusal(self, row: _core.RefusedRow) -> str:
+        if row.is_second:
+            return f"id {row.id} was there before"
+        if self.num_rows == 0:
+            return f"expected no rows, found id {row.id}"
+        if self.num_rows is not None or row.id < 0:
+            return f"expected an id from 0 to {(self.num_rows or 2**59) - 1}, found {row.id}"
+        needed = byte_text((row.id + 1) * self.row_bytes)
+        return f"expected ids for which there is room on the disk, found {row.id}, which makes a file of {needed}"
 
     def _blocks(self, report: Report) -> Iterator[Block]:
         for block in self.source.blocks(self._block_bytes()):
@@ -400,8 +430,7 @@ class _Job:
         if rows is None:
             rows = self._estimated_rows()
         count = rows or 0
-        row_bytes = numpy_dtype(self.stored).itemsize * int(np.prod(self.row_shape, dtype=np.int64))
-        size = _whole_pages(4096 + count * row_bytes) + (_whole_pages(4 * count) if self.quantised else 0)
+        size = _whole_pages(4096 + count * self.row_bytes) + (_whole_pages(4 * count) if self.quantised else 0)
         if self.ordered:
             size += _whole_pages((4 if count <= 2**31 else 8) * count)
         return self._report(count, size, time.perf_counter() - begin, dry_run=True)
@@ -466,8 +495,3 @@ def _refuse_same_file(source: Any, target: str) -> None:
             raise IsADirectoryError(errno.EISDIR, "is a directory, expected a file of features", os.fsdecode(source))
         if os.path.exists(target) and os.path.samefile(source, target):
             raise ValueError(f"{target}: expected another file than the source, found the source itself")
-
-
-def _flat(rows: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return the bytes of each row; a block may hold none."""
-    return rows.reshape(len(rows), math.prod(rows.shape[1:])).view(np.uint8)

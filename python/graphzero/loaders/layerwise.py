@@ -23,7 +23,7 @@ from graphzero._files.manifest import file_name
 from graphzero._files.mounted import Mounted
 from graphzero._files.progress import Progress, watching
 from graphzero._inputs.attributes import check_names
-from graphzero.convert.row_sources.placing import RowWriter
+from graphzero.convert.row_writer import RowWriter
 from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.features import FeatureStore
 from graphzero.loaders._batch.tensors import as_tensor
