@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.arrays import IntArray, plain, time_vector
 from graphzero._base.integers import as_seed, integer
 from graphzero._base.memory_sizes import byte_text
@@ -325,11 +326,12 @@ class Pipeline:
         """
         missing = [key for key in self.state_dict() if key not in state]
         if missing:
-            raise ValueError(f"state: expected what state_dict() returns, found nothing under {missing[0]!r}")
+            raise value_error("state", f"expected what state_dict() returns, found nothing under {missing[0]!r}")
         if state["batches"] != len(self):
-            raise ValueError(
-                f"state: expected that of a pipeline with {len(self)} batches an epoch, found {state['batches']}; "
-                "seeds, batch_size and drop_last must be the same"
+            raise value_error(
+                "state",
+                f"expected that of a pipeline with {len(self)} batches an epoch, found {state['batches']}; "
+                "seeds, batch_size and drop_last must be the same",
             )
         batch = integer(state["batch"], "state['batch']")
         if not 0 <= batch <= len(self):
@@ -535,7 +537,7 @@ def _core_pipeline(request: PipelineRequest) -> _core.Pipeline:
 def _core_links(request: PipelineRequest, links: LinkSeeds) -> _core.LinkSeeds:
     relations, negatives = request.sample.relations, request.negatives
     if negatives.kind not in _NEGATIVES:
-        raise ValueError(f"negatives: expected 'binary', 'triplet' or None, found {negatives.kind!r}")
+        raise value_error("negatives", f"expected 'binary', 'triplet' or None, found {negatives.kind!r}")
     sources = negatives.kind != "triplet"
     law = negative_options(negatives.by, 0.75, negatives.exclude_edges, 0, sources=sources, name="negatives_by")
     by = negatives.by if isinstance(negatives.by, tuple) else (negatives.by,)
@@ -564,7 +566,7 @@ def _number(value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise TypeError(f"num_negatives: expected a number, found {value!r}") from None
+        raise type_error("num_negatives", f"expected a number, found {value!r}") from None
 
 
 def _show(line: str) -> None:

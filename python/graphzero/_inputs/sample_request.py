@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from graphzero import _core
+from graphzero._base.argument_errors import value_error
 from graphzero._base.arrays import IntArray
 from graphzero._base.integers import integer
 from graphzero._inputs.edge_types import Relations, by_edge_type
@@ -56,13 +57,15 @@ class SampleRequest:
 
     def __post_init__(self) -> None:
         if self.node_time is not None and not self.temporal:
-            raise ValueError("node_time: expected seed_time with it: node times are compared with those of the seeds")
+            raise value_error(
+                "node_time", "expected seed_time with it: node times are compared with those of the seeds"
+            )
         if self.temporal_strategy not in ("uniform", "last"):
-            raise ValueError(f"temporal_strategy: expected 'uniform' or 'last', found {self.temporal_strategy!r}")
+            raise value_error("temporal_strategy", f"expected 'uniform' or 'last', found {self.temporal_strategy!r}")
         if self.subgraph_type not in _SUBGRAPHS:
-            raise ValueError(f"subgraph_type: expected one of {list(_SUBGRAPHS)}, found {self.subgraph_type!r}")
+            raise value_error("subgraph_type", f"expected one of {list(_SUBGRAPHS)}, found {self.subgraph_type!r}")
         if self.method not in ("neighbor", "labor"):
-            raise ValueError(f"method: expected 'neighbor' or 'labor', found {self.method!r}")
+            raise value_error("method", f"expected 'neighbor' or 'labor', found {self.method!r}")
         self.disjoint = bool(self.disjoint) or self.temporal
         if self.time_window is not None:
             self.time_window = min(integer(self.time_window, "time_window"), 2**63 - 1)

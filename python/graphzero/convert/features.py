@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
+from graphzero._base.argument_errors import Setting, error_of, type_error, value_error
 from graphzero._base.dtypes import DataType, as_data_type, name_of, numpy_dtype
 from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_count, byte_text
@@ -181,17 +182,17 @@ def convert_features(
     begin = time.perf_counter()
     target = os.fsdecode(path)
     if on_bad_line not in ("error", "skip"):
-        raise ValueError(f"on_bad_line: expected 'error' or 'skip', found {on_bad_line!r}")
+        raise value_error("on_bad_line", f"expected 'error' or 'skip', found {on_bad_line!r}")
     budget = _budget(memory)
     check_order(order, graph)
     quantised = isinstance(dtype, str) and dtype.lower().replace("_", "-") == QUANTISED
     wanted = DataType.INT8 if quantised else None if dtype is None else as_data_type(dtype)
     if num_rows is not None and integer(num_rows, "num_rows") < 0:
-        raise ValueError(f"num_rows: expected at least 0, found {num_rows}")
+        raise value_error("num_rows", f"expected at least 0, found {num_rows}")
     if threads is not None and integer(threads, "threads") < 1:
-        raise ValueError(f"threads: expected at least 1, found {threads}")
+        raise value_error("threads", f"expected at least 1, found {threads}")
     if isinstance(source, (list, tuple)) and not source:
-        raise ValueError("source: expected rows, found an empty list; no rows of four numbers are np.empty((0, 4))")
+        raise value_error("source", "expected rows, found an empty list; no rows of four numbers are np.empty((0, 4))")
     _refuse_same_file(source, target)
 
     raw_dtype = source_dtype if source_dtype is not None else None if quantised else dtype
@@ -199,7 +200,8 @@ def convert_features(
     if found is None:
         refuse_own_file(os.fsdecode(source))
         if wanted is None:
-            raise TypeError(f"{os.fsdecode(source)}: expected dtype= for text, such as dtype='float32', found none")
+            such_as = Setting("dtype"), " for text, such as ", Setting("dtype", "float32")
+            raise error_of(TypeError, f"{os.fsdecode(source)}: expected ", *such_as, ", found none")
         narrow = wanted in (DataType.FLOAT16, DataType.BFLOAT16) or quantised
         found = TextFeatures(
             os.fsdecode(source),
@@ -258,7 +260,7 @@ def convert_csv_to_gd(
     if len(source) != 1 or len(target) != 1:
         raise TypeError("expected one csv_path and one out_path")
     if dtype is None:
-        raise TypeError("dtype: expected an element type such as DataType.FLOAT32, found none")
+        raise type_error("dtype", "expected an element type such as DataType.FLOAT32, found none")
     convert_features(source[0], target[0], dtype=as_data_type(dtype), id_column=0)
 
 
@@ -298,12 +300,12 @@ class _Job:
             return own
         given = tuple(integer(extent, "shape") for extent in self.shape)
         if not given or min(given[1:], default=0) < 0 or given[0] < -1 or np.prod(given[1:]) != np.prod(own):
-            raise ValueError(
-                f"shape: expected rows (or -1), then extents of {int(np.prod(own))} items in all, found {given}"
+            raise value_error(
+                "shape", f"expected rows (or -1), then extents of {int(np.prod(own))} items in all, found {given}"
             )
         if given[0] >= 0:
             if self.num_rows not in (None, given[0]):
-                raise ValueError(f"num_rows: expected {given[0]} as in shape, found {self.num_rows}")
+                raise value_error("num_rows", f"expected {given[0]} as in shape, found {self.num_rows}")
             self.num_rows = given[0]
         return given[1:]
 
@@ -471,7 +473,7 @@ def _refuse_same_file(source: Any, target: str) -> None:
 def _budget(memory: str | int | None) -> int:
     size = _DEFAULT_MEMORY if memory is None else byte_count(memory)
     if size < _LEAST_MEMORY:
-        raise ValueError(f"memory: expected at least {byte_text(_LEAST_MEMORY)}, found {byte_text(size)}")
+        raise value_error("memory", f"expected at least {byte_text(_LEAST_MEMORY)}, found {byte_text(size)}")
     return size
 
 

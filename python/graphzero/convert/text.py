@@ -20,6 +20,7 @@ from typing import IO, Any, NoReturn
 import numpy as np
 
 from graphzero import _core
+from graphzero._base.argument_errors import Setting, error_of, value_error
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 
@@ -83,9 +84,11 @@ def check_delimiter(delimiter: str | None) -> None:
     if delimiter is None:
         return
     if len(delimiter.encode(errors="surrogatepass")) != 1:
-        raise ValueError(f"delimiter: expected one ASCII character, found {delimiter!r}")
+        raise value_error("delimiter", f"expected one ASCII character, found {delimiter!r}")
     if delimiter.isdigit() or delimiter in '"\n\r\0':
-        raise ValueError(f"delimiter: expected a character that no number, quote or line end has, found {delimiter!r}")
+        raise value_error(
+            "delimiter", f"expected a character that no number, quote or line end has, found {delimiter!r}"
+        )
 
 
 def is_missing(field: str) -> bool:
@@ -95,9 +98,11 @@ def is_missing(field: str) -> bool:
 
 def refuse_doubtful_header(name: str, line: str) -> NoReturn:
     """Refuse a first line that may be data: it must not get lost."""
-    raise ValueError(
-        f"{name}: cannot tell whether the first line, {line}, is a header: give header=True or header=False"
-    )
+    raise error_of(
+        ValueError,
+        f"{name}: cannot tell whether the first line, {line}, is a header: give ",
+        Setting("header", True), " or ", Setting("header", False),
+    )  # fmt: skip
 
 
 def open_text(path: str) -> IO[bytes]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero.convert.edge_sources.in_memory import is_pyg
 from graphzero.dataset import Dataset
 from graphzero.loaders.link import LinkNeighborLoader
@@ -125,9 +126,10 @@ class LightningDataModule(_base()):  # type: ignore[misc]
         self._splits = _splits(data, given, options)
         for name in _OF_A_SPLIT:
             if name in options or name in (eval_loader_kwargs or {}):
-                raise TypeError(
-                    f"{name}: expected it for one split, as in train={{'input_nodes': 'train', {name!r}: ...}}, "
-                    "found it for all of them"
+                raise type_error(
+                    name,
+                    f"expected it for one split, as in train={{'input_nodes': 'train', {name!r}: ...}}, "
+                    "found it for all of them",
                 )
         self._options = {"num_neighbors": num_neighbors, **options}
         self._eval_options = {**self._options, **(eval_loader_kwargs or {})}
@@ -154,9 +156,10 @@ class LightningDataModule(_base()):  # type: ignore[misc]
     def _loader(self, stage: str) -> Any:
         split = self._splits[stage]
         if split is _Untold:
-            raise ValueError(
-                "train: expected what to train on, because the data has no split 'train'; say train=, "
-                "or as in PyG input_train_nodes="
+            raise value_error(
+                "train",
+                "expected what to train on, because the data has no split 'train'; say train=, "
+                "or as in PyG input_train_nodes=",
             )
         if split is None:
             return []  # what a trainer takes for a stage without data
@@ -216,15 +219,17 @@ def _splits(data: Any, given: dict[str, Any], options: dict[str, Any]) -> dict[s
     """Return the split of each stage; takes PyG's keywords for them out of ``options``."""
     kind = options.pop("loader", "neighbor")
     if kind not in ("neighbor", "link_neighbor"):
-        raise ValueError(
-            f"loader: expected 'neighbor' or 'link_neighbor', found {kind!r}; num_neighbors=[-1, ...] and a batch_size "
-            "of all nodes make one batch of the whole graph"
+        raise value_error(
+            "loader",
+            f"expected 'neighbor' or 'link_neighbor', found {kind!r}; num_neighbors=[-1, ...] and a batch_size "
+            "of all nodes make one batch of the whole graph",
         )
     for name, theirs in (("node_sampler", "LightningNodeData"), ("link_sampler", "LightningLinkData")):
         if options.pop(name, None) is not None:
-            raise ValueError(
-                f"{name}: the loaders sample by themselves; give it to torch_geometric.data.lightning.{theirs}, with "
-                "graphzero.loaders.FeatureStore and GraphStore as data"
+            raise value_error(
+                name,
+                f"the loaders sample by themselves; give it to torch_geometric.data.lightning.{theirs}, with "
+                "graphzero.loaders.FeatureStore and GraphStore as data",
             )
     told = {stage: _keywords_of_pyg(name, options) for stage, (name, _) in _STAGES.items()}
     of_edges = kind == "link_neighbor" or any("edges" in found or "labels" in found for found in told.values())

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._inputs.pipeline_request import LinkNegatives
 from graphzero._inputs.seeds import LinkSeeds, input_ids, read_links, refuse_without_edges, seed_times
 from graphzero.loaders._batch.parts import Parts
@@ -205,14 +206,14 @@ def _negatives(given: Any, ratio: float | None) -> tuple[Any, float, Any]:
         given = dict(zip(names, given, strict=False))
     if not isinstance(given, dict):
         if not hasattr(given, "mode"):
-            raise TypeError(f"neg_sampling: expected 'binary', 'triplet' or a NegativeSampling, found {given!r}")
+            raise type_error("neg_sampling", f"expected 'binary', 'triplet' or a NegativeSampling, found {given!r}")
         given = {name: getattr(given, name) for name in names}
     unknown = [name for name in given if name not in names]
     if unknown:
-        raise ValueError(f"neg_sampling: expected some of {names}, found {unknown[0]!r}")
+        raise value_error("neg_sampling", f"expected some of {names}, found {unknown[0]!r}")
     mode = getattr(given.get("mode"), "value", given.get("mode"))
     if mode not in ("binary", "triplet"):
-        raise ValueError(f"neg_sampling: expected mode 'binary' or 'triplet', found {mode!r}")
+        raise value_error("neg_sampling", f"expected mode 'binary' or 'triplet', found {mode!r}")
     weights = given.get("src_weight"), given.get("dst_weight")
     return mode, given.get("amount", 1), weights if mode == "binary" else weights[1]
 
@@ -221,12 +222,13 @@ def _labels(given: Any, negatives: str | None, count: int) -> torch.Tensor | Non
     if given is None:
         return None
     if negatives == "triplet":
-        raise ValueError(
-            "edge_label: expected none with triplets; src_index, dst_pos_index and dst_neg_index of a batch tell "
-            "edges from negatives"
+        raise value_error(
+            "edge_label",
+            "expected none with triplets; src_index, dst_pos_index and dst_neg_index of a batch tell "
+            "edges from negatives",
         )
     label = torch.as_tensor(given)
     if label.ndim == 0 or len(label) != count:
-        raise ValueError(f"edge_label: expected {count}, one per edge, found shape {tuple(label.shape)}")
+        raise value_error("edge_label", f"expected {count}, one per edge, found shape {tuple(label.shape)}")
     # 0 stands for a negative.
     return label + 1 if negatives == "binary" and count and label.min() == 0 else label

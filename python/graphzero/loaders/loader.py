@@ -16,6 +16,7 @@ from typing import Any
 from torch.utils.data import IterableDataset, get_worker_info
 
 from graphzero import _core
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.integers import as_seed
 from graphzero._base.memory_sizes import budget_for_shares, pipeline_budget
 from graphzero._inputs.pipeline_request import PipelineRequest
@@ -66,7 +67,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         super().__init__()
         for name, call in (("transform", transform), ("transform_sampler_output", transform_sampler_output)):
             if call is not None and not callable(call):
-                raise TypeError(f"{name}: expected a function, found {call!r}")
+                raise type_error(name, f"expected a function, found {call!r}")
         self.data = given
         self.transform = transform
         self.transform_sampler_output = transform_sampler_output
@@ -113,9 +114,9 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         self._device = None if wanted is None else as_device(wanted)
         is_cuda = self._device is not None and self._device.type == "cuda"
         if options.gpu_cache is not None and wanted is None:
-            raise ValueError("gpu_cache: expected device with it, such as device='cuda', found none")
+            raise value_error("gpu_cache", "expected device with it, such as device='cuda', found none")
         if options.gpu_cache is not None and not is_cuda:
-            raise ValueError(f"gpu_cache: expected a CUDA device with it, found device={wanted!r}")
+            raise value_error("gpu_cache", f"expected a CUDA device with it, found device={wanted!r}")
         self._assembly = Assembly(self._data, options, reads_late=self._reads_late, is_cuda=is_cuda)
         dtypes = {} if self._reads_late else self._assembly.host_dtypes
         relations = self._data.relations
@@ -153,8 +154,8 @@ class Loader(TakenForPyG, IterableDataset[Any]):
             for name in filter(None, self._sampler_options.values()):
                 pairs = zip(self._data.assigned(), data.assigned(), strict=False)
                 if any(old.get(name) is not new.get(name) for old, new in pairs):
-                    raise ValueError(
-                        f"{name}: was assigned after this loader, which samples by it, was made; make a new one"
+                    raise value_error(
+                        name, "was assigned after this loader, which samples by it, was made; make a new one"
                     )
             before = self._assembly.attributes, self._device, self._data.relations.graphs
             self._data = data
@@ -169,7 +170,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
 
     def _iterate_in_worker(self, worker: int, num_workers: int) -> Iterator[Any]:
         if self._device is not None:
-            raise ValueError("device: expected none in a worker process; move batches where they are used")
+            raise value_error("device", "expected none in a worker process; move batches where they are used")
         memory, threads = self._request.memory, self._request.threads
         total = pipeline_budget() if memory is None else memory
         if threads is None:

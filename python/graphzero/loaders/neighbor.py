@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from graphzero._base.argument_errors import value_error
 from graphzero._inputs.seeds import NodeSeeds, check_nodes, input_ids, read_nodes, seed_times
 from graphzero.loaders._batch.parts import Parts
 from graphzero.loaders._batch.tensors import as_tensor
@@ -90,7 +91,7 @@ class NeighborLoader(Loader):
             sample_direction=read.sample_direction,
         )
         if input_time is not None and time_attr is None:
-            raise ValueError("input_time: expected time_attr with it, which says what times it is compared with")
+            raise value_error("input_time", "expected time_attr with it, which says what times it is compared with")
         relations = graph_data.relations
         self._type, ids, is_mask = read_nodes(input_nodes, relations, graph_data, "input_nodes")
         num_nodes = relations.num_nodes[self._type]

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch.utils.data import IterableDataset, get_worker_info
 
+from graphzero._base.argument_errors import value_error
 from graphzero._base.arrays import int64_vector
 from graphzero._base.integers import integer, integer_from
 from graphzero._core import Key, Purpose
@@ -127,7 +128,7 @@ class RandomWalks(IterableDataset[torch.Tensor]):
         """
         number = integer(epoch, "epoch")
         if not 0 <= number < 2**63:
-            raise ValueError(f"epoch: expected 0 to 2^63 - 1, found {number}")
+            raise value_error("epoch", f"expected 0 to 2^63 - 1, found {number}")
         self._epoch = number
         self._worker_epochs.set(number)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
 from graphzero._files.folder import replace_file
 from graphzero.convert.edge_sources.torch_files import load_pt
@@ -120,9 +121,10 @@ def check_same(checkpoint: Checkpoint, data: Dataset, target: str, settings: Set
             known[field.name] = (getattr(checkpoint.settings, field.name), getattr(settings, field.name))
     for name, (then, now) in known.items():
         if then != now:
-            raise ValueError(
-                f"{name}: expected {_text(then)}, as in {path}, found {_text(now)}; leave it as it was, or train anew "
-                "with another folder of checkpoints"
+            raise value_error(
+                name,
+                f"expected {_text(then)}, as in {path}, found {_text(now)}; leave it as it was, or train anew "
+                "with another folder of checkpoints",
             )
 
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GAT, GCN, GATConv, GraphSAGE, SAGEConv
 from torch_geometric.utils import trim_to_layer
 
+from graphzero._base.argument_errors import value_error
 from graphzero.train.settings import Settings
 from graphzero.train.task import Task
 
@@ -54,8 +55,8 @@ class OverTypes(nn.Module):
     def __init__(self, task: Task, settings: Settings) -> None:
         super().__init__()
         if settings.model == "gcn":
-            raise ValueError(
-                f"model: gcn is for one type of nodes and edges, and {task.data.path} has several; take sage or gat"
+            raise value_error(
+                "model", f"gcn is for one type of nodes and edges, and {task.data.path} has several; take sage or gat"
             )
         self._target = task.target
         self._features = task.features

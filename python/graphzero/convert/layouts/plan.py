@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
 from graphzero._dataset.split_names import usual_split_name
 from graphzero._files.folder import check_free_space, check_regular, is_inside
@@ -113,7 +114,7 @@ class LayoutOptions:
     def made(self, name: str) -> str:
         """Return the path of a file that is made on the way."""
         if self.workspace is None:
-            raise ValueError("workspace: expected a folder for the files made on the way, found none")
+            raise value_error("workspace", "expected a folder for the files made on the way, found none")
         return os.path.join(self.workspace, name)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
 from graphzero.convert.arrow_files import column_names, ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
 from graphzero.convert.row_sources.blocks import Block, Columns, column_positions
@@ -41,7 +42,7 @@ class TableFeatures:
         rest = [column for column in names if column != self._id]
         chosen = rest if columns is None else [names[i] for i in column_positions(columns, names, len(names), name)]
         if not chosen or self._id in chosen:
-            raise ValueError(f"{name}: columns: expected features, found {chosen}")
+            raise value_error("columns", f"expected features, found {chosen}", where=name)
         for column in chosen if self._id is None else [*chosen, self._id]:
             column_positions(column, names, len(names), name)  # the columns of a batch are found by name
         self._columns = chosen

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._dataset.named_tensors import take_edits
 from graphzero._inputs.attributes import Attribute, Attributes, attributes_of
 from graphzero._inputs.edge_types import Relations, as_relations
@@ -77,9 +78,10 @@ class GraphData(Splits):
         stores += [attribute.store for attribute in self.attributes]
         for store in stores:
             if store.closed:
-                raise ValueError(
-                    f"data: {store.path}: this {type(store).__name__} is closed; open the data again and make a new "
-                    "loader of it"
+                raise value_error(
+                    "data",
+                    f"{store.path}: this {type(store).__name__} is closed; open the data again and make a new "
+                    "loader of it",
                 )
 
 
@@ -200,9 +202,10 @@ def as_graph_data(data: Any, *, features: Any = None, edge_features: Any = None)
             raise ValueError("data, features: expected stores in one of them, found them in both")
         features = stores
     if not _is_graph(graph):
-        raise TypeError(
-            "data: expected a data set (graphzero.open), a Graph, or (Graph, FeatureStore), "
-            f"found {type(data).__name__}; graphzero.convert_dataset makes a data set of PyG's"
+        raise type_error(
+            "data",
+            "expected a data set (graphzero.open), a Graph, or (Graph, FeatureStore), "
+            f"found {type(data).__name__}; graphzero.convert_dataset makes a data set of PyG's",
         )
     if isinstance(graph, Dataset):
         return _of_dataset(graph, features, edge_features)

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from graphzero._base.argument_errors import value_error
 from graphzero.loaders._batch.parts import Parts, Values
 from graphzero.loaders._batch.tensors import as_tensor
 from graphzero.loaders._device.gpu_rows import DeviceRows
@@ -27,13 +28,14 @@ def as_device(device: Any) -> torch.device:
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError) as error:
-        raise ValueError(f"device: expected one that torch knows, such as 'cuda', found {device!r}") from error
+        raise value_error("device", f"expected one that torch knows, such as 'cuda', found {device!r}") from error
     if found.type == "cuda":
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if (found.index or 0) >= count:
-            raise ValueError(
-                f"device: expected one of {count} CUDA devices that torch {torch.__version__} sees, found {device!r}; "
-                "leave device out, or install a torch with CUDA and a driver"
+            raise value_error(
+                "device",
+                f"expected one of {count} CUDA devices that torch {torch.__version__} sees, found {device!r}; "
+                "leave device out, or install a torch with CUDA and a driver",
             )
         if found.index is None:
             return torch.device("cuda", torch.cuda.current_device())
@@ -41,7 +43,7 @@ def as_device(device: Any) -> torch.device:
     try:
         torch.empty(0, device=found)
     except (RuntimeError, AssertionError, ImportError) as error:
-        raise ValueError(f"device: expected one that torch {torch.__version__} can use, found {device!r}") from error
+        raise value_error("device", f"expected one that torch {torch.__version__} can use, found {device!r}") from error
     return found
 
 

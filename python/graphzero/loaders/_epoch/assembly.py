@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from graphzero._base.argument_errors import value_error
 from graphzero._inputs.attributes import Attribute, Attributes
 from graphzero.dataset import TypeName
 from graphzero.loaders._batch.forms import as_pyg, as_torch_batch, has_pyg
@@ -141,7 +142,7 @@ def _seed_labels(data: GraphData) -> list[Key]:
         if (node_type, label) in data.beside.rows or label in data.stores_of(node_type):
             found.append((node_type, label))
     if not found:
-        raise ValueError("labels: expected an attribute 'y', or a data set that names its labels, found none")
+        raise value_error("labels", "expected an attribute 'y', or a data set that names its labels, found none")
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import value_error
 from graphzero._base.memory_sizes import byte_text
 from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.features import FeatureStore
@@ -70,9 +71,10 @@ class AllNodes:
         number, (size, entries) = max(enumerate(cuts), key=lambda cut: cut[1][1])
         least = _HUB_SHARE * entries * entry
         if size == 1 and least > self.memory:
-            raise ValueError(
-                f"memory: expected at least {byte_text(least)} for node {sum(sizes[:number])} of type {name!r} with "
-                f"its {entries - 1:,} neighbours, found {byte_text(self.memory)}"
+            raise value_error(
+                "memory",
+                f"expected at least {byte_text(least)} for node {sum(sizes[:number])} of type {name!r} with "
+                f"its {entries - 1:,} neighbours, found {byte_text(self.memory)}",
             )
         return sizes
 

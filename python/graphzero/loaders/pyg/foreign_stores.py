@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch_geometric.data.graph_store import EdgeLayout
 
+from graphzero._base.argument_errors import value_error
 from graphzero._inputs.attributes import Attributes
 from graphzero._inputs.edge_types import as_relations, as_triple
 from graphzero.dataset import EDGE, NODE, EdgeTriple, TypeName
@@ -150,7 +151,7 @@ def _pairs(graphs: Any) -> dict[Any, tuple[Any, Any, Any]]:
             col = _expanded(col)
         found[attribute.edge_type] = (row, col, attribute.size or (None, None))
     if not found:
-        raise ValueError(f"data: expected a graph store with edges, found none in {type(graphs).__name__}")
+        raise value_error("data", f"expected a graph store with edges, found none in {type(graphs).__name__}")
     return {one.edge_type: found[one.edge_type] for one in listed}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from graphzero._base.argument_errors import value_error
 from graphzero.graph import Graph
 from graphzero.negatives import sample_negative_pairs, sample_negatives
 
@@ -34,9 +35,9 @@ class Side:
         if self.weight is None:
             return torch.randint(self.num_nodes, (count,), generator=generator)
         if self.weight.shape != (self.num_nodes,):
-            raise ValueError(
-                f"neg_sampling: expected a weight for each of {self.num_nodes} nodes, found shape "
-                f"{tuple(self.weight.shape)}"
+            raise value_error(
+                "neg_sampling",
+                f"expected a weight for each of {self.num_nodes} nodes, found shape {tuple(self.weight.shape)}",
             )
         if self.num_nodes <= _MOST_WEIGHTS:
             return torch.multinomial(self.weight, count, replacement=True, generator=generator)
@@ -116,10 +117,11 @@ class Negatives:
             if len(taken) == 0:
                 return
             redraw(taken)
-        raise ValueError(
-            f"exclude_positives: {self.without.path}: found no negative without an edge in {_EDGE_TRIES} draws, last "
+        raise value_error(
+            "exclude_positives",
+            f"{self.without.path}: found no negative without an edge in {_EDGE_TRIES} draws, last "
             f"{int(src[taken[0]])} → {int(dst[taken[0]])}; use fewer weights of 0, later times, or "
-            "exclude_positives=False"
+            "exclude_positives=False",
         )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import type_error
 from graphzero._inputs.attributes import Attributes
 from graphzero._inputs.edge_types import as_relations
 from graphzero.convert.edge_sources.sparse_tensors import edges_of_adj_t
@@ -69,9 +70,10 @@ class ObjectData(GraphData):
         return dict(self.files.dataset.nodes[node_type].attributes)
 
     def split(self, name: str, of: TypeName, argument: str) -> NDArray[np.int64]:
-        raise TypeError(
-            f"{argument}: expected ids or a mask, such as data.{name}_mask, found {name!r}; splits have names in data "
-            "sets only (graphzero.convert_dataset)"
+        raise type_error(
+            argument,
+            f"expected ids or a mask, such as data.{name}_mask, found {name!r}; splits have names in data "
+            "sets only (graphzero.convert_dataset)",
         )
 
 
