@@ -13,7 +13,7 @@ from graphzero._base.argument_errors import value_error
 from graphzero._base.arrays import IntArray, int64_vector
 from graphzero._base.integers import integer, integer_from
 
-# An order is written down before the first batch, at 8 bytes a place. One that tells no length may have no end.
+# An order is written down before the first batch, at 8 bytes a place. One that has no length may have no end.
 _MOST_PLACES = 10_000_000
 
 
@@ -64,20 +64,20 @@ class BatchOrder:
 
     def _read_order(self, order: Iterable[int]) -> IntArray:
         name = self._order_name
-        most = max(_MOST_PLACES, _told_length(order))
+        most = max(_MOST_PLACES, _known_length(order))
         places = np.fromiter((integer(place, name) for place in islice(order, most + 1)), np.int64)
         if len(places) > most:
             raise _endless(name)
         return places
 
     def _read_batches(self, batches: Iterable[Any]) -> list[IntArray]:
-        name, chosen, held, told = self._batches_name, [], 0, _told_length(batches)
+        name, chosen, held, known = self._batches_name, [], 0, _known_length(batches)
         for number, batch in enumerate(batches):
             chosen.append(int64_vector(batch, name))
             held += len(chosen[-1])
             if len(chosen[-1]) == 0:
                 raise ValueError(f"{name}[{number}]: expected at least one place, found none")
-            if held > _MOST_PLACES and number >= told:
+            if held > _MOST_PLACES and number >= known:
                 raise _endless(name)
         return chosen
 
@@ -91,7 +91,7 @@ class BatchOrder:
         return core.num_batches
 
 
-def _told_length(items: Iterable[Any]) -> int:
+def _known_length(items: Iterable[Any]) -> int:
     try:
         return len(items) if isinstance(items, Sized) else 0
     except (TypeError, NotImplementedError):  # torch's BatchSampler of a sampler that has none

@@ -86,7 +86,7 @@ def ask(
                     group.set_limit(answer.limit)
                 watch.restart()
                 begin, allowed = time.monotonic(), timeout if patience is None else patience
-                child.go_on()
+                child.send_line()
             elif line:
                 last = line
             if not over and time.monotonic() > begin + allowed:
@@ -94,7 +94,7 @@ def ask(
                 child.end()
         code = child.wait()
         kills = 0 if group is None else group.usage().kills
-        reason = child.last_words()
+        reason = child.last_error_line()
     answer.peak_anonymous, answer.peak_rss = watch.peak_anonymous, watch.peak_rss
     answer.peak_group, answer.memory = watch.peak_group, watch.points
     if answer.limit is not None and watch.peak_group is not None:

@@ -32,7 +32,7 @@ def demo(
     from rich.console import Console
 
     from graphzero.demo.data import FULL, QUICK
-    from graphzero.demo.places import a_place
+    from graphzero.demo.places import working_folder
     from graphzero.demo.story import end, prove
     from graphzero.demo.view import Screen
 
@@ -46,7 +46,7 @@ def demo(
             "the demo is to show that it is enough",
         )
     screen = Screen(Console(stderr=json, quiet=json and not sys.stderr.isatty(), highlight=False))
-    with a_place(folder, sizes.disk_bytes) as path:
+    with working_folder(folder, sizes.disk_bytes) as path:
         proof = prove(screen, path, sizes)
     if json:
         print_json(proof.document())

@@ -226,8 +226,8 @@ def _choices(layout: str, options: dict[str, Any]) -> dict[str, Any]:
     given = {name: value for name in sorted(names) if (value := options.pop(name)) is not None}
     for name in given:
         if name not in _CHOICES[layout]:
-            heeded = ", ".join(sorted(_CHOICES[layout])) or "none"
-            raise ValueError(f"{name}: expected options of the {layout} layout, {heeded}, found {given[name]!r}")
+            known = ", ".join(sorted(_CHOICES[layout])) or "none"
+            raise ValueError(f"{name}: expected options of the {layout} layout, {known}, found {given[name]!r}")
     return given
 
 

@@ -193,8 +193,8 @@ def convert_edges(
     if feed.has_labels and not mapped:
         raise labels_without_map(feed.name)
 
-    told = feed.num_nodes if num_nodes is None else num_nodes
-    options = writer_options(told, index, directed and not feed.undirected)
+    known_nodes = feed.num_nodes if num_nodes is None else num_nodes
+    options = writer_options(known_nodes, index, directed and not feed.undirected)
     options.memory = budget
     options.temporary_folder = path_bytes(folder)
     options.weights, options.times, options.edge_ids = feed.has_weight, feed.has_time, edge_ids
@@ -221,7 +221,7 @@ def convert_edges(
         converter = _core.EdgeConverter(options)
         with watching(progress, "reading", feed.total, feed.unit, lambda: feed.done(converter)):
             dictionary.run(converter) if mapped else feed.run(converter)
-        if told is None and not mapped:
+        if known_nodes is None and not mapped:
             _refuse_sparse_ids(converter, feed.name)
         entries = converter.done().rows * (2 if index == "both" or not options.directed else 1)
         with watching(progress, "sorting and writing", entries, "edges", lambda: converter.done().entries):

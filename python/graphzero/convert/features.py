@@ -381,7 +381,7 @@ class _Job:
     def _refuse_line(self, line: int, reason: str) -> None:
         if not self.skip_bad_lines:
             text = self.source.excerpts([line]).get(line)
-            where = f"{self.source.name}: {self.source.place(line)}: {reason}"
+            where = f"{self.source.name}: {self.source.row_name(line)}: {reason}"
             raise FormatError(where if text is None else f"{where}: {text}")
         self.num_bad += 1
         if len(self.bad) < _KEPT_BAD_LINES:

@@ -17,7 +17,7 @@ _NAME = "graphzero-demo"
 
 
 @contextmanager
-def a_place(folder: Path | None, needed: int) -> Iterator[str]:
+def working_folder(folder: Path | None, needed: int) -> Iterator[str]:
     """Yield a path for a data set of ``needed`` bytes; what is in ``folder`` stays."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)

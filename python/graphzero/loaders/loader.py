@@ -31,7 +31,7 @@ from graphzero.loaders._epoch.index_calls import IndexCalls, places_of
 from graphzero.loaders._process.ranks import default_memory, ranks_of_loader, shared_seed
 from graphzero.loaders._process.worker_epochs import WorkerEpochs
 from graphzero.loaders.options import LoaderOptions
-from graphzero.loaders.pyg.identity import TakenForPyG
+from graphzero.loaders.pyg.identity import PygClassIdentity
 from graphzero.pipeline import Batch, Pipeline, Stages
 from graphzero.threads import num_threads
 
@@ -41,7 +41,7 @@ _log = logging.getLogger("graphzero")
 _traced = itertools.count()
 
 
-class Loader(TakenForPyG, IterableDataset[Any]):
+class Loader(PygClassIdentity, IterableDataset[Any]):
     """Iterates over an epoch of batches; each iteration is the next epoch.
 
     An iteration that begins while another is under way has a pipeline and memory of its own. ``state_dict()``,
@@ -165,7 +165,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
             self._calls = None
             if self._feed is not None:
                 feed = self._make_feed()
-                feed.move(self._feed.next_place)
+                feed.move(self._feed.next_position)
                 self._replace_feed(feed)
 
     def _iterate_in_worker(self, worker: int, num_workers: int) -> Iterator[Any]:
@@ -196,7 +196,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
             feed = self._open()
             if feed.is_under_way:
                 other = self._make_feed()
-                other.move(feed.next_place)
+                other.move(feed.next_position)
                 self._replace_feed(other)
                 feed = other
             own = self._assembly  # whatever is assigned to the data while this iteration is under way
@@ -306,10 +306,10 @@ class Loader(TakenForPyG, IterableDataset[Any]):
 
         Also of a closed loader, because trainers write their last checkpoint after closing it.
         """
-        return self._place() if self._closed_at is None else self._closed_at
+        return self._position() if self._closed_at is None else self._closed_at
 
-    def _place(self) -> dict[str, int]:
-        return {**self._open().place, "seed": self._seed}
+    def _position(self) -> dict[str, int]:
+        return {**self._open().position, "seed": self._seed}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Make the next iteration go on from a position.
@@ -372,7 +372,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
     def __getstate__(self) -> dict[str, Any]:
         own = ("_feed", "_calls", "_closed_stages", "_trace_number", "_beginning")
         feed = self._open()
-        state = feed.place if feed.is_under_way else feed.next_place
+        state = feed.position if feed.is_under_way else feed.next_position
         return {**self.__dict__, **dict.fromkeys(own), "_older": (), "_state": {**state, "seed": self._seed}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

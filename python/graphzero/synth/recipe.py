@@ -60,8 +60,8 @@ class Recipe:
         cites, affiliated = self.edges * 3 // 4, self.edges // 32
         return {"cites": cites, "writes": self.edges - cites - affiliated, "affiliated": affiliated}
 
-    def lots(self, num_nodes: int) -> dict[str, range]:
-        """Return which of ``num_nodes`` lots belong to each split."""
+    def split_ranges(self, num_nodes: int) -> dict[str, range]:
+        """Return the positions, among ``num_nodes`` shuffled nodes, of each split."""
         ranges, begin = {}, 0.0
         for name in ("train", "valid", "test"):
             part = getattr(self, name)

@@ -56,8 +56,8 @@ class FeatureSource(Protocol):
         """Read from the start, about ``block_bytes`` at a time."""
         ...
 
-    def place(self, line: int) -> str:
-        """Say where a row stands: a line, or a number of a row."""
+    def row_name(self, line: int) -> str:
+        """Return what messages call a row: a line of text, or the number of a row."""
         ...
 
     def excerpts(self, lines: Iterable[int]) -> dict[int, str]:

@@ -24,7 +24,7 @@ from graphzero.features import FeatureStore
 class _Numbered:
     """Rows that are known by their number alone."""
 
-    def place(self, line: int) -> str:
+    def row_name(self, line: int) -> str:
         """Return the number of the row."""
         return f"row {line}"
 

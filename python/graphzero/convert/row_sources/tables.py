@@ -63,7 +63,7 @@ class TableFeatures:
                 return self._joined(batch.slice(0, 1), 0)
         raise FormatError(f"{self.name}: expected at least one row to see the length of its lists, found none")
 
-    def place(self, line: int) -> str:
+    def row_name(self, line: int) -> str:
         """Return the number of the row."""
         return f"row {line}"
 

@@ -96,7 +96,7 @@ class TextFeatures:
         self._begin, self._lines_before = before + form.data_begin, form.lines_before_data
         return form
 
-    def place(self, line: int) -> str:
+    def row_name(self, line: int) -> str:
         """Return the number of the line."""
         return f"line {line}"
 

@@ -1,4 +1,4 @@
-"""Batches on their way to a device: copied ahead, beside the model's work."""
+"""Copies batches to a device ahead of their use, while the model works on another."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def cuda_pinning(device: torch.device) -> tuple[int, int, int, int] | None:
 
 
 @dataclass
-class Parcel:
-    """A batch that is being copied."""
+class InFlightBatch:
+    """A batch that is being copied to a device; ``event`` is over when it is there."""
 
     parts: Parts
     event: Any = None
@@ -88,7 +88,7 @@ class CudaTransfer:
         # What the device still reads must not be used again.
         self._in_flight: deque[tuple[Any, list[Any]]] = deque()
 
-    def send(self, parts: Parts) -> Parcel:
+    def send(self, parts: Parts) -> InFlightBatch:
         """Begin to copy a batch."""
         while self._in_flight and (len(self._in_flight) >= _MOST_IN_FLIGHT or self._in_flight[0][0].query()):
             self._in_flight.popleft()[0].synchronize()
@@ -99,7 +99,7 @@ class CudaTransfer:
                     self._send_values(of, values, held)
             event = self._stream.record_event()
         self._in_flight.append((event, held))
-        return Parcel(parts, event)
+        return InFlightBatch(parts, event)
 
     def _send_values(self, of: Any, values: Values, held: list[Any]) -> None:
         for name, value in values.items():
@@ -123,15 +123,15 @@ class CudaTransfer:
         held.append(tensor)
         return tensor.to(self.device, non_blocking=True)
 
-    def receive(self, parcel: Parcel) -> Parts:
+    def receive(self, batch: InFlightBatch) -> Parts:
         """Have the model's stream wait for a batch."""
         current = torch.cuda.current_stream(self.device)
-        current.wait_event(parcel.event)
-        for values in parcel.parts.groups():
+        current.wait_event(batch.event)
+        for values in batch.parts.groups():
             for value in values.values():
                 if isinstance(value, torch.Tensor) and value.is_cuda:
                     value.record_stream(current)
-        return parcel.parts
+        return batch.parts
 
     def close(self) -> None:
         """Wait for copies that are under way."""
@@ -146,14 +146,14 @@ class PlainTransfer:
         self.device = device
         self._stays = stays
 
-    def send(self, parts: Parts) -> Parcel:
+    def send(self, parts: Parts) -> InFlightBatch:
         """Copy a batch."""
         parts.map(lambda tensor: tensor.to(self.device), stays=self._stays)
-        return Parcel(parts)
+        return InFlightBatch(parts)
 
-    def receive(self, parcel: Parcel) -> Parts:
+    def receive(self, batch: InFlightBatch) -> Parts:
         """Return a batch that has been copied."""
-        return parcel.parts
+        return batch.parts
 
     def close(self) -> None:
         """Do nothing: copies are over when they return."""

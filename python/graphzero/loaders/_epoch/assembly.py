@@ -71,7 +71,7 @@ class Assembly:
             from graphzero.loaders._batch.sampler_outputs import from_sampler_output, to_sampler_output
 
             parts = from_sampler_output(transform(to_sampler_output(parts)), parts)
-        said = _said(parts)
+        reserved = _reserved_names(parts)
         shown: list[Shown] = []
         for by_type, features in ((parts.nodes, batch.node_features), (parts.edges, batch.edge_features)):
             if not parts.is_hetero:
@@ -83,7 +83,7 @@ class Assembly:
             shown += rows.of_batch(parts)
         shown += self._other(parts)
         for of, name, value in shown:
-            if name not in said[of]:
+            if name not in reserved[of]:
                 _group(parts, of)[name] = value
         for kind, values in parts.nodes.items():
             label = self._data.label_of(kind)
@@ -115,15 +115,15 @@ def _group(parts: Parts, of: TypeName | None) -> Values:
     return parts.edges[of] if isinstance(of, tuple) else parts.nodes[of]
 
 
-def _said(parts: Parts) -> dict[TypeName | None, set[str]]:
+def _reserved_names(parts: Parts) -> dict[TypeName | None, set[str]]:
     """Return the names, by type, that the loader itself sets: an attribute of such a name is not shown, as in PyG.
 
     Among them are names that it does not set this time. ``n_id`` and ``e_id`` are exceptions: an attribute comes first.
     """
-    said: dict[TypeName | None, set[str]] = {None: set()}
+    reserved: dict[TypeName | None, set[str]] = {None: set()}
     groups: list[tuple[TypeName, Values]] = [*parts.nodes.items(), *parts.edges.items()]
     for of, group in groups:
-        names = said[of] = group.keys() - {"n_id", "e_id"}
+        names = reserved[of] = group.keys() - {"n_id", "e_id"}
         if names & {"batch_size", "src_index", "dst_pos_index"}:
             names.add("seed_time")
         if "edge_label_index" in names:
@@ -131,8 +131,8 @@ def _said(parts: Parts) -> dict[TypeName | None, set[str]]:
         if isinstance(of, tuple) and "input_id" in names:
             names.update(("edge_label_index", "edge_label_time"))
     if parts.is_hetero:
-        return said
-    return dict.fromkeys(said, {"batch"}.union(*said.values()))  # one object holds them all
+        return reserved
+    return dict.fromkeys(reserved, {"batch"}.union(*reserved.values()))  # one object holds them all
 
 
 def _seed_labels(data: GraphData) -> list[Key]:
