@@ -14,13 +14,10 @@ from graphzero._inputs.pipeline_request import LinkNegatives
 from graphzero._inputs.seeds import LinkSeeds, input_ids, read_links, refuse_without_edges, seed_times
 from graphzero.loaders._batch.parts import Parts
 from graphzero.loaders._batch.tensors import as_tensor
-from graphzero.loaders._data.edge_values import weighted_types
 from graphzero.loaders._data.node_times import as_node_times
-from graphzero.loaders._data.subgraph_types import subgraph_type_of
 from graphzero.loaders.loader import Loader
-from graphzero.loaders.options import LoaderKeywords, read_options
+from graphzero.loaders.options import LoaderKeywords
 from graphzero.loaders.pyg.links import labels_beside, times_beside
-from graphzero.loaders.pyg.loader_data import as_loader_data
 from graphzero.pipeline import Batch
 
 if TYPE_CHECKING:
@@ -97,15 +94,7 @@ class LinkNeighborLoader(Loader):
         exclude_reverse: bool = False,
         **options: Unpack[LoaderKeywords],
     ) -> None:
-        read = read_options(type(self).__name__, options)
-        graph_data = as_loader_data(
-            data,
-            features=read.features,
-            edge_features=read.edge_features,
-            weight_attr=weight_attr,
-            time_attr=time_attr,
-            sample_direction=read.sample_direction,
-        )
+        read, graph_data = self._read(data, num_neighbors, time_attr, weight_attr, options)
         if (edge_label_time is not None) != (time_attr is not None):
             raise ValueError("edge_label_time, time_attr: expected both or none of them, found one")
         relations = graph_data.relations
@@ -117,27 +106,16 @@ class LinkNeighborLoader(Loader):
         times = as_node_times(graph_data, time_attr, read.time_window)
         self._time = None if edge_label_time is None else seed_times(edge_label_time, len(src), "edge_label_time")
         self._input_id = input_ids(read.input_id, len(src))
-        sample = read._sample_request(
-            relations,
-            num_neighbors,
-            replace=replace,
-            subgraph_type=subgraph_type_of(subgraph_type, read.directed),
-            disjoint=disjoint,
-            temporal=self._time is not None,
-            temporal_strategy=temporal_strategy,
-            node_time=None if times is None else times.node_time,
-            edge_time=None if times is None else times.edge_types,
-            weighted=weighted_types(weight_attr, graph_data),
-            exclude_reverse=exclude_reverse,
-        )
+        sample = self._sample(
+            read, graph_data, times, subgraph_type, replace=replace, disjoint=disjoint, temporal=self._time is not None,
+            temporal_strategy=temporal_strategy, exclude_reverse=exclude_reverse,
+        )  # fmt: skip
         seeds = LinkSeeds(self._type, src, dst, self._time)
         negatives = LinkNegatives(self._negatives, self._amount, weights, exclude_positives, exclude_seed_edges)
         self.edge_label_index = edge_label_index
         self.edge_label = edge_label
         self.edge_label_time = edge_label_time
         self.neg_sampling = neg_sampling
-        self.num_neighbors = num_neighbors
-        self._sampler_options = {"time_attr": time_attr, "weight_attr": weight_attr}
         request = read._pipeline_request(sample, seeds, negatives)
         super().__init__(
             data, graph_data, read, edge_label_index, len(src), request, transform, transform_sampler_output

@@ -15,7 +15,7 @@ from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
 from graphzero._dataset.split_names import usual_split_name
 from graphzero._files.folder import check_free_space, check_regular, is_inside
-from graphzero.convert.edge_sources.array_file import ArrayFile, npy_file
+from graphzero.convert.edge_sources.array_file import ArrayFile
 from graphzero.dataset import EDGE as EDGE
 from graphzero.dataset import NODE as NODE
 from graphzero.dataset import EdgeTriple as EdgeTriple
@@ -215,9 +215,3 @@ def one_split_folder(folder: str, wanted: str | int | None) -> str | None:
     if wanted is not None and wanted not in names:
         raise ValueError(f"{folder}: expected split= one of {', '.join(names)}, found {wanted!r}")
     return os.path.join(folder, str(wanted or names[0])) if names else None
-
-
-def npy_ids(path: str) -> NDArray[Any]:
-    """Map ids of a split; a column counts as a vector."""
-    ids = npy_file(path).memmap()
-    return ids[:, 0] if ids.ndim == 2 and ids.shape[1] == 1 else ids
