@@ -269,7 +269,7 @@ class Graph(Mounted[_core.Topology]):
         return np.array(weights)
 
     def sample_neighbours(self, start_node: int, K: int, *, seed: int | None = None) -> NDArray[np.int64]:
-        """Return ``K`` different out-neighbours of a node, or all of them in stored order if there are no more.
+        """Return ``K`` different out-neighbours of a node, or all of them in stored order if it has fewer.
 
         Each of several parallel edges may be drawn, so a neighbour can come more than once.
 
@@ -476,7 +476,7 @@ def write_graph(
 
 
 def writer_options(num_nodes: int | tuple[int, int] | None, index: str, directed: bool) -> _core.EdgeConverterOptions:
-    """Read what all writers of graphs are told alike."""
+    """Read the options that all writers of graphs share."""
     if index not in ("both", "out", "in"):
         raise value_error("index", f"expected 'both', 'out' or 'in', found {index!r}")
     options = _core.EdgeConverterOptions()
@@ -492,7 +492,7 @@ def writer_options(num_nodes: int | tuple[int, int] | None, index: str, directed
 
 
 def graph_bytes(num_nodes: tuple[int, int], num_edges: int, index: str) -> int:
-    """Return how many bytes a ``.gl`` of so many sources, destinations and edges has at least."""
+    """Return how many bytes a ``.gl`` with these numbers of sources, destinations and edges has at least."""
     offsets = {"out": num_nodes[0], "in": num_nodes[1], "both": sum(num_nodes)}
     return 8 * offsets[index] + 4 * num_edges * (2 if index == "both" else 1)
 

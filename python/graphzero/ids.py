@@ -349,7 +349,7 @@ def _is_arrow(labels: Any) -> bool:
 
 def _packed_arrow(labels: Any, name: str) -> _Packed:
     """Take the buffers of an Arrow string array as they are."""
-    pa: Any = sys.modules["pyarrow"]  # loaded by whoever made the array
+    pa: Any = sys.modules["pyarrow"]  # loaded already: the array is one of it
     if isinstance(labels, pa.ChunkedArray):
         labels = labels.combine_chunks()
     if isinstance(labels, pa.ChunkedArray):  # where one array cannot hold it all

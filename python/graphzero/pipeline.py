@@ -144,7 +144,7 @@ class Pipeline:
         reader: As in [`gather`][graphzero.FeatureStore.gather]. ``"auto"`` reads files that fit in memory through the
             page cache and others from the device; ``stats()`` says what and why.
         threads: The number of threads. Default: [`num_threads`][graphzero.num_threads], or fewer if ``memory`` is
-            too little for so many.
+            too little for them.
         direction: As in [`sample_neighbors`][graphzero.sample_neighbors], like the options up to ``layer_dependency``.
         replace: Draw with replacement.
         weighted: Draw in proportion to edge weights.
@@ -364,7 +364,7 @@ class Pipeline:
         turn = core.start(epoch, position + worker, num_workers)  # only the latest iteration may go on
         self._epoch, self._position, self._begun, self._ended = epoch, position, True, None
         self._started = (time.perf_counter(), position, core.stats()["seconds_waited"])
-        del core  # close() gives its memory back, whoever is in the middle of an iteration
+        del core  # close() frees its memory, also during an iteration
         process = os.getpid()
         shown = 0.0
         try:

@@ -289,7 +289,7 @@ def test_loading_within_a_limit_is_not_called_killed(small):
 
 
 def test_a_training_that_is_killed_is_an_error_that_says_so():
-    with a_group(60_000_000) as group, story.start({"do": "look", "torch_threads": 1}, group) as child:
+    with a_group(60_000_000) as group, story.start({"do": "measure_software", "torch_threads": 1}, group) as child:
         assert [event for event in story.events(child) if event is not None] == []
         assert story.how_it_ended(child) == "a process of the demo ended with signal 9"
 

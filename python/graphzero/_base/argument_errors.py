@@ -25,7 +25,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Setting:
-    """An argument that a message tells to give: ``header=False``, or ``src=`` if the value is the user's to choose."""
+    """An argument with a value, in a message: ``header=False``, or ``src=`` if the value is the user's to choose."""
 
     name: str
     value: Any = _NO_VALUE

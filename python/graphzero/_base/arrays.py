@@ -30,7 +30,7 @@ def as_numpy(values: Any, name: str) -> NDArray[Any]:
 
 
 def cpu_tensor(tensor: Any, name: str) -> Any:
-    """Return a torch tensor, wherever it lives, in memory that NumPy can look at."""
+    """Return a torch tensor of any device in memory that NumPy can use."""
     layout = str(getattr(tensor, "layout", "torch.strided")).removeprefix("torch.")
     if layout != "strided" or getattr(tensor, "is_quantized", False) or getattr(tensor, "is_nested", False):
         found = layout if layout != "strided" else "quantised" if tensor.is_quantized else "nested"

@@ -299,7 +299,7 @@ def _with_value(kind: NodeType | EdgeType, name: str, value: Any, num_rows: int)
 def delete(data: PygNames, of: Any, name: str) -> None:
     """Remove what a type has under a name; the file stays."""
     data._made.pop((of, name), None)
-    if name == "num_nodes" and of in data.nodes:  # what scripts do once there is an attribute that tells it
+    if name == "num_nodes" and of in data.nodes:  # what scripts do once an attribute has that length
         return
     if name.endswith("_mask") and data.has_split(name.removesuffix("_mask"), of):
         data._set_split(name.removesuffix("_mask"), of, None)

@@ -50,7 +50,7 @@ def _remove(folder: str, process: int) -> None:
 def ends_of(edge_index: Any, name: str) -> tuple[Any, Any]:
     """Return both rows of PyG's ``edge_index``."""
     if str(getattr(edge_index, "layout", "torch.strided")) != "torch.strided":
-        # An adjacency matrix does not tell whether its rows are the sources, or as in PyG's adj_t the destinations.
+        # An adjacency matrix does not say whether its rows are the sources, or as in PyG's adj_t the destinations.
         raise type_error(
             name,
             "expected a tensor of shape (2, edges), found a sparse one; torch_geometric.utils.to_edge_index "

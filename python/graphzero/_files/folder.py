@@ -238,7 +238,7 @@ def _can_be_encoded(path: str) -> bool:
 
 def check_regular(path: str) -> None:
     """Refuse a pipe or a device: opening one may wait for ever, and reading one may never end."""
-    # Of what is missing, and of a folder, the system says so itself.
+    # The system refuses a missing file or a folder by itself.
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise OSError(errno.EINVAL, "is not a regular file, expected one", path)
 

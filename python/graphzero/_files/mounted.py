@@ -107,7 +107,7 @@ class Mounted(Generic[C]):
         return "GraphZero 0.2" if self.is_graphzero02 else "1"
 
     def resident_bytes(self) -> int | None:
-        """Return how many bytes of the file are in the page cache; ``None`` if the kernel does not tell."""
+        """Return how many bytes of the file are in the page cache; ``None`` if the kernel does not say."""
         return self._core.resident_bytes()
 
     def close(self) -> None:

@@ -118,11 +118,11 @@ class SampleRequest:
         return options
 
     def core_types(self) -> list[_core.NodeType]:
-        """Return what the core is told of each node type."""
+        """Return what the core needs of each node type."""
         return [_core.NodeType(count, self.node_time.get(name)) for name, count in self.relations.num_nodes.items()]
 
     def core_relations(self, excluded: Mapping[EdgeTriple, Pairs] = MappingProxyType({})) -> list[_core.Relation]:
-        """Return what the core is told of each graph. ``excluded`` are edges not to sample."""
+        """Return what the core needs of each graph. ``excluded`` are edges not to sample."""
         types = {name: i for i, name in enumerate(self.relations.node_types)}
         numbers = {triple: i for i, triple in enumerate(self.relations.graphs)}
         result = []

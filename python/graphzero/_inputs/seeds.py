@@ -126,7 +126,7 @@ def read_links(given: Any, relations: Relations, splits: Splits, name: str) -> t
             triple, given = link_type_of(given, relations, name), None
         elif isinstance(given[0], (tuple, list)) and all(isinstance(part, str) for part in given[0]) and given[0]:
             triple, given = link_type_of(given[0], relations, name), given[1]
-        elif given[0] is None:  # how PyG's stores want it said
+        elif given[0] is None:  # as PyG's stores write it
             given = given[1]
         elif len(types) != 1 and relations.is_hetero:
             raise value_error(

@@ -23,7 +23,7 @@ KILLED = "killed at its limit"
 # Beside what a contestant may hold: page tables, what malloc keeps of arrays that are gone, pages of small files. 70 MB
 # were seen; with as much the kernel was busy dropping pages of the graph, and the figure was one of that.
 SLACK = 128 << 20
-# Seconds between two looks at what it holds; a peak that is shorter is missed.
+# Seconds between two measurements of what it holds; a peak that is shorter is missed.
 _PERIOD = 0.02
 
 

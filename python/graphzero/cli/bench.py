@@ -64,7 +64,7 @@ def bench(
     if pages:
         from graphzero.bench.html_report import environment, html_report
 
-        environment()  # a library that is missing is told now, not after minutes of measuring
+        environment()  # a missing library is an error now, not after minutes of measuring
     document = run(
         plan,
         folder=None if folder is None else os.fspath(folder),

@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
         stream = getattr(sys, name)
         if stream is None:  # the caller closed it
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
-        elif hasattr(stream, "reconfigure"):  # file names may hold any bytes, terminals may speak any encoding
+        elif hasattr(stream, "reconfigure"):  # file names may hold any bytes, terminals may have any encoding
             stream.reconfigure(errors="backslashreplace")
     plain = warnings.formatwarning
     warnings.formatwarning = lambda *about, **options: visible_lines(plain(*about, **options))
@@ -89,7 +89,7 @@ def run(arguments: Sequence[str]) -> int:
         code = interrupts.EXIT_CODE
     except BrokenPipeError:
         code = CUT_OFF
-    except SystemExit as leaving:  # how typer ends after a broken pipe, and after it told about completion
+    except SystemExit as leaving:  # how typer ends after a broken pipe, and after it printed a completion script
         code = CUT_OFF if isinstance(leaving.__context__, BrokenPipeError) else leaving.code
     except Exception as error:
         if debug:

@@ -8,6 +8,6 @@ LINE = "graphzero: interrupted"
 
 
 def exit_now(*_: Any) -> NoReturn:
-    """End the process here and now; a signal handler where there is nothing to tidy up."""
+    """End the process at once; a signal handler for when there is nothing to clean up."""
     os.write(2, f"{LINE}\n".encode())
     os._exit(EXIT_CODE)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from graphzero.graph import Direction
 
 _FIELDS = ("node", "row", "col", "edge", "num_sampled_nodes", "num_sampled_edges")
-_MOST_STEPS = 10_000_000  # far more than anyone looks at, and 80 MB
+_MOST_STEPS = 10_000_000  # far more than anyone reads, and 80 MB
 
 
 def sample(
@@ -29,7 +29,7 @@ def sample(
     fanouts: Annotated[
         str | None, typer.Option(help=f"Neighbours to draw per node at each hop, -1 for all; {FANOUTS} if not given.")
     ] = None,
-    walk: Annotated[int | None, typer.Option(metavar="LENGTH", min=1, help="Walk so many steps instead.")] = None,
+    walk: Annotated[int | None, typer.Option(metavar="LENGTH", min=1, help="Walk this many steps instead.")] = None,
     walks: Annotated[int | None, typer.Option(min=1, help="Walks from each node; 1 if not given.")] = None,
     p: Annotated[float | None, typer.Option(help="Walks: node2vec's p; 1 if not given.")] = None,
     q: Annotated[float | None, typer.Option(help="Walks: node2vec's q; 1 if not given.")] = None,

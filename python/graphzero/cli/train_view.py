@@ -114,7 +114,7 @@ class TrainView:
 
 
 def _snapshot_table(snapshot: Snapshot) -> Table:
-    cached = "not told" if snapshot.page_cache is None else byte_text(snapshot.page_cache)
+    cached = "unknown" if snapshot.page_cache is None else byte_text(snapshot.page_cache)
     table = Table.grid(padding=(0, 2))
     rows = [
         ("memory", f"{byte_text(snapshot.anonymous)} anonymous in this process"),

@@ -181,7 +181,7 @@ class StreamFeed:
         self.has_time = options.time is not None
         self.unused_columns: tuple[str, ...] = ()
         self.guessed_headers: dict[str, tuple[str, str]] = {}
-        self._is_text: bool | None = None  # labels, once a look at them has told
+        self._is_text: bool | None = None  # whether ids are labels; not known before the first ones are read
         self.num_bad = 0
         self.bad: list[_core.BadLine] = []
 

@@ -286,7 +286,7 @@ class _Job:
     def __post_init__(self) -> None:
         self.row_shape = self._row_shape()
         source = self.source
-        # NumPy has no bfloat16; who stores its bits as uint16 and asks for bfloat16 means them.
+        # NumPy has no bfloat16: uint16 that is to be stored as bfloat16 holds its bits.
         bits = source.bfloat16 or (self.stored is DataType.BFLOAT16 and source.dtype == np.uint16)
         self.values = ValueConverter(
             source.name, source.dtype, bfloat16=bits, stored=self.stored, quantised=self.quantised

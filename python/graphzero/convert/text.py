@@ -213,7 +213,7 @@ def _whole_lines(stream: IO[bytes], name: str, size: int, stopped: threading.Eve
         if len(rest) + (data.find(b"\n") if cut else len(data)) > longest:
             _core.refuse_long_line(os.fsencode(name), lines + 1, longest)
         lines += int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
-        if cut == 0 and b"\r" in data[:-1]:  # lines of old Macs, which whoever parses them refuses
+        if cut == 0 and b"\r" in data[:-1]:  # lines of old Macs, which the parser refuses
             yield rest + data
             rest = b""
         elif cut == 0:
@@ -235,7 +235,7 @@ def _may_wait(stream: IO[bytes]) -> bool:
 
 
 def _read_when_ready(stream: IO[bytes], size: int, stopped: threading.Event) -> bytes:
-    """Read ``size`` bytes unless there are no more; ends soon after ``stopped``, as a plain read would not."""
+    """Read ``size`` bytes, or what is left; ends soon after ``stopped``, which a plain read would not."""
     parts = []
     while size and not stopped.is_set():
         if select.select([stream], [], [], 0.1)[0]:

@@ -33,8 +33,8 @@ def tell(event: str, **facts: Any) -> None:
     print(json.dumps({"event": event, **facts}), flush=True)
 
 
-def look(torch_threads: int) -> None:
-    """Tell what Python, torch and PyG hold before they have seen any data: after a step on next to none."""
+def measure_software(torch_threads: int) -> None:
+    """Print what Python, torch and PyG hold after a step on a tiny graph, before there is any data."""
     import torch
     from torch_geometric.nn import GraphSAGE
 
@@ -75,7 +75,7 @@ def train(path: str, settings: dict[str, Any], torch_threads: int, in_memory: bo
 
 
 def _train(run: Run) -> None:
-    """Train a model, and test it as it was after its best epoch; tell now and then what it holds."""
+    """Train a model, and test it as it was after its best epoch; print every now and then what it holds."""
     from graphzero.train.run import EpochResult
     from graphzero.train.watch import Watch
 
@@ -114,7 +114,7 @@ def _tested(run: Run) -> Iterator[Step]:
 
 def main() -> None:
     """Do what is asked; an error becomes a line like any other."""
-    functions: dict[str, Callable[..., None]] = {"look": look, "load": load, "train": train}
+    functions: dict[str, Callable[..., None]] = {"measure_software": measure_software, "load": load, "train": train}
     request = json.loads(sys.argv[1])
     try:
         functions[request.pop("do")](**request)

@@ -32,7 +32,7 @@ _SETTINGS = {"model": "sage", "fanouts": (10, 5), "hidden": 64, "batch_size": 51
 
 
 def prove(screen: Screen, path: str, sizes: Sizes) -> Proof:
-    """Tell the story up to the table."""
+    """Run the demo up to the table of results."""
     proof, begin = Proof(sizes), time.perf_counter()
     screen.heading("1. A data set")
     _make(screen, path, proof)
@@ -61,7 +61,7 @@ def start(request: dict[str, Any], group: ControlGroup | None = None) -> Child:
 
 
 def events(child: Child) -> Iterator[dict[str, Any] | None]:
-    """Yield what a process tells until it ends; ``None`` every now and then while it is silent."""
+    """Yield the events that a process prints until it ends; ``None`` while there is none."""
     for line in child.lines():
         event = None if line is None else json.loads(line)
         if event is not None and event["event"] == "error":
@@ -119,7 +119,7 @@ def _labels_file(path: str) -> str:
 def _limited(screen: Screen, proof: Proof) -> Iterator[ControlGroup | None]:
     """Yield a control group for the training, or nothing where none can be made."""
     sizes = proof.sizes
-    with start({"do": "look", "torch_threads": _torch_threads()}) as child:
+    with start({"do": "measure_software", "torch_threads": _torch_threads()}) as child:
         for event in events(child):
             if event is not None:
                 proof.software = event["anonymous"]

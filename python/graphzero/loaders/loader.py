@@ -261,7 +261,7 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
             return self.transform(batch)
 
     def _describe_seeds(self, batch: Batch, parts: Parts) -> None:
-        """Add what a batch tells of its seeds."""
+        """Add what a batch has about its seeds."""
         raise NotImplementedError
 
     def __call__(self, index: Any) -> Any:

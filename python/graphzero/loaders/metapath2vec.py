@@ -99,7 +99,7 @@ class MetaPath2Vec(SkipGram):
         graph, num_nodes_dict = _plain(one_graph(graph, edge_index_dict, "edge_index_dict"), num_nodes_dict)
         path = as_metapath(metapath, _edge_types(graph), steps)
         files, graphs, counts = _mounted(graph, path, num_nodes_dict)
-        random_walk(graphs, [], steps, metapath=path)  # a graph that is wrong says so now
+        random_walk(graphs, [], steps, metapath=path)  # a wrong graph is an error now
         types = [path[0][0], *(path[step % len(path)][2] for step in range(steps))]
         start, end = _rows_of({name for kind in path for name in (kind[0], kind[2])}, counts)
         num_rows = max(end.values())

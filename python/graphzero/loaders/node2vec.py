@@ -111,7 +111,7 @@ class Node2Vec(SkipGram):
         if mounted.num_nodes == 0:
             raise value_error("graph", f"expected at least one node, found none in {mounted.path}")
         windows = _Node2VecWindows(mounted, files, steps, size, repeats, p, q, negatives)
-        windows.positive(torch.empty(0, dtype=torch.int64), 0)  # p, q or a graph that is wrong says so now
+        windows.positive(torch.empty(0, dtype=torch.int64), 0)  # a wrong p, q or graph is an error now
         super().__init__(windows, mounted.num_nodes, mounted.num_nodes, embedding_dim, sparse, seed)
         self.num_nodes = mounted.num_nodes
         self.walk_length = steps  # as PyG keeps it

@@ -55,7 +55,7 @@ class LoaderOptions:
         ahead: The most batches to prepare ahead. Default: as many as fit.
         reader: How to read rows, as in [`FeatureStore.gather`][graphzero.FeatureStore.gather].
         threads: The number of threads. Default: [`num_threads`][graphzero.num_threads], or fewer if ``memory`` is
-            too little for so many.
+            too little for them.
         progress: Show a line on standard error: batches/s, hit rate, reads, memory.
         method: ``"labor"`` needs fewer feature rows, as in [`sample_neighbors`][graphzero.sample_neighbors].
         layer_dependency: Let ``"labor"`` share neighbours across hops, too.

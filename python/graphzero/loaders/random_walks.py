@@ -94,7 +94,7 @@ class RandomWalks(IterableDataset[torch.Tensor]):
             "metapath": metapath,
             "direction": direction,
         }
-        random_walk(graph, [], **self._options)  # an option that is wrong says so now, not in a worker
+        random_walk(graph, [], **self._options)  # a wrong option is an error now, not in a worker
         num_nodes = _num_starts(graph, metapath)
         self._starts = None if starts is None else int64_vector(starts, "starts")
         if self._starts is not None:

@@ -15,7 +15,7 @@ Part: TypeAlias = "float | int"
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _EDGES_PER_NODE = 16
-# Ranks are computed in float64, which tells so many nodes apart with room to spare.
+# Ranks are computed in float64, which is exact for many more nodes.
 _MOST_NODES = 2**40
 _MOST_EDGES = 2**48
 _MOST_FEATURES = 2**20

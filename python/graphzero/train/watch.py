@@ -1,4 +1,4 @@
-"""What a run holds and how fast it goes, measured now and then."""
+"""What a run holds and how fast it goes, measured several times a second."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _LINE = 44
 
 
 def shortened(text: str, most: int = _LINE) -> str:
-    """Return text of at most so many characters; an ellipsis tells that there is more."""
+    """Return text cut to a number of characters; an ellipsis stands for the rest."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
@@ -50,7 +50,7 @@ class Bar(NamedTuple):
     """A row of a chart from pixel ``top`` on, its bar at ``y``; without a value it has no ``share`` of the width.
 
     How it stands ``against`` the best rival is ``times`` and whom: ``beside`` it, or on a line ``below`` if it is long.
-    The name has ``room`` for so many characters.
+    The name is cut to ``room`` characters.
     """
 
     row: Row
@@ -95,7 +95,7 @@ class Stage(NamedTuple):
 
 
 def stage_bars(part: Part) -> tuple[list[tuple[str, str]], list[tuple[Row, list[Stage]]]]:
-    """Return the looks and names of stages, and the stages of each row that tells about them, on one scale."""
+    """Return the styles and names of stages, and the stages of each row that has them, on one scale."""
     times = [(row, stages) for row in rows_of(part) if (stages := _stages_of(row))]
     names = dict.fromkeys(name for _, stages in times for name in stages)
     looks = {name: f"stage{index % 5}" for index, name in enumerate(names)}

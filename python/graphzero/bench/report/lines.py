@@ -127,7 +127,7 @@ def _thinned(samples: list[Any]) -> list[tuple[float, float, float | None]]:
 
 
 def scaling_charts(part: Part) -> list[Chart]:
-    """Return what a part tells about threads and size: a chart for each unit."""
+    """Return what a part measured by threads and size: a chart for each unit."""
     ours = {"graphzero", *(name_of(row) for row in rows_of(part) if row.get("ours"))}
     charts = []
     for key, title in (("threads", "Scaling with threads"), ("size", "Scaling with edges")):

@@ -171,7 +171,7 @@ def stream_source(table: Any, columns: tuple[Column, Column, Column, Column]) ->
     name = type(table).__name__
     reader = arrow.RecordBatchReader.from_stream(table)
     once = isinstance(table, arrow.RecordBatchReader)
-    unread = [reader]  # the first pass uses the reader that told the schema
+    unread = [reader]  # the first pass uses the reader that had the schema
 
     def read(names: list[str], rows: int) -> Iterator[Any]:
         yield from unread.pop() if unread else arrow.RecordBatchReader.from_stream(table)

@@ -98,7 +98,7 @@ class EdgeSource(Protocol):
 
 
 def checked_rows(rows: int) -> int:
-    """Return ``rows`` if a batch can have so many."""
+    """Return ``rows``, the size of a batch, if it is a valid one."""
     if rows < 1:
         raise value_error("rows", f"expected at least 1, found {rows}")
     return rows

@@ -32,7 +32,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Typed:
-    """Something that does not tell its element type, such as text, with that type."""
+    """Something without an element type of its own, such as text, with that type."""
 
     source: Any
     dtype: str
@@ -158,7 +158,7 @@ def count_classes(array: NDArray[Any], *, block: int = 1 << 20) -> int | None:
     if array.ndim == 2 and array.shape[1] > 1:
         return int(array.shape[1])
     flat = array.reshape(-1)
-    if flat.dtype.kind not in "iub":  # numbers to be fitted, or classes; whoever asks may count them
+    if flat.dtype.kind not in "iub":  # numbers to be fitted, or classes that the caller may count
         return None
     return max((int(part.max()) for part in _parts(flat, block)), default=-1) + 1
 

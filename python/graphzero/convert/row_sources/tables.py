@@ -47,7 +47,7 @@ class TableFeatures:
             column_positions(column, names, len(names), name)  # the columns of a batch are found by name
         self._columns = chosen
         self._squeeze = isinstance(columns, (str, int))
-        # The first rows tell types and lengths of lists; a schema does not.
+        # Types and lengths of lists are known from the first rows, not from a schema.
         self._first = self._peek(schema)
         self.dtype = self._first.dtype
         self.row_shape: tuple[int, ...] = self._first.shape[1:]

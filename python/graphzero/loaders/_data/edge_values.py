@@ -31,7 +31,7 @@ def types_that_store(data: GraphData, what: Stored, attr: str) -> list[EdgeTripl
     """Return the edge types whose graphs store ``attr`` as their weights or times.
 
     Where it is not known what these were made of, any name stands for them. As in PyG, types without the attribute
-    are none of these; one that has it, but does not store it, is refused, because nothing would tell.
+    are none of these; one that has it, but does not store it, is refused, because that would go unnoticed.
     """
     found = []
     for triple, graph in data.relations.graphs.items():

@@ -120,7 +120,7 @@ class Feed:
 
     def _begin(self, batches: Iterator[Batch], parts_of: Callable[[Batch], Parts]) -> InFlightBatch | None:
         """Take the next batch and start copying it; ``None`` after the last one."""
-        if not self.pipeline.closed:  # else the iteration says so
+        if not self.pipeline.closed:  # else the iteration raises
             self.pipeline._log_stages(torch.autograd._profiler_enabled())  # type: ignore[attr-defined]
         with stage("graphzero.wait", self._device):
             batch = next(batches, None)

@@ -17,7 +17,7 @@ from graphzero.loaders._data.graph_data import GraphData
 from graphzero.pipeline import Batch, Pipeline
 from graphzero.sampling import sample_neighbors
 
-# What part of the memory the rows of a batch may take: one in so many. The pipeline holds up to four
+# What part of the memory the rows of a batch may take: one part in this number. The pipeline holds up to four
 # batches, and a layer needs their rows, a message for each edge, and its results.
 _BATCH_SHARE = 16
 # The same for a node that cannot be cut.

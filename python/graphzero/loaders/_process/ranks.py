@@ -107,7 +107,7 @@ def shared_seed(seed: Any, world_size: int, generator: torch.Generator | None = 
         raise value_error(
             "seed",
             f"expected one with world_size={world_size}, found None: ranks draw their parts from one order; give "
-            "all of them the same seed, or initialise torch.distributed, which tells them",
+            "all of them the same seed, or initialise torch.distributed, which shares one",
         )
     torch.distributed.broadcast_object_list(drawn, src=0)
     return drawn[0]

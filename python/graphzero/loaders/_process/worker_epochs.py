@@ -50,5 +50,5 @@ def _shared_zeros(count: int) -> torch.Tensor:
 
 
 def _first_of(num_workers: int) -> int:
-    """Return where the counts for so many workers begin: behind those for fewer."""
+    """Return where the counts for this number of workers begin: behind those for fewer."""
     return num_workers * (num_workers - 1) // 2
