@@ -17,7 +17,7 @@ from graphzero.loaders._batch.tensors import as_tensor
 from graphzero.loaders._data.node_times import as_node_times
 from graphzero.loaders.loader import Loader
 from graphzero.loaders.options import LoaderKeywords
-from graphzero.loaders.pyg.links import labels_beside, times_beside
+from graphzero.loaders.pyg.links import labels_with_negatives, times_with_negatives
 from graphzero.pipeline import Batch
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ class LinkNeighborLoader(Loader):
             if label is not None:
                 of_edge["edge_label"] = label
             if times is not None:
-                of_edge["edge_label_time"] = times_beside(times, len(src))
+                of_edge["edge_label_time"] = times_with_negatives(times, len(src))
         if "batch" in of_src:
             links = self._link_of_tree(num_links, len(src), len(dst))
             for values in parts.nodes.values():
@@ -160,7 +160,7 @@ class LinkNeighborLoader(Loader):
             label = torch.ones(len(places))
         else:
             label = self._label[torch.from_numpy(places)]
-        return labels_beside(label, num_negatives)
+        return labels_with_negatives(label, num_negatives)
 
     def _link_of_tree(self, num_links: int, num_src: int, num_dst: int) -> torch.Tensor:
         """Return which link each tree of a disjoint sample belongs to: every end of every pair has its own tree."""

@@ -89,7 +89,7 @@ def array_source(values: Any, *, weight: Any = None, time: Any = None, name: str
     if array.ndim != 2 or 2 not in array.shape:
         raise ValueError(f"{name}: expected shape (2, E) or (E, 2), found {array.shape}")
     src, dst = array if array.shape[0] == 2 else array.T
-    return ArraySource(name, src, dst, _beside(weight), _beside(time))
+    return ArraySource(name, src, dst, _optional_column(weight), _optional_column(time))
 
 
 def columns_source(columns: tuple[Any, ...], *, weight: Any = None, time: Any = None) -> ArraySource:
@@ -103,12 +103,12 @@ def columns_source(columns: tuple[Any, ...], *, weight: Any = None, time: Any = 
         "edges",
         src,
         dst,
-        own_weight if _beside(weight) is None else _beside(weight),
-        own_time if _beside(time) is None else _beside(time),
+        own_weight if _optional_column(weight) is None else _optional_column(weight),
+        own_time if _optional_column(time) is None else _optional_column(time),
     )
 
 
-def _beside(values: Any) -> Any:
+def _optional_column(values: Any) -> Any:
     """Take an array, or the path of a ``.npy`` file; ``True`` and ``False`` name none."""
     if values is None or isinstance(values, bool):
         return None

@@ -136,10 +136,10 @@ def _is_interleaved(array: ArrayFile) -> bool:
 
 def npy_source(path: str, *, weight: Any = None, time: Any = None) -> NumpyFileSource:
     """Read edges from a ``.npy`` file; weights and times may be in others."""
-    return NumpyFileSource(path, npy_file(path), _beside(weight), _beside(time))
+    return NumpyFileSource(path, npy_file(path), _optional_file(weight), _optional_file(time))
 
 
-def _beside(path: Any) -> ArrayFile | None:
+def _optional_file(path: Any) -> ArrayFile | None:
     return None if path is None or path is False else npy_file(os.fspath(path))
 
 

@@ -14,7 +14,7 @@ from graphzero._inputs.seeds import DatasetSplits, Splits
 from graphzero.dataset import Dataset, EdgeTriple, EdgeType, NodeType, TypeName
 from graphzero.features import FeatureStore
 from graphzero.graph import Graph
-from graphzero.loaders._batch.late_rows import Beside, Key, MemoryRows
+from graphzero.loaders._batch.late_rows import Key, MemoryRows, UnstoredValues
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class GraphData(Splits):
     graph: Any
     relations: Relations
     attributes: Attributes
-    beside: Beside = field(default_factory=Beside)
+    unstored: UnstoredValues = field(default_factory=UnstoredValues)
 
     @property
     def is_hetero(self) -> bool:
@@ -140,7 +140,7 @@ def _of_dataset(dataset: Dataset, features: Any, edge_features: Any) -> GraphDat
     take_edits(dataset)
     relations, state = as_relations(dataset), _state(dataset)
     if isinstance(features, Attributes):
-        return DatasetData(dataset, relations, features, Beside(), features, edge_features, state)
+        return DatasetData(dataset, relations, features, UnstoredValues(), features, edge_features, state)
     there = {name for node in dataset.nodes.values() for name in _names(node)} | set(dataset.other)
     of_nodes = chosen(features, there, "features")
     there = {name for edge in dataset.edges.values() for name in _names(edge)}
@@ -160,8 +160,8 @@ def _of_dataset(dataset: Dataset, features: Any, edge_features: Any) -> GraphDat
         instead = {*kind.in_memory, *kind.other}
         stored = [name for name in kind.attributes if name in shown and name not in instead]
         attributes += [Attribute(name, of, kind.attributes[name]) for name in stored]
-    beside = Beside(MemoryRows(in_memory), columns, other)
-    return DatasetData(dataset, relations, attributes, beside, features, edge_features, state)
+    unstored = UnstoredValues(MemoryRows(in_memory), columns, other)
+    return DatasetData(dataset, relations, attributes, unstored, features, edge_features, state)
 
 
 def _check_rows(kind: NodeType | EdgeType) -> None:

@@ -64,8 +64,8 @@ class FeatureStore(torch_geometric.data.FeatureStore):  # type: ignore[misc]
     def __init__(self, data: Any, *, features: Any = None, edge_features: Any = None) -> None:
         super().__init__(tensor_attr_cls=TensorAttr)
         self.data = as_graph_data(data, features=features, edge_features=edge_features)
-        if self.data.beside.columns:
-            names = ", ".join(dict.fromkeys(name for _, name in self.data.beside.columns))
+        if self.data.unstored.columns:
+            names = ", ".join(dict.fromkeys(name for _, name in self.data.unstored.columns))
             raise value_error(
                 "data",
                 f"{names} was assigned, and is in memory: expected attributes of files; give it to "
