@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
-from graphzero._base.argument_errors import type_error, value_error
+from graphzero._base.argument_errors import check_choice, type_error, value_error
 from graphzero._base.arrays import as_numpy, cpu_tensor, int64_vector, plain, true_or_false
 from graphzero._base.dtypes import BFLOAT16_BITS, DataType, as_data_type, name_of, numpy_dtype
 from graphzero._base.integers import integer
@@ -172,10 +172,8 @@ class FeatureStore(Mounted[_core.Features]):
         Raises:
             ValueError: The file is reordered and ``order`` is ``"id"``.
         """
-        if access not in _ADVICE:
-            raise value_error("access", f"expected 'random', 'sequential' or 'normal', found {access!r}")
-        if order not in ("id", "stored"):
-            raise value_error("order", f"expected 'id' or 'stored', found {order!r}")
+        check_choice(access, "access", "random", "sequential", "normal")
+        check_choice(order, "order", "id", "stored")
         core = self._core
         if core.reordered and order == "id":
             raise ValueError(
@@ -247,8 +245,7 @@ class FeatureStore(Mounted[_core.Features]):
             >>> FeatureStore(tiny_gd).gather([1], dtype="float16")
             array([[3., 4., 5.]], dtype=float16)
         """
-        if reader not in READERS:
-            raise value_error("reader", f"expected 'auto', 'mmap', 'direct' or 'pread', found {reader!r}")
+        check_choice(reader, "reader", *READERS)
         gatherer, kind = self._open_gatherer(), READERS[reader]
         rows = int64_vector(ids, "ids")
         shape = (len(rows), *self.shape[1:])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
-from graphzero._base.argument_errors import value_error
+from graphzero._base.argument_errors import check_choice, value_error
 from graphzero._base.arrays import float32_vector, int64_vector, plain, time_vector
 from graphzero._base.integers import as_seed, integer
 from graphzero._base.memory_sizes import byte_text, conversion_budget
@@ -477,8 +477,7 @@ def write_graph(
 
 def writer_options(num_nodes: int | tuple[int, int] | None, index: str, directed: bool) -> _core.EdgeConverterOptions:
     """Read the options that all writers of graphs share."""
-    if index not in ("both", "out", "in"):
-        raise value_error("index", f"expected 'both', 'out' or 'in', found {index!r}")
+    check_choice(index, "index", "both", "out", "in")
     options = _core.EdgeConverterOptions()
     options.directed = directed
     options.out_index, options.in_index = index != "in", index != "out"

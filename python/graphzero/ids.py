@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
-from graphzero._base.argument_errors import type_error, value_error
+from graphzero._base.argument_errors import check_choice, type_error, value_error
 from graphzero._base.arrays import as_numpy, int64_vector, plain
 from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_count, byte_text
@@ -195,8 +195,7 @@ class IdBuilder:
         memory: int | str = "1GB",
         tmp_dir: str | os.PathLike[str] | None = None,
     ) -> None:
-        if kind not in _KINDS:
-            raise value_error("kind", f"expected 'integer' or 'string', found {kind!r}")
+        check_choice(kind, "kind", "integer", "string")
         self._path = os.fsdecode(path)
         self._kind: Kind = kind
         folder = b"" if tmp_dir is None else path_bytes(tmp_dir)

@@ -67,3 +67,10 @@ def parts_of(error: Exception) -> tuple[Part, ...]:
     text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
     argument = error.__dict__.get("argument")
     return (text,) if argument is None else (Argument(argument), text.removeprefix(argument))
+
+
+def check_choice(value: object, argument: str, *choices: str) -> None:
+    """Refuse what is not among the values that an argument can have."""
+    if value not in choices:
+        *first, last = map(repr, choices)
+        raise value_error(argument, f"expected {', '.join(first)} or {last}, found {value!r}")

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from graphzero import _core
-from graphzero._base.argument_errors import value_error
+from graphzero._base.argument_errors import check_choice, value_error
 from graphzero._base.arrays import IntArray
 from graphzero._base.integers import integer
 from graphzero._inputs.edge_types import Relations, by_edge_type
@@ -60,12 +60,10 @@ class SampleRequest:
             raise value_error(
                 "node_time", "expected seed_time with it: node times are compared with those of the seeds"
             )
-        if self.temporal_strategy not in ("uniform", "last"):
-            raise value_error("temporal_strategy", f"expected 'uniform' or 'last', found {self.temporal_strategy!r}")
+        check_choice(self.temporal_strategy, "temporal_strategy", "uniform", "last")
         if self.subgraph_type not in _SUBGRAPHS:
             raise value_error("subgraph_type", f"expected one of {list(_SUBGRAPHS)}, found {self.subgraph_type!r}")
-        if self.method not in ("neighbor", "labor"):
-            raise value_error("method", f"expected 'neighbor' or 'labor', found {self.method!r}")
+        check_choice(self.method, "method", "neighbor", "labor")
         self.disjoint = bool(self.disjoint) or self.temporal
         if self.time_window is not None:
             self.time_window = min(integer(self.time_window, "time_window"), 2**63 - 1)

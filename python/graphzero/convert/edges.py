@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from graphzero import _core
-from graphzero._base.argument_errors import Setting, error_of, value_error
+from graphzero._base.argument_errors import Setting, check_choice, error_of, value_error
 from graphzero._base.memory_sizes import byte_count, byte_text, conversion_budget, peak_memory
 from graphzero._base.visible import visible
 from graphzero._files.folder import check_free_space, hidden_folder, replace_together, spill_folder
@@ -187,8 +187,7 @@ def convert_edges(
     skip_bad_lines = _choice(on_bad_line, "on_bad_line", "skip", "error")
     text = TextOptions(src, dst, weight, time, header, delimiter, comment, skip_bad_lines)
     feed = edge_feed(source, target, text, tmp_dir=folder, block=max(1 << 20, budget // 16))
-    if ids not in ("auto", "dense", "map"):
-        raise value_error("ids", f"expected 'auto', 'dense' or 'map', found {ids!r}")
+    check_choice(ids, "ids", "auto", "dense", "map")
     mapped = ids == "map" or (ids == "auto" and feed.has_labels)
     if feed.has_labels and not mapped:
         raise labels_without_map(feed.name)

@@ -19,7 +19,7 @@ from torch_geometric.sampler import (
 )
 from torch_geometric.sampler.base import SubgraphType
 
-from graphzero._base.argument_errors import value_error
+from graphzero._base.argument_errors import check_choice, value_error
 from graphzero._base.arrays import int64_vector
 from graphzero._base.integers import as_seed
 from graphzero._inputs.edge_types import as_triple
@@ -93,8 +93,7 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         exclude_positives: bool = False,
         seed: int | None = None,
     ) -> None:
-        if sample_direction not in _DIRECTIONS:
-            raise value_error("sample_direction", f"expected 'forward' or 'backward', found {sample_direction!r}")
+        check_choice(sample_direction, "sample_direction", *_DIRECTIONS)
         self.data = as_loader_data(
             data, weight_attr=weight_attr, time_attr=time_attr, sample_direction=sample_direction
         )
