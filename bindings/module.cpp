@@ -1,8 +1,10 @@
 // graphzero._core: the list of what is bound, and how errors become Python's.
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <exception>
 #include <stdexcept>
+#include <string_view>
 
 #include "bindings/bind.h"
 #include "core/base/error.h"
@@ -19,6 +21,19 @@ void raise(PyObject* type, const std::exception& error) {
   PyErr_SetObject(type, text(error.what()).ptr());
 }
 
+// An error about an argument, "memory: expected …", has its name as an attribute, as those of
+// graphzero/_base/argument_errors.py do.
+nb::object argument_error(PyObject* type, const std::exception& error) {
+  const std::string_view message = error.what();
+  const std::string_view name = message.substr(0, message.find(": expected "));
+  const bool is_name =
+      name.size() < message.size() &&
+      std::ranges::all_of(name, [](char c) { return c == '_' || ('a' <= c && c <= 'z'); });
+  nb::object made = nb::borrow(type)(text(error.what()));
+  if (is_name) made.attr("argument") = nb::str(name.data(), name.size());
+  return made;
+}
+
 // Raises what OSError(errno, message, path) makes: FileNotFoundError and its siblings. It is made
 // here because Python 3.10 would match an `except` clause against plain OSError otherwise.
 void raise_os_error(const gz::IoError& error) {
@@ -27,9 +42,10 @@ void raise_os_error(const gz::IoError& error) {
   PyErr_SetObject(made.type().ptr(), made.ptr());
 }
 
-// A ValueError with the number that the message tells.
+// A ValueError with the number and the advice that the message tells.
 void raise_budget_error(PyObject* type, const gz::BudgetTooSmall& error) {
-  const nb::object made = nb::borrow(type)(text(error.what()));
+  const nb::object made = argument_error(type, error);
+  made.attr("advice") = text(error.advice().c_str());
   made.attr("least") = error.least();
   PyErr_SetObject(type, made.ptr());
 }
@@ -55,7 +71,7 @@ NB_MODULE(_core, m) {
         } catch (const std::out_of_range& error) {
           raise(PyExc_IndexError, error);
         } catch (const std::invalid_argument& error) {
-          raise(PyExc_ValueError, error);
+          PyErr_SetObject(PyExc_ValueError, argument_error(PyExc_ValueError, error).ptr());
         } catch (const std::length_error& error) {
           raise(PyExc_ValueError, error);
         }

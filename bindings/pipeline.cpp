@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <atomic>
@@ -9,6 +10,8 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "bindings/arrays.h"
@@ -423,8 +426,10 @@ void bind_pipeline(nb::module_& m) {
       .def("start", &KeptPipeline::start, "epoch"_a, "first"_a, "stride"_a)
       .def(
           "arrange",
-          [](KeptPipeline& p, const OptionalArray& order, const OptionalArray& batch_sizes) {
+          [](KeptPipeline& p, const OptionalArray& order, const OptionalArray& batch_sizes,
+             std::string order_name) {
             Arrangement arrangement;
+            arrangement.order_name = std::move(order_name);
             if (order) arrangement.order.emplace(as_span(*order).begin(), as_span(*order).end());
             if (batch_sizes) {
               arrangement.batch_sizes.emplace(as_span(*batch_sizes).begin(),
@@ -432,7 +437,7 @@ void bind_pipeline(nb::module_& m) {
             }
             p.change([&](Pipeline& pipeline) { pipeline.arrange(std::move(arrangement)); });
           },
-          "order"_a.none(), "batch_sizes"_a.none())
+          "order"_a.none(), "batch_sizes"_a.none(), "order_name"_a)
       .def(
           "on_device",
           [](KeptPipeline& p, std::size_t attribute) {

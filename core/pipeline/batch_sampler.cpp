@@ -100,7 +100,8 @@ void BatchSampler::arrange(Arrangement arrangement) {
     const auto count = static_cast<std::int64_t>(num_seeds());
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (order[i] >= 0 && order[i] < count) continue;
-      throw std::out_of_range(concat("order[", i, "]: place ", order[i],
+      const std::string at = arrangement.batch_sizes ? "" : concat('[', i, ']');
+      throw std::out_of_range(concat(arrangement.order_name, at, ": place ", order[i],
                                      " is not among the seeds, of which there are ", count));
     }
   }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -56,6 +57,7 @@ struct SamplerOptions {
 struct Arrangement {
   std::optional<std::vector<std::int64_t>> order;  // places among the seeds, as often as wanted
   std::optional<std::vector<std::uint64_t>> batch_sizes;  // their sum is the number of places
+  std::string order_name = "order";                       // what messages call the order
 };
 
 struct SampledBatch {

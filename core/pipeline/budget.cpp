@@ -37,8 +37,8 @@ Budget split_memory(const Needs& needs) {
   if (needs.memory < least) {
     throw BudgetTooSmall(
         concat("memory: expected at least ", (least + kMegabyte - 1) / kMegabyte,
-               " MB for batches of this size, found ", needs.memory / kMegabyte,
-               " MB; give more, or use ", budget.threads > 1 ? "fewer threads, " : "",
+               " MB for batches of this size, found ", needs.memory / kMegabyte, " MB"),
+        concat("give more, or use ", budget.threads > 1 ? "fewer threads, " : "",
                "smaller batches, smaller fanouts or fewer attributes"),
         least);
   }

@@ -30,16 +30,18 @@ struct Budget {
   std::uint64_t window = 0;     // batches ahead: their samples and the rows read for them
 };
 
-// Names the least memory that would do; in bytes too, for a caller that gave a share of a larger
-// number.
+// Names the least memory that would do, and what needs less. Both are there apart from the message
+// too, for a caller that gave a share of a larger number.
 class BudgetTooSmall : public std::invalid_argument {
  public:
-  BudgetTooSmall(const std::string& message, std::uint64_t least)
-      : std::invalid_argument(message), least_(least) {}
+  BudgetTooSmall(const std::string& problem, const std::string& advice, std::uint64_t least)
+      : std::invalid_argument(problem + "; " + advice), advice_(advice), least_(least) {}
 
+  const std::string& advice() const { return advice_; }
   std::uint64_t least() const { return least_; }
 
  private:
+  std::string advice_;
   std::uint64_t least_;
 };
 

@@ -10,7 +10,7 @@ def main() -> None:
     """Run the command line of this process and leave with its exit code."""
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:  # not if it is to be ignored, as under nohup
-        signal.signal(signal.SIGINT, interrupts.leave)
+        signal.signal(signal.SIGINT, interrupts.exit_now)
     from graphzero.cli.command import main as run
 
     try:
@@ -18,7 +18,7 @@ def main() -> None:
         code = run(sys.argv[1:])
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done: interrupting Python's own clean-up is not a failure
     except KeyboardInterrupt:
-        interrupts.leave()
+        interrupts.exit_now()
     sys.exit(code)
 
 

@@ -8,6 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.arrays import IntArray
 from graphzero.dataset import EDGE, NODE, EdgeTriple
 from graphzero.sampling import HeteroNeighborhood, Neighborhood
@@ -108,11 +109,12 @@ def blocks(sample: Any) -> list[Block] | list[HeteroBlock]:
     """
     if not isinstance(sample, (Neighborhood, HeteroNeighborhood)):
         hint = "; a batch has one as its .sample" if hasattr(sample, "sample") else ""
-        raise TypeError(f"sample: expected what sample_neighbors returns, found {type(sample).__name__}{hint}")
+        raise type_error("sample", f"expected what sample_neighbors returns, found {type(sample).__name__}{hint}")
     if sample.num_sampled_edges is None:
-        raise ValueError(
-            "sample: expected one whose edges are grouped by hop, found num_sampled_edges=None; "
-            "sample with subgraph_type='directional'"
+        raise value_error(
+            "sample",
+            "expected one whose edges are grouped by hop, found num_sampled_edges=None; "
+            "sample with subgraph_type='directional'",
         )
     if isinstance(sample, HeteroNeighborhood):
         return _layers(sample)
@@ -153,9 +155,10 @@ def _check_direction(col: IntArray, edges: list[int], nodes: list[int]) -> None:
         wrong = np.flatnonzero((ends < nodes[hop]) | (ends >= nodes[hop + 1]))
         if len(wrong):
             at = edges[hop] + int(wrong[0])
-            raise ValueError(
-                f"sample: expected edges of hop {hop} to lead to the nodes they were drawn for, which are in places "
-                f"{nodes[hop]} to {nodes[hop + 1] - 1}, found col[{at}] = {col[at]}; sample with direction='in'"
+            raise value_error(
+                "sample",
+                f"expected edges of hop {hop} to lead to the nodes they were drawn for, which are in places "
+                f"{nodes[hop]} to {nodes[hop + 1] - 1}, found col[{at}] = {col[at]}; sample with direction='in'",
             )
 
 

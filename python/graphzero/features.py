@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
+from graphzero._base.argument_errors import check_choice, type_error, value_error
 from graphzero._base.arrays import as_numpy, cpu_tensor, int64_vector, plain, true_or_false
 from graphzero._base.dtypes import BFLOAT16_BITS, DataType, as_data_type, name_of, numpy_dtype
 from graphzero._base.integers import integer
@@ -171,10 +172,8 @@ class FeatureStore(Mounted[_core.Features]):
         Raises:
             ValueError: The file is reordered and ``order`` is ``"id"``.
         """
-        if access not in _ADVICE:
-            raise ValueError(f"access: expected 'random', 'sequential' or 'normal', found {access!r}")
-        if order not in ("id", "stored"):
-            raise ValueError(f"order: expected 'id' or 'stored', found {order!r}")
+        check_choice(access, "access", "random", "sequential", "normal")
+        check_choice(order, "order", "id", "stored")
         core = self._core
         if core.reordered and order == "id":
             raise ValueError(
@@ -246,8 +245,7 @@ class FeatureStore(Mounted[_core.Features]):
             >>> FeatureStore(tiny_gd).gather([1], dtype="float16")
             array([[3., 4., 5.]], dtype=float16)
         """
-        if reader not in READERS:
-            raise ValueError(f"reader: expected 'auto', 'mmap', 'direct' or 'pread', found {reader!r}")
+        check_choice(reader, "reader", *READERS)
         gatherer, kind = self._open_gatherer(), READERS[reader]
         rows = int64_vector(ids, "ids")
         shape = (len(rows), *self.shape[1:])
@@ -378,7 +376,7 @@ def _with_stored_type(array: Any, dtype: Any) -> tuple[NDArray[Any], DataType]:
         dtype = "bfloat16" if dtype is None else dtype
     source = as_numpy(array, "array")
     if source.ndim == 0:
-        raise ValueError("array: expected at least one dimension, found a scalar")
+        raise value_error("array", "expected at least one dimension, found a scalar")
     return source, as_data_type(source.dtype if dtype is None else dtype)
 
 
@@ -420,7 +418,7 @@ def _writable_bytes(out: Any, shape: tuple[int, ...], given: DataType, unlike: s
     array = out
     if hasattr(out, "detach"):  # a torch tensor
         if out.device.type != "cpu":
-            raise ValueError(f"out: expected a tensor on the CPU, found one on {out.device}")
+            raise value_error("out", f"expected a tensor on the CPU, found one on {out.device}")
         if str(out.dtype) == "torch.bfloat16" and given is DataType.BFLOAT16:
             import torch
 
@@ -429,15 +427,15 @@ def _writable_bytes(out: Any, shape: tuple[int, ...], given: DataType, unlike: s
         if given is DataType.BFLOAT16 and array.dtype == np.int16:
             array = array.view(BFLOAT16_BITS)
     if not isinstance(array, np.ndarray):
-        raise TypeError(f"out: expected a NumPy array or a torch tensor, found {type(out).__name__}")
+        raise type_error("out", f"expected a NumPy array or a torch tensor, found {type(out).__name__}")
     if array.shape != shape:
-        raise ValueError(f"out: expected shape {shape}, found {array.shape}")
+        raise value_error("out", f"expected shape {shape}, found {array.shape}")
     if array.dtype != numpy_dtype(given):
-        raise TypeError(f"out: expected {numpy_dtype(given)}, found {array.dtype}; {unlike}")
+        raise type_error("out", f"expected {numpy_dtype(given)}, found {array.dtype}; {unlike}")
     if not array.flags.c_contiguous:
-        raise ValueError("out: expected a C-contiguous array, found strides that leave gaps or swap axes")
+        raise value_error("out", "expected a C-contiguous array, found strides that leave gaps or swap axes")
     if not array.flags.writeable:
-        raise ValueError("out: expected a writable array, found a read-only one")
+        raise value_error("out", "expected a writable array, found a read-only one")
     memory: NDArray[np.uint8] = array.reshape(-1).view(np.uint8)
     return memory
 
@@ -456,7 +454,7 @@ def _converted(block: NDArray[Any], stored: DataType, rows: range | NDArray[np.i
     if stored is DataType.BFLOAT16:
         return block if block.dtype == BFLOAT16_BITS else rounded_to_bfloat16(block)
     if block.dtype.kind not in "iufb" or not np.can_cast(block.dtype, target, casting="same_kind"):
-        raise TypeError(f"array: {block.dtype} cannot be stored as {name_of(stored)}; convert it first")
+        raise type_error("array", f"{block.dtype} cannot be stored as {name_of(stored)}; convert it first")
     if target.kind in "iu" and not np.can_cast(block.dtype, target, casting="safe"):
         limits = np.iinfo(target)
         wrong = (block < limits.min) | (block > limits.max)
@@ -471,7 +469,7 @@ def _converted(block: NDArray[Any], stored: DataType, rows: range | NDArray[np.i
 def rounded_to_bfloat16(block: NDArray[Any]) -> NDArray[np.uint16]:
     """Round to the nearest bfloat16, ties to even; a NaN stays one."""
     if block.dtype.kind != "f":
-        raise TypeError(f"array: {block.dtype} cannot be stored as bfloat16; convert it to float32 first")
+        raise type_error("array", f"{block.dtype} cannot be stored as bfloat16; convert it to float32 first")
     with np.errstate(over="ignore"):
         floats = np.ascontiguousarray(block, dtype=np.float32)
     bits = floats.view(np.uint32)

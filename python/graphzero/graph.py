@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
+from graphzero._base.argument_errors import check_choice, value_error
 from graphzero._base.arrays import float32_vector, int64_vector, plain, time_vector
 from graphzero._base.integers import as_seed, integer
 from graphzero._base.memory_sizes import byte_text, conversion_budget
@@ -30,7 +31,7 @@ def as_direction(direction: str) -> _core.Direction:
     try:
         return _DIRECTIONS[direction]
     except KeyError:
-        raise ValueError(f"direction: expected 'out' or 'in', found {direction!r}") from None
+        raise value_error("direction", f"expected 'out' or 'in', found {direction!r}") from None
 
 
 @dataclass(frozen=True)
@@ -268,7 +269,7 @@ class Graph(Mounted[_core.Topology]):
         return np.array(weights)
 
     def sample_neighbours(self, start_node: int, K: int, *, seed: int | None = None) -> NDArray[np.int64]:
-        """Return ``K`` different out-neighbours of a node, or all of them in stored order if there are no more.
+        """Return ``K`` different out-neighbours of a node, or all of them in stored order if it has fewer.
 
         Each of several parallel edges may be drawn, so a neighbour can come more than once.
 
@@ -342,15 +343,16 @@ class Graph(Mounted[_core.Topology]):
         nodes = int64_vector(start_nodes, "start_nodes")
         fanout = _fanout(K)
         if isinstance(pad, str) and pad != "self":
-            raise ValueError(f"pad: expected an integer or 'self', found {pad!r}")
+            raise value_error("pad", f"expected an integer or 'self', found {pad!r}")
         if isinstance(pad, str) and self.bipartite:
-            raise ValueError(
-                f"pad: expected an integer, found 'self': {self._path} is bipartite, so a node is not of the kind of "
-                "its neighbours"
+            raise value_error(
+                "pad",
+                f"expected an integer, found 'self': {self._path} is bipartite, so a node is not of the kind of "
+                "its neighbours",
             )
         padding = -1 if isinstance(pad, str) else integer(pad, "pad")
         if not -(2**63) <= padding < 2**63:
-            raise ValueError(f"pad: expected an integer of 64 bits, found {padding}")
+            raise value_error("pad", f"expected an integer of 64 bits, found {padding}")
         rows, counts = _core.sample_fanout(self._core, _core.Direction.OUT, nodes, fanout, padding, as_seed(seed))
         table = plain(rows).reshape(len(nodes), fanout)
         if isinstance(pad, str):
@@ -475,9 +477,8 @@ def write_graph(
 
 
 def writer_options(num_nodes: int | tuple[int, int] | None, index: str, directed: bool) -> _core.EdgeConverterOptions:
-    """Read what all writers of graphs are told alike."""
-    if index not in ("both", "out", "in"):
-        raise ValueError(f"index: expected 'both', 'out' or 'in', found {index!r}")
+    """Read the options that all writers of graphs share."""
+    check_choice(index, "index", "both", "out", "in")
     options = _core.EdgeConverterOptions()
     options.directed = directed
     options.out_index, options.in_index = index != "in", index != "out"
@@ -485,13 +486,13 @@ def writer_options(num_nodes: int | tuple[int, int] | None, index: str, directed
         options.bipartite = isinstance(num_nodes, (tuple, list))
         pair = tuple(num_nodes) if isinstance(num_nodes, (tuple, list)) else (num_nodes, num_nodes)
         if len(pair) != 2:
-            raise ValueError(f"num_nodes: expected a number or a pair, found {num_nodes!r}")
+            raise value_error("num_nodes", f"expected a number or a pair, found {num_nodes!r}")
         options.num_src_nodes, options.num_dst_nodes = map(_node_count, pair)
     return options
 
 
 def graph_bytes(num_nodes: tuple[int, int], num_edges: int, index: str) -> int:
-    """Return how many bytes a ``.gl`` of so many sources, destinations and edges has at least."""
+    """Return how many bytes a ``.gl`` with these numbers of sources, destinations and edges has at least."""
     offsets = {"out": num_nodes[0], "in": num_nodes[1], "both": sum(num_nodes)}
     return 8 * offsets[index] + 4 * num_edges * (2 if index == "both" else 1)
 
@@ -506,5 +507,5 @@ def _fanout(value: Any) -> int:
 def _node_count(value: Any) -> int:
     count = integer(value, "num_nodes")
     if not 0 <= count <= 2**59:
-        raise ValueError(f"num_nodes: expected 0 to 2^59, found {count}")
+        raise value_error("num_nodes", f"expected 0 to 2^59, found {count}")
     return count

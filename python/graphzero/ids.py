@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
+from graphzero._base.argument_errors import check_choice, type_error, value_error
 from graphzero._base.arrays import as_numpy, int64_vector, plain
 from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_text, conversion_budget
@@ -78,7 +79,7 @@ class IdDictionary(Mounted[_core.IdDictionary]):
         if self.kind == "integer":
             return int(self.indices([integer(label, "label")])[0])
         if not isinstance(label, (str, bytes)):
-            raise TypeError(f"label: expected text, found {label!r}")
+            raise type_error("label", f"expected text, found {label!r}")
         return int(self.indices([label])[0])
 
     def indices(self, labels: Any, *, default: int | None = None) -> NDArray[np.int64]:
@@ -195,8 +196,7 @@ class IdBuilder:
         memory: int | str | None = None,
         tmp_dir: str | os.PathLike[str] | None = None,
     ) -> None:
-        if kind not in _KINDS:
-            raise ValueError(f"kind: expected 'integer' or 'string', found {kind!r}")
+        check_choice(kind, "kind", "integer", "string")
         self._path = os.fsdecode(path)
         self._kind: Kind = kind
         folder = b"" if tmp_dir is None else path_bytes(tmp_dir)
@@ -301,7 +301,7 @@ _NO_OFFSETS = np.zeros(1, dtype=np.int64)
 def _packed(labels: Any, kind: Kind, name: str) -> _Packed:
     if _is_arrow(labels):
         if labels.null_count:
-            raise ValueError(f"{name}: expected no nulls, found {labels.null_count}")
+            raise value_error(name, f"expected no nulls, found {labels.null_count}")
         if hasattr(labels.type, "value_type"):  # a dictionary of Arrow's own
             labels = labels.cast(labels.type.value_type)
         if kind == "string":
@@ -323,7 +323,7 @@ def _packed(labels: Any, kind: Kind, name: str) -> _Packed:
 
 def _text_array(labels: Any, name: str) -> NDArray[Any]:
     if isinstance(labels, (str, bytes)):
-        raise TypeError(f"{name}: expected several labels, found one: {labels!r}")
+        raise type_error(name, f"expected several labels, found one: {labels!r}")
     if isinstance(labels, np.ndarray):
         array = labels
     elif isinstance(labels, (list, tuple)):
@@ -331,7 +331,7 @@ def _text_array(labels: Any, name: str) -> NDArray[Any]:
     else:
         array = as_numpy(labels, name)
     if array.size and array.dtype.kind not in "OSUT":
-        raise TypeError(f"{name}: expected text, found {array.dtype}")
+        raise type_error(name, f"expected text, found {array.dtype}")
     return array if array.size else array.astype(object)
 
 
@@ -351,7 +351,7 @@ def _is_arrow(labels: Any) -> bool:
 
 def _packed_arrow(labels: Any, name: str) -> _Packed:
     """Take the buffers of an Arrow string array as they are."""
-    pa: Any = sys.modules["pyarrow"]  # loaded by whoever made the array
+    pa: Any = sys.modules["pyarrow"]  # loaded already: the array is one of it
     if isinstance(labels, pa.ChunkedArray):
         labels = labels.combine_chunks()
     if isinstance(labels, pa.ChunkedArray):  # where one array cannot hold it all
@@ -361,7 +361,7 @@ def _packed_arrow(labels: Any, name: str) -> _Packed:
         try:
             labels = labels.cast(wide)
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-            raise TypeError(f"{name}: expected text, found {labels.type}") from None
+            raise type_error(name, f"expected text, found {labels.type}") from None
     if len(labels) == 0:
         return _Packed((0,), None, _NO_BYTES, _NO_OFFSETS)
     _, offsets, data = labels.buffers()

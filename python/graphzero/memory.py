@@ -17,7 +17,7 @@ class FileMemory:
     Attributes:
         path: The file.
         size: Its size in bytes.
-        resident: Bytes of it in the page cache; ``None`` if the kernel does not tell.
+        resident: Bytes of it in the page cache; ``None`` if the kernel does not say.
     """
 
     path: str
@@ -27,7 +27,7 @@ class FileMemory:
 
 @dataclass(frozen=True)
 class MemoryReport:
-    """Where memory goes. Sizes are in bytes; ``None`` stands for what this system does not tell.
+    """Where memory goes. Sizes are in bytes; ``None`` stands for what this system does not say.
 
     Attributes:
         anonymous: What the process itself holds: what it can be killed for when memory runs out.
@@ -53,7 +53,7 @@ class MemoryReport:
 
     def __str__(self) -> str:
         def text(count: int | None) -> str:
-            return "not told" if count is None else byte_text(count)
+            return "unknown" if count is None else byte_text(count)
 
         group = "none" if self.cgroup_limit is None else f"{text(self.cgroup_used)} of {text(self.cgroup_limit)}"
         lines = [

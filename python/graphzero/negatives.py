@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.arrays import float64_vector, int64_vector, plain
 from graphzero._base.integers import as_seed, integer
 from graphzero.graph import Graph
@@ -126,7 +127,7 @@ def negative_options(
     try:
         options.power = float(power)
     except (TypeError, ValueError):
-        raise TypeError(f"power: expected a number, found {power!r}") from None
+        raise type_error("power", f"expected a number, found {power!r}") from None
     options.exclude_edges = bool(exclude_edges)
     options.seed = as_seed(seed)
     return options
@@ -138,7 +139,7 @@ def _end_law(by: Any, name: str) -> _core.EndLaw:
     if not isinstance(by, str):
         return _core.EndLaw(float64_vector(by, name), name)
     if by not in _LAWS:
-        raise ValueError(f"{name}: expected 'uniform', 'degree' or an array of weights, found {by!r}")
+        raise value_error(name, f"expected 'uniform', 'degree' or an array of weights, found {by!r}")
     return _core.EndLaw(_LAWS[by])
 
 
@@ -149,5 +150,5 @@ def _kind(by: Any) -> str:
 def _count(value: Any, name: str) -> int:
     count = integer(value, name)
     if not 0 <= count < 2**63:
-        raise ValueError(f"{name}: expected 0 to 2^63 - 1, found {count}")
+        raise value_error(name, f"expected 0 to 2^63 - 1, found {count}")
     return count

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.arrays import IntArray, plain, time_vector
 from graphzero._base.integers import as_seed, integer
 from graphzero._base.memory_sizes import byte_text
@@ -144,7 +145,7 @@ class Pipeline:
         reader: As in [`gather`][graphzero.FeatureStore.gather]. ``"auto"`` reads files that fit in memory through the
             page cache and others from the device; ``stats()`` says what and why.
         threads: The number of threads. Default: [`num_threads`][graphzero.num_threads], or fewer if ``memory`` is
-            too little for so many.
+            too little for them.
         direction: As in [`sample_neighbors`][graphzero.sample_neighbors], like the options up to ``layer_dependency``.
         replace: Draw with replacement.
         weighted: Draw in proportion to edge weights.
@@ -327,11 +328,12 @@ class Pipeline:
         """
         missing = [key for key in self.state_dict() if key not in state]
         if missing:
-            raise ValueError(f"state: expected what state_dict() returns, found nothing under {missing[0]!r}")
+            raise value_error("state", f"expected what state_dict() returns, found nothing under {missing[0]!r}")
         if state["batches"] != len(self):
-            raise ValueError(
-                f"state: expected that of a pipeline with {len(self)} batches an epoch, found {state['batches']}; "
-                "seeds, batch_size and drop_last must be the same"
+            raise value_error(
+                "state",
+                f"expected that of a pipeline with {len(self)} batches an epoch, found {state['batches']}; "
+                "seeds, batch_size and drop_last must be the same",
             )
         batch = integer(state["batch"], "state['batch']")
         if not 0 <= batch <= len(self):
@@ -364,7 +366,7 @@ class Pipeline:
         turn = core.start(epoch, position + worker, num_workers)  # only the latest iteration may go on
         self._epoch, self._position, self._begun, self._ended = epoch, position, True, None
         self._started = (time.perf_counter(), position, core.stats()["seconds_waited"])
-        del core  # close() gives its memory back, whoever is in the middle of an iteration
+        del core  # close() frees its memory, also during an iteration
         process = os.getpid()
         progress, shown = self._request.progress, 0.0
         try:
@@ -539,7 +541,7 @@ def _core_pipeline(request: PipelineRequest) -> _core.Pipeline:
 def _core_links(request: PipelineRequest, links: LinkSeeds) -> _core.LinkSeeds:
     relations, negatives = request.sample.relations, request.negatives
     if negatives.kind not in _NEGATIVES:
-        raise ValueError(f"negatives: expected 'binary', 'triplet' or None, found {negatives.kind!r}")
+        raise value_error("negatives", f"expected 'binary', 'triplet' or None, found {negatives.kind!r}")
     sources = negatives.kind != "triplet"
     law = negative_options(negatives.by, 0.75, negatives.exclude_edges, 0, sources=sources, name="negatives_by")
     by = negatives.by if isinstance(negatives.by, tuple) else (negatives.by,)
@@ -568,7 +570,7 @@ def _number(value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError):
-        raise TypeError(f"num_negatives: expected a number, found {value!r}") from None
+        raise type_error("num_negatives", f"expected a number, found {value!r}") from None
 
 
 def _show(line: str) -> None:

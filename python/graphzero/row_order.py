@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from graphzero import _core
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.arrays import int64_vector
 from graphzero._base.memory_sizes import byte_text, conversion_budget
 from graphzero._files.mounted import path_bytes
@@ -56,8 +57,9 @@ def reorder(
     kept = 2 * source.num_rows * (4 if source.num_rows <= 2**31 else 8)
     least = source.least_memory + kept
     if budget < least:
-        raise ValueError(
-            f"memory: expected at least {byte_text(least)} to order {source.num_rows:,} rows, found {byte_text(budget)}"
+        raise value_error(
+            "memory",
+            f"expected at least {byte_text(least)} to order {source.num_rows:,} rows, found {byte_text(budget)}",
         )
     wanted = "hot" if order is None else order
     with watching(progress, "counting how often each row is met", None, "edges", lambda: 0):
@@ -81,7 +83,7 @@ def row_places(
     if count != num_rows:
         raise ValueError(
             f"{name}: expected {count} rows, one per {kind} node of {graph.path}, found {num_rows}; rows that are no "
-            "such nodes take an order= of their own"
+            "such nodes take an order= of their own",
         )
     return _core.RowPlaces.hottest_first(_core.appearances(graph._core, side))
 
@@ -89,11 +91,11 @@ def row_places(
 def check_order(order: Any, graph: Graph | None) -> None:
     """Refuse, before any work, arguments that do not name an order. ``None`` for both is none."""
     if isinstance(order, str) and order != "hot":
-        raise ValueError(f"order: expected 'hot' or all ids, hottest first, found {order!r}")
+        raise value_error("order", f"expected 'hot' or all ids, hottest first, found {order!r}")
     by_graph = isinstance(order, str)
     if by_graph and graph is None:
-        raise ValueError("order: expected graph= beside 'hot', to see which rows are, found none")
+        raise value_error("order", "expected graph= beside 'hot', to see which rows are, found none")
     if graph is not None and not by_graph:
-        raise ValueError("graph: expected order='hot' beside it, found another order or none")
+        raise value_error("graph", "expected order='hot' beside it, found another order or none")
     if graph is not None and not isinstance(graph, Graph):
-        raise TypeError(f"graph: expected a Graph, found {type(graph).__name__}")
+        raise type_error("graph", f"expected a Graph, found {type(graph).__name__}")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from graphzero import _core
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.arrays import IntArray, int64_vector, plain, time_vector
 from graphzero._base.integers import as_seed, integer
 from graphzero._inputs.edge_types import Relations, as_relations, by_edge_type
@@ -237,7 +238,7 @@ def sample_neighbors(
         seed=as_seed(seed),
     )
     if seeds is None:
-        raise TypeError("seeds: expected node ids, found None")
+        raise type_error("seeds", "expected node ids, found None")
     return sample(
         request,
         by_node_type(seeds, relations, "seeds"),
@@ -315,15 +316,15 @@ def _excluded(relations: Relations, exclude: Any) -> dict[EdgeTriple, Any]:
     if not relations.is_hetero:
         return {relations.edge_type: exclude}
     if not isinstance(exclude, Mapping):
-        raise TypeError(f"exclude: expected a dict by edge type, found {type(exclude).__name__}")
+        raise type_error("exclude", f"expected a dict by edge type, found {type(exclude).__name__}")
     return by_edge_type(exclude, relations, "exclude")
 
 
 def _pairs(exclude: Any) -> Pairs:
     if isinstance(exclude, Mapping) or not hasattr(exclude, "__len__"):
-        raise TypeError(f"exclude: expected (src, dst) or (src, dst, edge_id), found {exclude!r}")
+        raise type_error("exclude", f"expected (src, dst) or (src, dst, edge_id), found {exclude!r}")
     if len(exclude) not in (2, 3):
-        raise ValueError(f"exclude: expected (src, dst) or (src, dst, edge_id), found {len(exclude)} arrays")
+        raise value_error("exclude", f"expected (src, dst) or (src, dst, edge_id), found {len(exclude)} arrays")
     names = ("exclude sources", "exclude destinations", "exclude edge ids")
     arrays = [int64_vector(values, name) for values, name in zip(exclude, names, strict=False)]
     return arrays[0], arrays[1], arrays[2] if len(arrays) == 3 else None

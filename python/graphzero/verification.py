@@ -22,7 +22,7 @@ from graphzero.ids import IdDictionary
 _BLOCK = 1 << 20
 
 
-# Listed only for files in which nothing tells what was written: those of GraphZero 0.2.
+# Listed only for files without a checksum: those of GraphZero 0.2.
 _UNKNOWN = "content is what was written"
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.arrays import int64_vector, plain
 from graphzero._base.integers import as_seed, integer
 from graphzero.dataset import Dataset, EdgeTriple, EdgeType, type_text
@@ -74,20 +75,20 @@ def random_walk(
     if metapath is None:
         return plain(_core.random_walk(_only_graph(graph)._core, side, starts, options))
     if side != _core.Direction.OUT:
-        raise ValueError("direction: expected 'out' with a metapath, which says where each step leads, found 'in'")
+        raise value_error("direction", "expected 'out' with a metapath, which says where each step leads, found 'in'")
     return plain(_core.metapath_walk(_steps(graph, metapath, options.length), starts, options))
 
 
 def _length(value: Any) -> int:
     length = integer(value, "walk_length")
     if not 0 <= length < 2**63:
-        raise ValueError(f"walk_length: expected 0 to 2^63 - 1, found {length}")
+        raise value_error("walk_length", f"expected 0 to 2^63 - 1, found {length}")
     return length
 
 
 def _number(value: Any, name: str) -> float:
     if not isinstance(value, Real):
-        raise TypeError(f"{name}: expected a number, found {value!r}")
+        raise type_error(name, f"expected a number, found {value!r}")
     return float(value)
 
 
@@ -95,9 +96,11 @@ def _only_graph(graph: Any) -> Graph:
     if isinstance(graph, Dataset):
         return graph.graph
     if isinstance(graph, Mapping):
-        raise ValueError("metapath: expected one, because graph is a mapping of edge types, found None")
+        raise value_error("metapath", "expected one, because graph is a mapping of edge types, found None")
     if not isinstance(graph, Graph):
-        raise TypeError(f"graph: expected a Graph, a Dataset or a mapping of edge types, found {type(graph).__name__}")
+        raise type_error(
+            "graph", f"expected a Graph, a Dataset or a mapping of edge types, found {type(graph).__name__}"
+        )
     return graph
 
 
@@ -105,8 +108,8 @@ def _steps(graph: Any, metapath: Sequence[EdgeTriple], length: int) -> list[tupl
     """Look up the graph of each edge type, and whether it leads to the type that walks start from."""
     edges = graph.edges if isinstance(graph, Dataset) else graph
     if not isinstance(edges, Mapping):
-        raise TypeError(
-            f"graph: expected a Dataset or a mapping of edge types with a metapath, found {type(graph).__name__}"
+        raise type_error(
+            "graph", f"expected a Dataset or a mapping of edge types with a metapath, found {type(graph).__name__}"
         )
     path = as_metapath(metapath, list(edges), length)
     return [(_graph_of(edges[kind])._core, kind[2] == path[0][0]) for kind in path]
@@ -116,7 +119,7 @@ def as_metapath(metapath: Sequence[EdgeTriple], edge_types: Sequence[EdgeTriple]
     """Read a ``metapath`` that walks of ``length`` steps follow; all of it must be among ``edge_types``."""
     path = [_triple(kind, at) for at, kind in enumerate(metapath)]
     if not path:
-        raise ValueError("metapath: expected at least one edge type, found none")
+        raise value_error("metapath", "expected at least one edge type, found none")
     for at, kind in enumerate(path):
         if kind not in edge_types:
             there = ", ".join(type_text(known) for known in edge_types)
@@ -128,9 +131,10 @@ def as_metapath(metapath: Sequence[EdgeTriple], edge_types: Sequence[EdgeTriple]
                 f"found {type_text(following)}"
             )
     if length > len(path) and path[-1][2] != path[0][0]:
-        raise ValueError(
-            f"walk_length: expected at most {len(path)}, found {length}: the metapath leads from {path[0][0]!r} to "
-            f"{path[-1][2]!r} and cannot be repeated"
+        raise value_error(
+            "walk_length",
+            f"expected at most {len(path)}, found {length}: the metapath leads from {path[0][0]!r} to "
+            f"{path[-1][2]!r} and cannot be repeated",
         )
     return path
 
@@ -144,5 +148,5 @@ def _triple(kind: Any, at: int) -> EdgeTriple:
 def _graph_of(edge: Any) -> Graph:
     found = edge.graph if isinstance(edge, EdgeType) else edge
     if not isinstance(found, Graph):
-        raise TypeError(f"graph: expected a Graph for every edge type, found {type(found).__name__}")
+        raise type_error("graph", f"expected a Graph for every edge type, found {type(found).__name__}")
     return found

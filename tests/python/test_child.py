@@ -1,4 +1,4 @@
-"""A child process is heard until it ends, says why it failed, and leaves nothing that it started."""
+"""Output of a child process is read until it ends; it shows why it failed, and leaves nothing running."""
 
 import sys
 import time
@@ -9,14 +9,14 @@ from graphzero._tools.child import Child
 def test_lines_are_heard_and_silence_too():
     script = "import sys; print('one', flush=True); sys.stdin.readline(); print('two')"
     with Child([sys.executable, "-c", script]) as child:
-        heard = []
+        read = []
         for line in child.lines(0.05):
-            heard.append(line)
+            read.append(line)
             if line is None:
-                child.go_on()
+                child.send_line()
         assert child.wait() == 0
-    assert [line for line in heard if line] == ["one", "two"]
-    assert None in heard
+    assert [line for line in read if line] == ["one", "two"]
+    assert None in read
 
 
 def test_a_line_that_was_cut_off_is_not_heard():
@@ -30,9 +30,9 @@ def test_a_child_that_closes_its_output_is_heard_until_it_ends():
         assert child.wait() == 3
 
 
-def test_the_last_words_are_the_last_line_of_its_errors():
+def test_the_last_error_line_is_the_last_that_is_not_blank():
     with Child([sys.executable, "-c", "raise ValueError('boom')"]) as child:
-        assert (child.wait(), child.last_words()) == (1, "ValueError: boom")
+        assert (child.wait(), child.last_error_line()) == (1, "ValueError: boom")
 
 
 def test_leaving_the_block_ends_all_that_it_has_started():

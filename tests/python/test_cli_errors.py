@@ -15,7 +15,7 @@ import typer
 import faults
 import graphzero as gz
 from graphzero.cli.command import make_app, run
-from graphzero.cli.convert import HEEDED
+from graphzero.cli.convert import OPTIONS_OF_TARGET
 from graphzero.cli.errors import one_line
 from terminals import COMMAND
 
@@ -344,10 +344,10 @@ def test_a_verb_with_a_budget_says_to_lower_it(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err == "graphzero: there is no more memory; give --memory less, or free some\n"
 
 
-def test_convert_knows_of_each_option_which_targets_heed_it():
+def test_convert_knows_of_each_option_which_targets_take_it():
     options = {option.name for option in typer.main.get_command(make_app()).commands["convert"].params}
     always = {"source", "target", "memory", "json", "help"}
-    assert set().union(*HEEDED.values()) == options - always
+    assert set().union(*OPTIONS_OF_TARGET.values()) == options - always
 
 
 def test_ctrl_c_ends_a_conversion_whose_pipe_is_silent():

@@ -195,7 +195,7 @@ def test_features_have_no_degrees_but_a_place_in_the_page_cache(tiny_gd, facts_o
     assert run(["info", tiny_gd]) == 0
     printed = capsys.readouterr().out
     assert not any("degree" in line for line in printed.splitlines()[1:])
-    assert re.search(r"in page cache  (\S+ k?B|not told) of 8\.2 kB\n", printed)
+    assert re.search(r"in page cache  (\S+ k?B|unknown) of 8\.2 kB\n", printed)
 
 
 def test_a_data_set_tells_of_each_file(tiny_dataset, facts_of, capsys):
@@ -209,7 +209,7 @@ def test_a_data_set_tells_of_each_file(tiny_dataset, facts_of, capsys):
     assert parts(facts["edges"][0]["graph"]["degrees"]["in"]) == [(0, 0, 1), (1, 1, 2), (2, 3, 1)]
     assert run(["info", tiny_dataset]) == 0
     printed = capsys.readouterr().out
-    assert re.search(r"\n +(\S+ k?B|not told) of 8\.2 kB, nodes/node/x\.gd\n", printed)
+    assert re.search(r"\n +(\S+ k?B|unknown) of 8\.2 kB, nodes/node/x\.gd\n", printed)
     assert re.search(r"\n      2 to 3 +1  25\.0%\n", printed)
 
 

@@ -289,12 +289,12 @@ def test_loading_within_a_limit_is_not_called_killed(small):
 
 
 def test_a_training_that_is_killed_is_an_error_that_says_so():
-    with a_group(60_000_000) as group, story.start({"do": "look", "torch_threads": 1}, group) as child:
+    with a_group(60_000_000) as group, story.start({"do": "measure_software", "torch_threads": 1}, group) as child:
         assert [event for event in story.events(child) if event is not None] == []
-        assert story.complaint(child) == "a process of the demo ended with signal 9"
+        assert story.how_it_ended(child) == "a process of the demo ended with signal 9"
 
 
-def test_a_process_that_fails_tells_its_last_words():
+def test_a_process_that_fails_shows_its_last_error_line():
     with story.start({"do": "train"}) as child, pytest.raises(ChildProcessError, match="missing .* required .* 'path'"):
         list(story.events(child))
 
@@ -355,7 +355,7 @@ def test_a_picture_of_much_history_shows_the_peak_of_each_column():
 def test_files_in_memory_are_avoided(monkeypatch, tmp_path):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     monkeypatch.setattr(places, "in_memory", lambda path: path == str(tmp_path / "tmp"))
-    with places.a_place(None, 1) as path:
+    with places.working_folder(None, 1) as path:
         assert Path(path).parent.parent == Path.cwd() == tmp_path
     assert list(tmp_path.iterdir()) == []
 

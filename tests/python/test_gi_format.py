@@ -1,7 +1,6 @@
 """Id dictionaries: golden bytes, the slow writer's bytes, and docs/formats/gi.md invariant by invariant."""
 
 import struct
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ import graphzero as gz
 from files import HEADER, TABLE, Broken, entry_field, patched, reseal
 from gi_files import BYTES, FIELDS, LABELS, OFFSETS, SAMPLES, SLOTS
 
-TESTS = Path(__file__).parent.parent
 TEXT = [b"", b"a", b"ab", b"b", b"b\0", "ü".encode(), *(b"node %d" % i for i in range(30))]
 NUMBERS = [-(2**63), -5, 0, 7, 2**40, 2**63 - 1, *range(100, 140)]
 STRINGS, INTEGERS = files.build(gi_files.gi(TEXT)), files.build(gi_files.gi(NUMBERS))

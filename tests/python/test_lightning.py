@@ -318,6 +318,12 @@ def test_it_can_be_sent_to_another_process(module, data):
         pickle.loads(pickle.dumps(module(data.graph, num_neighbors=[2]))).train_dataloader()
 
 
+def test_a_split_that_was_not_given_is_none_in_an_old_pickle_either(module, data):
+    old = pickle.loads(f"c{MODULE}\n_Untold\n.".encode())
+    with pytest.raises(ValueError, match="train: expected what to train on"):
+        module(data.graph, num_neighbors=[2], train=old).train_dataloader()
+
+
 def test_the_package_in_use_gives_the_base(monkeypatch):
     """A Trainer of one package does not know the data modules of the other."""
     for name in ("lightning", *PACKAGES):

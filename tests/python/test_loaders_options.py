@@ -134,7 +134,7 @@ def test_batches_of_ones_own(data):
 )
 def test_keywords_that_are_of_no_use_are_noted_once(data, options, monkeypatch):
     """Scripts make a loader for each split."""
-    monkeypatch.setattr("graphzero.loaders._process.notes._said", set())
+    monkeypatch.setattr("graphzero.loaders._process.notes._noted", set())
     message = rf"NeighborLoader: {', '.join(options)}: taken, but of no use: .*DataLoader\(loader, batch_size=None"
     with pytest.warns(UserWarning, match=message) as notes:
         loader = NeighborLoader(data.dataset, [2], [1], **options)

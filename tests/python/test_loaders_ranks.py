@@ -123,7 +123,7 @@ def test_a_rank_goes_on_where_it_was(data):
 @pytest.fixture
 def as_rank(monkeypatch):
     """Make this process one of two that torch.distributed joins."""
-    monkeypatch.setattr(notes, "_said", set())
+    monkeypatch.setattr(notes, "_noted", set())
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)
 

@@ -201,7 +201,7 @@ def test_a_schedule_writes_one_trace_after_the_other(data, tmp_path):
         loader.add_stages(paths[-1])
 
     steps = schedule(wait=1, warmup=1, active=2, repeat=2)
-    # It warns of what it forgets between two traces, unless told to keep it.
+    # It warns of what it forgets between two traces, unless it is asked to keep it.
     options = {"activities": [ProfilerActivity.CPU], "on_trace_ready": write, "acc_events": True}
     with profile(schedule=steps, **options) as found:
         for _ in loader:

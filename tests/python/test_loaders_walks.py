@@ -253,7 +253,7 @@ def test_ranks_walk_differently_from_the_same_node():
 
 def test_starts_that_are_listed_are_walked_whole_on_every_rank(monkeypatch):
     graph = ring()
-    monkeypatch.setattr(notes, "_said", set())
+    monkeypatch.setattr(notes, "_noted", set())
     parts = []
     for rank in range(2):
         monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)

@@ -3,6 +3,7 @@
 import multiprocessing
 import pickle
 import re
+from collections import Counter
 from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
@@ -255,3 +256,15 @@ def test_a_copy_after_an_iteration_that_was_left_has_whole_epochs(tmp_path):
     assert repr(loader) == "NeighborLoader(closed)"
     with pytest.raises(ValueError, match="this NeighborLoader is closed; make a new one"):
         loader([0])
+
+
+def test_a_pickled_loader_opens_each_file_once(data):
+    def mapped():
+        with open("/proc/self/maps") as maps:
+            return Counter(line.split()[-1] for line in maps if line.rstrip().endswith((".gl", ".gd")))
+
+    loader = NeighborLoader(data.dataset, [2])
+    pickled, before = pickle.dumps(loader), mapped()
+    copy = pickle.loads(pickled)
+    assert (mapped() - before).most_common(1)[0][1] == 1
+    assert len(copy) == len(loader)

@@ -281,7 +281,7 @@ def test_what_is_assigned_stays_in_memory():
     assert ds.nodes["node"].label == "y"
     with pytest.raises(ValueError, match=r"num_nodes: expected 5, as many as 'node' has in the files, found 6"):
         ds.num_nodes = 6
-    with pytest.raises(AttributeError, match=r"Dataset: 'num_edges' is told by the files; it cannot be assigned"):
+    with pytest.raises(AttributeError, match=r"Dataset: 'num_edges' comes from the files; it cannot be assigned"):
         ds.num_edges = 3
     again = gz.open("data")
     assert (again.y.shape, again.note, again.num_edge_features) == ((5, 1), "hello", 2)

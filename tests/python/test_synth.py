@@ -286,7 +286,7 @@ def test_splits_are_disjoint_exact_and_unrelated_to_class_and_id(tmp_path):
 
 @pytest.mark.parametrize("nodes", [1, 2, 3, 7, 100, 2001])
 def test_shares_that_make_a_whole_leave_no_node_out(nodes):
-    lots = make_recipe(None, {"nodes": nodes, "classes": 1}).lots(nodes)
+    lots = make_recipe(None, {"nodes": nodes, "classes": 1}).split_ranges(nodes)
     assert [lot for name in ("train", "valid", "test") for lot in lots[name]] == list(range(nodes))
 
 
@@ -410,9 +410,9 @@ def test_presets_have_the_sizes_they_promise():
     assert PRESETS["products"].undirected
     papers = PRESETS["papers100m"]
     assert (papers.index, papers.edge_ids, papers.undirected) == ("in", False, False)
-    assert [len(lots) for lots in papers.lots(papers.nodes).values()] == [1_207_179, 125_265, 214_338]
+    assert [len(lots) for lots in papers.split_ranges(papers.nodes).values()] == [1_207_179, 125_265, 214_338]
     products = PRESETS["products"]
-    assert sum(len(lots) for lots in products.lots(products.nodes).values()) == products.nodes
+    assert sum(len(lots) for lots in products.split_ranges(products.nodes).values()) == products.nodes
 
 
 def test_what_is_given_replaces_the_preset():

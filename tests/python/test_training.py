@@ -295,20 +295,20 @@ def test_too_little_memory_to_measure_is_told_before_the_first_batch(blocks, mon
 def test_watch_sees_memory_and_rates(blocks):
     run = Run(find_task(blocks), with_settings(memory="100MB", reader="pread"))
     watch = Watch(run)
-    assert watch.look().batches_rate == 0
+    assert watch.measure().batches_rate == 0
     for event in run.steps():
         watch.batches += isinstance(event, Step)
-        sight = watch.look()
+        snapshot = watch.measure()
     run.close()
-    assert sight.budget == 100_000_000
-    assert 0 < sight.anonymous <= watch.peak_anonymous
+    assert snapshot.budget == 100_000_000
+    assert 0 < snapshot.anonymous <= watch.peak_anonymous
     assert 0 < watch.peak_held <= 100_000_000
-    assert sight.data == blocks.nbytes
-    assert sight.page_cache is None or 0 <= sight.page_cache <= blocks.nbytes
-    assert sight.hit_rate == 1
-    assert sight.device_bytes >= blocks.features().num_rows * 32  # what stays was read once
-    assert sight.batches_rate > 0
-    assert 0 <= sight.waited <= 1
+    assert snapshot.data == blocks.nbytes
+    assert snapshot.page_cache is None or 0 <= snapshot.page_cache <= blocks.nbytes
+    assert snapshot.hit_rate == 1
+    assert snapshot.device_bytes >= blocks.features().num_rows * 32  # what stays was read once
+    assert snapshot.batches_rate > 0
+    assert 0 <= snapshot.waited <= 1
 
 
 def test_rates_are_those_of_the_last_seconds(blocks, monkeypatch):
@@ -318,19 +318,21 @@ def test_rates_are_those_of_the_last_seconds(blocks, monkeypatch):
     run = SimpleNamespace(task=SimpleNamespace(data=blocks), loaders=[loader], memory=9)
     monkeypatch.setattr("graphzero.train.watch.time.perf_counter", lambda: now["clock"])
     watch = Watch(run, page_cache=False)
-    sights = []
+    snapshots = []
     for second in range(11):  # from the fifth on, twice as fast
         now["clock"] = float(second)
         watch.batches += 3 if second < 5 else 6
         now["device_bytes"] += 100 if second < 5 else 200
         now["seconds_waited"] += 0.25 if second < 5 else 0.5
-        sights.append(watch.look())
-    assert [(sight.batches_rate, sight.device_rate, sight.waited) for sight in (sights[4], sights[10])] == [
+        snapshots.append(watch.measure())
+    assert [
+        (snapshot.batches_rate, snapshot.device_rate, snapshot.waited) for snapshot in (snapshots[4], snapshots[10])
+    ] == [
         (3, 100, 0.25),
         (6, 200, 0.5),
     ]
     now |= {"clock": 11.0, "device_bytes": 0, "seconds_waited": 0.0}  # a loader is gone
-    assert (watch.look().device_rate, watch.look().waited) == (0, 0)
+    assert (watch.measure().device_rate, watch.measure().waited) == (0, 0)
     assert watch.peak_held == 7
 
 
@@ -340,11 +342,11 @@ def test_page_cache_is_looked_at_now_and_then(blocks, monkeypatch):
     monkeypatch.setattr(type(store), "resident_bytes", lambda self: looks.append(self) or 1)
     watch = Watch(run)
     for _ in range(5):
-        watch.look()
+        watch.measure()
     files = sum(isinstance(one, type(store)) for one in blocks.stores())
     assert len(looks) == files
     for _ in range(2):
-        Watch(run, page_cache=False).look()
+        Watch(run, page_cache=False).measure()
     assert len(looks) == files
     run.close()
 
@@ -693,6 +695,7 @@ DAMAGES = {
     "sparse": lambda s: s["model"].update({name: value.to_sparse() for name, value in s["model"].items()}),
     "optimizer": lambda s: s["optimizer"].update(state=[]),
     "moments": lambda s: s["optimizer"]["state"][0].update(exp_avg=1.0),
+    "moments of no parameter": lambda s: s["optimizer"]["state"].update({999: s["optimizer"]["state"][0]}),
     "step": lambda s: s["optimizer"]["state"][0].update(step=torch.zeros(3)),
     "steps back": lambda s: s["optimizer"]["state"][0].update(step=torch.tensor(-1e30)),
     "no step": lambda s: s["optimizer"]["state"][0].update(step=torch.tensor(float("nan"))),
@@ -740,6 +743,41 @@ def amid(few, tmp_path_factory):
     return kept.last
 
 
+@pytest.fixture
+def typed(mag, tmp_path):
+    """A run over several types, to its end, and its checkpoint. Not all types reach the target."""
+    run = trained(mag, with_settings(epochs=1))
+    checkpoints.Checkpoints(tmp_path).save(run)
+    return run, tmp_path / "last.pt"
+
+
+def assert_resumes(run, path):
+    found = checkpoints.load(path)
+    saved_states.check_weights(found.path, found.state, run.task, found.settings)
+    again = Run(run.task, found.settings)
+    checkpoints.resume(again, found)
+    again.close()
+    assert same(again.model.state_dict(), run.model.state_dict())
+
+
+def test_a_run_over_several_types_goes_on_from_its_checkpoint(typed):
+    assert_resumes(*typed)
+
+
+def test_weights_under_the_names_of_before_0_3_are_loaded(typed):
+    run, path = typed
+    document = torch.load(path)
+    for state in (document["state"], document["state"]["best"]):
+        old = {"messages": "hear", "own": "keep"}
+        state["model"] = {
+            ".".join((old.get(first, first), *rest)): value
+            for (first, *rest), value in ((name.split("."), value) for name, value in state["model"].items())
+        }
+    assert any(name.startswith("hear.") for name in document["state"]["best"]["model"])
+    torch.save(document, path)
+    assert_resumes(run, path)
+
+
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_state_is_refused_before_anything_goes_on(damage, few, amid):
     found = checkpoints.load(amid)
@@ -749,7 +787,7 @@ def test_damaged_state_is_refused_before_anything_goes_on(damage, few, amid):
     before = copy.deepcopy(run.model.state_dict())
     with pytest.raises(gz.FormatError, match=r"last.pt: is a damaged checkpoint: "):
         saved_states.check_weights(found.path, found.state, task, found.settings)
-        checkpoints.go_on(run, found)
+        checkpoints.resume(run, found)
     if damage not in ("random state", "place"):  # of which only their owners can tell
         assert same(run.model.state_dict(), before)
     run.close()

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._core import FormatError
 
 IntArray = NDArray[np.int64]
@@ -25,17 +26,17 @@ def as_numpy(values: Any, name: str) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except ValueError as error:
-        raise ValueError(f"{name}: expected a regular array, found rows of different lengths") from error
+        raise value_error(name, "expected a regular array, found rows of different lengths") from error
 
 
 def cpu_tensor(tensor: Any, name: str) -> Any:
-    """Return a torch tensor, wherever it lives, in memory that NumPy can look at."""
+    """Return a torch tensor of any device in memory that NumPy can use."""
     layout = str(getattr(tensor, "layout", "torch.strided")).removeprefix("torch.")
     if layout != "strided" or getattr(tensor, "is_quantized", False) or getattr(tensor, "is_nested", False):
         found = layout if layout != "strided" else "quantised" if tensor.is_quantized else "nested"
-        raise TypeError(f"{name}: expected a dense tensor of numbers, found a tensor that is {found}")
+        raise type_error(name, f"expected a dense tensor of numbers, found a tensor that is {found}")
     if getattr(tensor, "is_meta", False):
-        raise TypeError(f"{name}: expected a tensor with its numbers, found one without, on the device 'meta'")
+        raise type_error(name, "expected a tensor with its numbers, found one without, on the device 'meta'")
     return tensor.detach().cpu()
 
 
@@ -48,7 +49,7 @@ def int64_vector(values: Any, name: str) -> NDArray[np.int64]:
     """Turn integers into a contiguous int64 vector. ``name`` opens the error messages."""
     array = as_numpy(values, name)
     if array.ndim != 1:
-        raise ValueError(f"{name}: expected one dimension, found shape {array.shape}")
+        raise value_error(name, f"expected one dimension, found shape {array.shape}")
     if array.size == 0:  # NumPy takes an empty list for floats
         return np.empty(0, dtype=np.int64)
     if array.dtype == np.uint64:
@@ -57,16 +58,16 @@ def int64_vector(values: Any, name: str) -> NDArray[np.int64]:
             at = int(too_large[0])
             raise IndexError(f"{name}[{at}]: expected an integer below 2^63, found {array[at]}")
     if array.dtype.kind not in "iu":
-        raise TypeError(f"{name}: expected integers, found {array.dtype}")
+        raise type_error(name, f"expected integers, found {array.dtype}")
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
 def _numbers(values: Any, name: str) -> NDArray[Any]:
     array = as_numpy(values, name)
     if array.ndim != 1:
-        raise ValueError(f"{name}: expected one dimension, found shape {array.shape}")
+        raise value_error(name, f"expected one dimension, found shape {array.shape}")
     if array.size and array.dtype.kind not in "iuf":
-        raise TypeError(f"{name}: expected numbers, found {array.dtype}")
+        raise type_error(name, f"expected numbers, found {array.dtype}")
     return array
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._core import DataType as DataType
 
 INT32 = DataType.INT32
@@ -55,11 +56,11 @@ def as_data_type(value: Any, argument: str = "dtype") -> DataType:
         try:
             return DataType(value)
         except ValueError:
-            raise ValueError(f"{argument}: expected 0 to {len(DataType) - 1}, found {value}") from None
+            raise value_error(argument, f"expected 0 to {len(DataType) - 1}, found {value}") from None
     name = str(value).removeprefix("torch.")
     if name not in _BY_NAME:
         with contextlib.suppress(TypeError):
             name = np.dtype(value).name
     if name not in _BY_NAME:
-        raise TypeError(f"{argument}: expected one of {', '.join(sorted(_BY_NAME))}, found {value}")
+        raise type_error(argument, f"expected one of {', '.join(sorted(_BY_NAME))}, found {value}")
     return _BY_NAME[name]

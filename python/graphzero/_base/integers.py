@@ -6,20 +6,22 @@ import operator
 import os
 from typing import Any
 
+from graphzero._base.argument_errors import type_error, value_error
+
 
 def integer(value: Any, name: str) -> int:
     """Turn a scalar that is exactly an integer into an int."""
     try:
         return operator.index(value)
     except TypeError:
-        raise TypeError(f"{name}: expected an integer, found {value!r}") from None
+        raise type_error(name, f"expected an integer, found {value!r}") from None
 
 
 def integer_from(value: Any, least: int, name: str) -> int:
     """Turn a scalar that is exactly an integer, and not below ``least``, into an int."""
     number = integer(value, name)
     if number < least:
-        raise ValueError(f"{name}: expected at least {least}, found {number}")
+        raise value_error(name, f"expected at least {least}, found {number}")
     return min(number, 2**62)
 
 
@@ -29,5 +31,5 @@ def as_seed(seed: Any, name: str = "seed") -> int:
         return int.from_bytes(os.urandom(8), "little")  # not inherited: forked workers never repeat each other
     number = integer(seed, name)
     if not -(2**63) <= number < 2**64:
-        raise ValueError(f"{name}: expected an integer of 64 bits, found {number}")
+        raise value_error(name, f"expected an integer of 64 bits, found {number}")
     return number % 2**64

@@ -36,7 +36,7 @@ def load(name: str) -> ModuleType:
 
 
 def _before_fork() -> None:
-    _changed.acquire()  # and nobody begins to load until the fork is over
+    _changed.acquire()  # no thread begins to load until the fork is over
     here = {threading.get_ident()}
     _changed.wait_for(lambda: _loading <= here, timeout=PATIENCE)
 
@@ -50,7 +50,7 @@ os.register_at_fork(before=_before_fork, after_in_parent=_changed.release, after
 
 
 class _OldModules:
-    """Asked last, about modules that nobody else knows: pickles name modules as they were called then."""
+    """The last finder, for modules that no other finds: pickles name modules as they were called then."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> Any:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from graphzero import _core
+from graphzero._base.argument_errors import value_error
 
 
 def byte_text(count: float) -> str:
@@ -33,10 +34,10 @@ def byte_count(size: int | str, name: str = "memory") -> int:
         return size
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?i?)b?\s*", size.lower())
     if match is None or match[2] not in _UNITS:
-        raise ValueError(f"{name}: expected a size such as '2GB' or '512MiB', found {size!r}")
+        raise value_error(name, f"expected a size such as '2GB' or '512MiB', found {size!r}")
     count = float(match[1]) * _UNITS[match[2]]
     if count >= 2**63:
-        raise ValueError(f"{name}: expected a size below 8 EiB, found {size!r}")
+        raise value_error(name, f"expected a size below 8 EiB, found {size!r}")
     return int(count)
 
 
@@ -61,10 +62,11 @@ def budget_for_shares(
     least = -(-total // _MEGABYTE) * _MEGABYTE
     while share_of(least) < needed:
         least += _MEGABYTE
-    advice = str(error).rsplit("; ", 1)[1]
-    return ValueError(
-        f"memory: expected at least {least // _MEGABYTE} MB, found {byte_text(total)}, of which {whose} gets "
-        f"{byte_text(share_of(total))} and needs {-(-needed // _MEGABYTE)} MB; {advice}"
+    advice: str = error.advice  # type: ignore[attr-defined]
+    return value_error(
+        "memory",
+        f"expected at least {least // _MEGABYTE} MB, found {byte_text(total)}, of which {whose} gets "
+        f"{byte_text(share_of(total))} and needs {-(-needed // _MEGABYTE)} MB; {advice}",
     )
 
 

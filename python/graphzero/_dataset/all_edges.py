@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
+from graphzero._base.argument_errors import value_error
 from graphzero._base.arrays import check_stored_ids
 from graphzero._base.memory_sizes import byte_text, pipeline_budget
 from graphzero.graph import Direction, Graph, as_direction
@@ -62,8 +63,8 @@ def some_edges(graph: Graph, ids: NDArray[np.int64], name: str) -> NDArray[np.in
     _core.check_intact(ids)
     if (found[0] < 0).any():
         gone = ids[int(np.argmax(found[0] < 0))]
-        raise ValueError(
-            f"{name}: expected edges of {graph.path}, found the id {gone} of one that was dropped when it was converted"
+        raise value_error(
+            name, f"expected edges of {graph.path}, found the id {gone} of one that was dropped when it was converted"
         )
     return found
 

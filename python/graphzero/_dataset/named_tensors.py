@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from graphzero import _core
+from graphzero._base.argument_errors import value_error
 from graphzero._base.arrays import check_stored_ids
 from graphzero._base.dtypes import BFLOAT16_BITS
 from graphzero._base.memory_sizes import byte_text, pipeline_budget
@@ -249,7 +250,9 @@ def assign(data: PygNames, of: Any, name: str, value: Any) -> None:
     node = data.nodes[of]
     if name == "num_nodes":
         if value != node.num_nodes:
-            raise ValueError(f"num_nodes: expected {node.num_nodes}, as many as {of!r} has in the files, found {value}")
+            raise value_error(
+                "num_nodes", f"expected {node.num_nodes}, as many as {of!r} has in the files, found {value}"
+            )
         return
     parts = _with_value(node, name, value, node.num_nodes)
     if name == node.label and name in parts["other"]:
@@ -296,7 +299,7 @@ def _with_value(kind: NodeType | EdgeType, name: str, value: Any, num_rows: int)
 def delete(data: PygNames, of: Any, name: str) -> None:
     """Remove what a type has under a name; the file stays."""
     data._made.pop((of, name), None)
-    if name == "num_nodes" and of in data.nodes:  # what scripts do once there is an attribute that tells it
+    if name == "num_nodes" and of in data.nodes:  # what scripts do once an attribute has that length
         return
     if name.endswith("_mask") and data.has_split(name.removesuffix("_mask"), of):
         data._set_split(name.removesuffix("_mask"), of, None)

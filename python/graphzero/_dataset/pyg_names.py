@@ -266,7 +266,7 @@ class PygNames:
             object.__setattr__(self, name, value)
             object.__setattr__(self, "_changed", True)
         elif name.startswith("_") or (name != "num_nodes" and hasattr(type(self), name)):
-            raise AttributeError(f"Dataset: {name!r} is told by the files; it cannot be assigned")
+            raise AttributeError(f"Dataset: {name!r} comes from the files; it cannot be assigned")
         elif self.is_hetero:
             self.other = {**self.other, name: value}
         else:

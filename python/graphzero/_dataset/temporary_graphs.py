@@ -7,6 +7,7 @@ import shutil
 import weakref
 from typing import Any, Literal
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.arrays import as_numpy
 from graphzero.graph import Graph, write_graph
 
@@ -49,16 +50,17 @@ def _remove(folder: str, process: int) -> None:
 def ends_of(edge_index: Any, name: str) -> tuple[Any, Any]:
     """Return both rows of PyG's ``edge_index``."""
     if str(getattr(edge_index, "layout", "torch.strided")) != "torch.strided":
-        # An adjacency matrix does not tell whether its rows are the sources, or as in PyG's adj_t the destinations.
-        raise TypeError(
-            f"{name}: expected a tensor of shape (2, edges), found a sparse one; torch_geometric.utils.to_edge_index "
-            "makes it of a matrix whose rows are the sources, and .flip(0) of that if they are the destinations"
+        # An adjacency matrix does not say whether its rows are the sources, or as in PyG's adj_t the destinations.
+        raise type_error(
+            name,
+            "expected a tensor of shape (2, edges), found a sparse one; torch_geometric.utils.to_edge_index "
+            "makes it of a matrix whose rows are the sources, and .flip(0) of that if they are the destinations",
         )
     array = as_numpy(edge_index, name)
     if array.ndim != 2 or len(array) != 2:
-        raise ValueError(f"{name}: expected a tensor of shape (2, edges), found {tuple(array.shape)}")
+        raise value_error(name, f"expected a tensor of shape (2, edges), found {tuple(array.shape)}")
     if array.size and array.dtype.kind not in "iu":
-        raise TypeError(f"{name}: expected integers, found {array.dtype}")
+        raise type_error(name, f"expected integers, found {array.dtype}")
     if array.size and array.min() < 0:
-        raise ValueError(f"{name}: expected node ids of at least 0, found {array.min()}")
+        raise value_error(name, f"expected node ids of at least 0, found {array.min()}")
     return array[0], array[1]

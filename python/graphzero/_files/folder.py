@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 
 from graphzero import _core
+from graphzero._base.argument_errors import Setting, error_of
 from graphzero._base.memory_sizes import byte_text
 
 _SUFFIX = ".graphzero-tmp"
@@ -44,7 +45,10 @@ class NewFolder:
         leads_nowhere = not os.path.exists(self._target)
         if (leads_nowhere or os.listdir(self._target)) and not self._overwrite:
             found = "is a link that leads nowhere" if leads_nowhere else "exists and is not empty"
-            raise FileExistsError(errno.EEXIST, f"{found}; give overwrite=True to replace it", self._target)
+            raise error_of(
+                lambda text: FileExistsError(errno.EEXIST, text, self._target),
+                f"{found}; give ", Setting("overwrite", True), " to replace it",
+            )  # fmt: skip
 
     def file(self, relative: str) -> str:
         """Return where to write a file of the folder; the folders above it are made."""
@@ -234,7 +238,7 @@ def _can_be_encoded(path: str) -> bool:
 
 def check_regular(path: str) -> None:
     """Refuse a pipe or a device: opening one may wait for ever, and reading one may never end."""
-    # Of what is missing, and of a folder, the system says so itself.
+    # The system refuses a missing file or a folder by itself.
     if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
         raise OSError(errno.EINVAL, "is not a regular file, expected one", path)
 

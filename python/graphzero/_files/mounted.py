@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from graphzero._base.argument_errors import value_error
 from graphzero._core import Check as CoreCheck
 from graphzero._core import FormatError, VerifyProgress
 
@@ -37,7 +38,7 @@ def path_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the path as the core takes it: any bytes but NUL, which ends a path."""
     encoded = os.fsencode(path)
     if b"\0" in encoded:
-        raise ValueError(f"path: expected no NUL byte, found {encoded!r}")
+        raise value_error("path", f"expected no NUL byte, found {encoded!r}")
     return encoded
 
 
@@ -54,7 +55,7 @@ def verify_if_asked(path: str, wanted: str, checks: Callable[[bytes, VerifyProgr
     if wanted == "header":
         return
     if wanted != "full":
-        raise ValueError(f"verify: expected 'header' or 'full', found {wanted!r}")
+        raise value_error("verify", f"expected 'header' or 'full', found {wanted!r}")
     for check in checks(path_bytes(path), VerifyProgress()):
         if check.problem:
             raise FormatError(f"{path}: {check.name}: {check.problem}")
@@ -106,7 +107,7 @@ class Mounted(Generic[C]):
         return "GraphZero 0.2" if self.is_graphzero02 else "1"
 
     def resident_bytes(self) -> int | None:
-        """Return how many bytes of the file are in the page cache; ``None`` if the kernel does not tell."""
+        """Return how many bytes of the file are in the page cache; ``None`` if the kernel does not say."""
         return self._core.resident_bytes()
 
     def close(self) -> None:

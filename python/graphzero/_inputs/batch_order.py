@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from graphzero import _core
+from graphzero._base.argument_errors import value_error
 from graphzero._base.arrays import IntArray, int64_vector
 from graphzero._base.integers import integer, integer_from
 
-# An order is written down before the first batch, at 8 bytes a place. One that tells no length may have no end.
+# An order is written down before the first batch, at 8 bytes a place. One that has no length may have no end.
 _MOST_PLACES = 10_000_000
 
 
@@ -37,10 +38,10 @@ class BatchOrder:
         if len(given) == 2:
             raise ValueError(f"{', '.join(names)}: expected one of them, found both")
         if given and shuffle:
-            raise ValueError(f"shuffle: expected False with {given[0]}, which says what comes when")
+            raise value_error("shuffle", f"expected False with {given[0]}, which says what comes when")
         if isinstance(batch_size, (Sequence, np.ndarray)):
             if given:
-                raise ValueError(f"batch_size: expected one number with {given[0]}, found a list")
+                raise value_error("batch_size", f"expected one number with {given[0]}, found a list")
             self._sizes = int64_vector(batch_size, "batch_size")
             if (self._sizes < 1).any():
                 at = int(np.argmax(self._sizes < 1))
@@ -50,43 +51,35 @@ class BatchOrder:
     def begin(self, core: _core.Pipeline) -> None:
         """Tell the core what holds for all epochs."""
         if self._sizes is not None:
-            core.arrange(None, self._sizes)
+            core.arrange(None, self._sizes, self._order_name)
 
     def begin_epoch(self, core: _core.Pipeline) -> None:
         """Tell the core what holds for the epoch that is about to begin."""
         if self._order is not None:
-            self._arrange(core, self._order_name, self._read_order(self._order), None)
+            core.arrange(self._read_order(self._order), None, self._order_name)
         elif self._batches is not None:
             chosen = self._read_batches(self._batches)
             places = np.concatenate(chosen) if chosen else np.empty(0, np.int64)
-            self._arrange(core, self._batches_name, places, np.array([len(batch) for batch in chosen], np.int64))
+            core.arrange(places, np.array([len(batch) for batch in chosen], np.int64), self._batches_name)
 
     def _read_order(self, order: Iterable[int]) -> IntArray:
         name = self._order_name
-        most = max(_MOST_PLACES, _told_length(order))
+        most = max(_MOST_PLACES, _known_length(order))
         places = np.fromiter((integer(place, name) for place in islice(order, most + 1)), np.int64)
         if len(places) > most:
             raise _endless(name)
         return places
 
     def _read_batches(self, batches: Iterable[Any]) -> list[IntArray]:
-        name, chosen, held, told = self._batches_name, [], 0, _told_length(batches)
+        name, chosen, held, known = self._batches_name, [], 0, _known_length(batches)
         for number, batch in enumerate(batches):
             chosen.append(int64_vector(batch, name))
             held += len(chosen[-1])
             if len(chosen[-1]) == 0:
                 raise ValueError(f"{name}[{number}]: expected at least one place, found none")
-            if held > _MOST_PLACES and number >= told:
+            if held > _MOST_PLACES and number >= known:
                 raise _endless(name)
         return chosen
-
-    def _arrange(self, core: _core.Pipeline, name: str, places: IntArray, sizes: IntArray | None) -> None:
-        try:
-            core.arrange(places, sizes)
-        except IndexError as error:  # the core knows of one order
-            where, what = str(error).split(": ", 1)
-            position = where.removeprefix("order") if sizes is None else ""
-            raise IndexError(f"{name}{position}: {what}") from None
 
     def num_batches(self, core: _core.Pipeline) -> int:
         """Return the number of batches of an epoch; of an order that has no length, of the one under way."""
@@ -98,7 +91,7 @@ class BatchOrder:
         return core.num_batches
 
 
-def _told_length(items: Iterable[Any]) -> int:
+def _known_length(items: Iterable[Any]) -> int:
     try:
         return len(items) if isinstance(items, Sized) else 0
     except (TypeError, NotImplementedError):  # torch's BatchSampler of a sampler that has none

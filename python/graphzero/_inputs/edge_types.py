@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero.dataset import EDGE, NODE, Dataset, EdgeTriple, EdgeType
 from graphzero.graph import Graph
 
@@ -57,7 +58,7 @@ def as_relations(graph: Any) -> Relations:
         return Relations(graphs, counts, is_hetero=graph.is_hetero)
     if isinstance(graph, Mapping):
         return _named(graph)
-    raise TypeError(f"graph: expected a Graph, a Dataset or a mapping of edge types to Graphs, found {graph!r}")
+    raise type_error("graph", f"expected a Graph, a Dataset or a mapping of edge types to Graphs, found {graph!r}")
 
 
 def _named(graphs: Mapping[Any, Any]) -> Relations:
@@ -77,7 +78,7 @@ def _named(graphs: Mapping[Any, Any]) -> Relations:
                     f"before it, found {found}; write the graph with num_nodes="
                 )
     if not read:
-        raise ValueError("graph: expected at least one edge type, found none")
+        raise value_error("graph", "expected at least one edge type, found none")
     return Relations(read, counts, is_hetero=True)
 
 
@@ -106,7 +107,7 @@ def edge_type_of(key: Any, relations: Relations, name: str) -> EdgeTriple:
     close = [triple for triple in types if triple == exact]
     close = close or [triple for triple in types if (triple[0], triple[2]) == parts]
     if len(close) != 1:
-        raise ValueError(f"{name}: no edge type {parts}; there are {types}")
+        raise value_error(name, f"no edge type {parts}; there are {types}")
     return close[0]
 
 
@@ -119,7 +120,7 @@ def link_type_of(key: Any, relations: Relations, name: str) -> EdgeTriple:
         return (parts[0], parts[1], parts[2])
     if len(parts) == 3:
         types = list(relations.graphs)
-        raise ValueError(f"{name}: no edge type {tuple(key)}; there are {types}, and the node types {kinds}")
+        raise value_error(name, f"no edge type {tuple(key)}; there are {types}, and the node types {kinds}")
     return edge_type_of(key, relations, name)
 
 
@@ -128,5 +129,5 @@ def by_edge_type(values: Mapping[Any, Any], relations: Relations, name: str) -> 
     read = {as_triple(key): value for key, value in values.items()}
     unknown = [key for key in read if key not in relations.graphs]
     if unknown:
-        raise ValueError(f"{name}: no edge type {unknown[0]}; there are {list(relations.graphs)}")
+        raise value_error(name, f"no edge type {unknown[0]}; there are {list(relations.graphs)}")
     return read

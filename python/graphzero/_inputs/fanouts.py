@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.integers import integer
 from graphzero._inputs.edge_types import Relations, edge_type_of
 from graphzero.dataset import EdgeTriple
@@ -36,15 +37,15 @@ def read_fanouts(given: Any, relations: Relations, name: str) -> Fanouts:
     named = {edge_type_of(key, relations, name): _hops(hops, name) for key, hops in values.items()}
     missing = [triple for triple in relations.graphs if triple not in named]
     if missing and default is None:
-        raise ValueError(f"{name}: expected numbers for every edge type, found none for {missing[0]}")
+        raise value_error(name, f"expected numbers for every edge type, found none for {missing[0]}")
     others = [] if default is None else default
     by_type = {triple: named.get(triple, others) for triple in relations.graphs}
     first = next(iter(by_type), None)
     num_hops = len(others if first is None else by_type[first])
     for triple, hops in by_type.items():
         if len(hops) != num_hops:
-            raise ValueError(
-                f"{name}: expected {num_hops} hops for every edge type, as for {first}, found {len(hops)} for {triple}"
+            raise value_error(
+                name, f"expected {num_hops} hops for every edge type, as for {first}, found {len(hops)} for {triple}"
             )
     return Fanouts(num_hops, by_type)
 
@@ -53,14 +54,14 @@ def read_num_neighbors(given: Any, relations: Relations) -> Fanouts:
     """Read PyG's ``num_neighbors``, which has no types where the graph has none."""
     values = given.values if hasattr(given, "get_values") else given
     if isinstance(values, Mapping) and not relations.is_hetero:
-        raise TypeError("num_neighbors: expected a list for a homogeneous graph, found a dict")
+        raise type_error("num_neighbors", "expected a list for a homogeneous graph, found a dict")
     return read_fanouts(given, relations, "num_neighbors")
 
 
 def _hops(given: Any, name: str) -> list[int]:
     if isinstance(given, (str, bytes)) or not hasattr(given, "__iter__"):
-        raise TypeError(f"{name}: expected a number for each hop, such as [10, 5], found {given!r}")
+        raise type_error(name, f"expected a number for each hop, such as [10, 5], found {given!r}")
     hops = [min(integer(hop, name), 2**62) for hop in given]
     if min(hops, default=0) < -1:
-        raise ValueError(f"{name}: expected -1 for all neighbours, or a number, found {min(hops)}")
+        raise value_error(name, f"expected -1 for all neighbours, or a number, found {min(hops)}")
     return hops

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from graphzero import _core
+from graphzero._base.argument_errors import value_error
 from graphzero._base.integers import integer, integer_from
 from graphzero._base.memory_sizes import byte_count, pipeline_budget
 from graphzero._files.progress import Progress
@@ -66,13 +67,13 @@ class PipelineRequest:
 
     def __post_init__(self) -> None:
         if self.reader not in READERS:
-            raise ValueError(f"reader: expected one of {list(READERS)}, found {self.reader!r}")
+            raise value_error("reader", f"expected one of {list(READERS)}, found {self.reader!r}")
         self.world_size = integer_from(self.world_size, 1, "world_size")
         self.rank = natural(self.rank, "rank")
         self.ahead = None if self.ahead is None else integer_from(self.ahead, 1, "ahead")
         self.threads = None if self.threads is None else integer_from(self.threads, 1, "threads")
         if self.threads is not None and self.threads > 4096:
-            raise ValueError(f"threads: expected 1 to 4096, found {self.threads}")
+            raise value_error("threads", f"expected 1 to 4096, found {self.threads}")
         if isinstance(self.dtype, Mapping):
             check_names(self.dtype, self.attributes, "dtype")
 
@@ -116,7 +117,7 @@ def natural(value: Any, name: str) -> int:
     """Read an integer that is not negative."""
     number = integer(value, name)
     if not 0 <= number < 2**63:
-        raise ValueError(f"{name}: expected 0 to 2^63 - 1, found {number}")
+        raise value_error(name, f"expected 0 to 2^63 - 1, found {number}")
     return number
 
 
@@ -126,5 +127,5 @@ def as_bytes(size: int | str | None, name: str) -> int | None:
         return None
     count = byte_count(size, name) if isinstance(size, str) else integer(size, name)
     if not 0 <= count < 2**63:
-        raise ValueError(f"{name}: expected a number of bytes, found {count}")
+        raise value_error(name, f"expected a number of bytes, found {count}")
     return count

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from graphzero import _core
+from graphzero._base.argument_errors import check_choice, value_error
 from graphzero._base.arrays import IntArray
 from graphzero._base.integers import integer
 from graphzero._inputs.edge_types import Relations, by_edge_type
@@ -56,13 +57,13 @@ class SampleRequest:
 
     def __post_init__(self) -> None:
         if self.node_time is not None and not self.temporal:
-            raise ValueError("node_time: expected seed_time with it: node times are compared with those of the seeds")
-        if self.temporal_strategy not in ("uniform", "last"):
-            raise ValueError(f"temporal_strategy: expected 'uniform' or 'last', found {self.temporal_strategy!r}")
+            raise value_error(
+                "node_time", "expected seed_time with it: node times are compared with those of the seeds"
+            )
+        check_choice(self.temporal_strategy, "temporal_strategy", "uniform", "last")
         if self.subgraph_type not in _SUBGRAPHS:
-            raise ValueError(f"subgraph_type: expected one of {list(_SUBGRAPHS)}, found {self.subgraph_type!r}")
-        if self.method not in ("neighbor", "labor"):
-            raise ValueError(f"method: expected 'neighbor' or 'labor', found {self.method!r}")
+            raise value_error("subgraph_type", f"expected one of {list(_SUBGRAPHS)}, found {self.subgraph_type!r}")
+        check_choice(self.method, "method", "neighbor", "labor")
         self.disjoint = bool(self.disjoint) or self.temporal
         if self.time_window is not None:
             self.time_window = min(integer(self.time_window, "time_window"), 2**63 - 1)
@@ -115,11 +116,11 @@ class SampleRequest:
         return options
 
     def core_types(self) -> list[_core.NodeType]:
-        """Return what the core is told of each node type."""
+        """Return what the core needs of each node type."""
         return [_core.NodeType(count, self.node_time.get(name)) for name, count in self.relations.num_nodes.items()]
 
     def core_relations(self, excluded: Mapping[EdgeTriple, Pairs] = MappingProxyType({})) -> list[_core.Relation]:
-        """Return what the core is told of each graph. ``excluded`` are edges not to sample."""
+        """Return what the core needs of each graph. ``excluded`` are edges not to sample."""
         types = {name: i for i, name in enumerate(self.relations.node_types)}
         numbers = {triple: i for i, triple in enumerate(self.relations.graphs)}
         result = []

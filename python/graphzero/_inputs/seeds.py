@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.arrays import IntArray, as_numpy, int64_vector, time_vector
 from graphzero._dataset.all_edges import all_edges, some_edges
 from graphzero._inputs.edge_types import Relations, link_type_of
@@ -39,7 +40,7 @@ class Splits:
     def split(self, name: str, of: TypeName, argument: str) -> IntArray:
         """Return the ids of a split. ``argument`` opens the error message."""
         expected = "node ids" if isinstance(of, str) else "(src, dst)"
-        raise TypeError(f"{argument}: expected {expected}, found {name!r}; splits have names in data sets only")
+        raise type_error(argument, f"expected {expected}, found {name!r}; splits have names in data sets only")
 
     @property
     def split_names(self) -> list[str]:
@@ -86,7 +87,7 @@ def read_nodes(given: Any, relations: Relations, splits: Splits, name: str) -> t
     node_type = types[0]
     if isinstance(given, Mapping):
         if len(given) != 1:
-            raise ValueError(f"{name}: expected ids of one node type, found {list(given)}")
+            raise value_error(name, f"expected ids of one node type, found {list(given)}")
         node_type, given = next(iter(given.items()))
     elif isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[0], str):
         node_type, given = given
@@ -96,9 +97,9 @@ def read_nodes(given: Any, relations: Relations, splits: Splits, name: str) -> t
         node_type = _type_of_split(given, "node type", types, splits, name)
     elif len(types) > 1:
         found = given if given is None else type(given).__name__
-        raise ValueError(f"{name}: expected a node type, or (node type, ids), with one of {types}, found {found}")
+        raise value_error(name, f"expected a node type, or (node type, ids), with one of {types}, found {found}")
     if node_type not in types:
-        raise ValueError(f"{name}: no node type {node_type!r}; there are {types}")
+        raise value_error(name, f"no node type {node_type!r}; there are {types}")
     if given is None:
         return node_type, None, False
     if isinstance(given, str):
@@ -107,7 +108,7 @@ def read_nodes(given: Any, relations: Relations, splits: Splits, name: str) -> t
     if ids.dtype != np.bool_:
         return node_type, int64_vector(ids, name), False
     if ids.shape != (count,):
-        raise ValueError(f"{name}: expected a mask of {count} nodes, found {ids.shape}")
+        raise value_error(name, f"expected a mask of {count} nodes, found {ids.shape}")
     return node_type, np.flatnonzero(ids).astype(np.int64, copy=False), True
 
 
@@ -125,29 +126,29 @@ def read_links(given: Any, relations: Relations, splits: Splits, name: str) -> t
             triple, given = link_type_of(given, relations, name), None
         elif isinstance(given[0], (tuple, list)) and all(isinstance(part, str) for part in given[0]) and given[0]:
             triple, given = link_type_of(given[0], relations, name), given[1]
-        elif given[0] is None:  # how PyG's stores want it said
+        elif given[0] is None:  # as PyG's stores write it
             given = given[1]
         elif len(types) != 1 and relations.is_hetero:
-            raise ValueError(
-                f"{name}: expected (edge type, (src, dst)) with one of {types}, or one between {relations.node_types}"
+            raise value_error(
+                name, f"expected (edge type, (src, dst)) with one of {types}, or one between {relations.node_types}"
             )
     elif isinstance(given, str):
         triple = types[0] if len(types) == 1 else _type_of_split(given, "edge type", types, splits, name)
     elif relations.is_hetero:
-        raise ValueError(f"{name}: expected an edge type, or (edge type, (src, dst)), with one of {types}")
+        raise value_error(name, f"expected an edge type, or (edge type, (src, dst)), with one of {types}")
     if given is None or isinstance(given, str):
         if triple not in types:
             pairs = f"({triple}, (src, dst))" if relations.is_hetero else "(src, dst)"
-            raise ValueError(f"{name}: no edge type {triple}; there are {types}; expected pairs, {pairs}")
+            raise value_error(name, f"no edge type {triple}; there are {types}; expected pairs, {pairs}")
         graph = relations.graphs[triple]
         if given is None:
             return triple, *all_edges(graph, name)
         return triple, *some_edges(graph, splits.split(given, triple, name), name)
     if not hasattr(given, "__len__") or len(given) != 2:
-        raise TypeError(f"{name}: expected (src, dst), found {type(given).__name__}")
+        raise type_error(name, f"expected (src, dst), found {type(given).__name__}")
     src, dst = int64_vector(given[0], f"{name}[0]"), int64_vector(given[1], f"{name}[1]")
     if len(src) != len(dst):
-        raise ValueError(f"{name}: expected as many destinations as sources, found {len(dst)} for {len(src)}")
+        raise value_error(name, f"expected as many destinations as sources, found {len(dst)} for {len(src)}")
     check_nodes(src, relations.num_nodes[triple[0]], f"{name}[0]")
     check_nodes(dst, relations.num_nodes[triple[2]], f"{name}[1]")
     return triple, src, dst
@@ -159,9 +160,10 @@ def _type_of_split(split: str, kind: str, types: list[Any], splits: Splits, name
     if len(having) == 1:
         return having[0]
     article, what = ("a", "ids") if kind == "node type" else ("an", "(src, dst)")
-    raise ValueError(
-        f"{name}: expected {article} {kind}, a split that one {kind} has, or ({kind}, {what}), found {split!r}; there "
-        f"are the {kind}s {types} and the splits {splits.split_names}"
+    raise value_error(
+        name,
+        f"expected {article} {kind}, a split that one {kind} has, or ({kind}, {what}), found {split!r}; there "
+        f"are the {kind}s {types} and the splits {splits.split_names}",
     )
 
 
@@ -179,10 +181,10 @@ def by_node_type(values: Any, relations: Relations, name: str) -> dict[str, Any]
     if not relations.is_hetero:
         return {relations.node_types[0]: values}
     if not isinstance(values, Mapping):
-        raise TypeError(f"{name}: expected a dict by node type, found {type(values).__name__}")
+        raise type_error(name, f"expected a dict by node type, found {type(values).__name__}")
     unknown = [key for key in values if key not in relations.num_nodes]
     if unknown:
-        raise ValueError(f"{name}: no node type {unknown[0]!r}; there are {relations.node_types}")
+        raise value_error(name, f"no node type {unknown[0]!r}; there are {relations.node_types}")
     return dict(values)
 
 
@@ -192,7 +194,9 @@ def read_node_times(given: Any, relations: Relations) -> dict[str, IntArray]:
     times = {kind: time_vector(of_kind, "node_time") for kind, of_kind in values.items()}
     for kind, found in times.items():
         if len(found) != relations.num_nodes[kind]:
-            raise ValueError(f"node_time: expected {relations.num_nodes[kind]} times, one per node, found {len(found)}")
+            raise value_error(
+                "node_time", f"expected {relations.num_nodes[kind]} times, one per node, found {len(found)}"
+            )
     return times
 
 
@@ -207,7 +211,7 @@ def seed_times(given: Any, count: int, name: str) -> IntArray:
     """Read the times of seeds."""
     times = time_vector(given, name)
     if len(times) != count:
-        raise ValueError(f"{name}: expected {count} times, one per seed, found {len(times)}")
+        raise value_error(name, f"expected {count} times, one per seed, found {len(times)}")
     return times
 
 
@@ -217,5 +221,5 @@ def input_ids(given: Any, count: int) -> IntArray | None:
         return None
     ids = int64_vector(given, "input_id")
     if len(ids) != count:
-        raise ValueError(f"input_id: expected {count}, one per seed, found {len(ids)}")
+        raise value_error("input_id", f"expected {count}, one per seed, found {len(ids)}")
     return ids

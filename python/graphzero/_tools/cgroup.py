@@ -26,7 +26,7 @@ _EVENTS = {2: "memory.events", 1: "memory.oom_control"}
 
 @dataclass(frozen=True)
 class GroupUsage:
-    """What the processes of a group hold together, in bytes. ``None``: this kernel does not tell."""
+    """What the processes of a group hold together, in bytes. ``None``: this kernel does not say."""
 
     anonymous: int
     page_cache: int

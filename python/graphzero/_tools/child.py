@@ -1,4 +1,4 @@
-"""A program as a child process: heard line by line, in a control group if one is given, and never left behind."""
+"""A program as a child process: read line by line, in a control group if one is given, and never left running."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ class Child:
             stderr=self._errors, env=environment, start_new_session=True,
         )  # fmt: skip
         self.pid = self._process.pid
-        self._heard: queue.Queue[str | None] = queue.Queue()
-        self._hearing = threading.Thread(target=self._hear, name="graphzero child", daemon=True)
-        self._hearing.start()
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        self._reader = threading.Thread(target=self._read_output, name="graphzero child", daemon=True)
+        self._reader.start()
 
-    def _hear(self) -> None:
+    def _read_output(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             if line.endswith(b"\n"):  # else it was killed while it wrote
-                self._heard.put(line.decode(errors="replace").strip())
-        self._heard.put(None)
+                self._lines.put(line.decode(errors="replace").strip())
+        self._lines.put(None)
 
-    def lines(self, patience: float = 0.1) -> Iterator[str | None]:
-        """Yield the lines it prints until it ends; ``None`` after so many seconds of silence."""
+    def lines(self, timeout: float = 0.1) -> Iterator[str | None]:
+        """Yield the lines it prints until it ends; ``None`` each time that none came for ``timeout`` seconds."""
         while True:
             try:
-                line = self._heard.get(timeout=patience)
+                line = self._lines.get(timeout=timeout)
             except queue.Empty:
                 yield None
                 continue
@@ -55,9 +55,9 @@ class Child:
             yield line
         while self._process.poll() is None:  # it may close its output long before it ends
             yield None
-            time.sleep(patience)
+            time.sleep(timeout)
 
-    def go_on(self) -> None:
+    def send_line(self) -> None:
         """Send an empty line to one that waits for it."""
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):  # it may have been killed
@@ -73,7 +73,7 @@ class Child:
         """Return the exit code, which is negative if a signal ended it."""
         return self._process.wait()
 
-    def last_words(self) -> str:
+    def last_error_line(self) -> str:
         """Return the last line that it wrote to standard error."""
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").split("\n")
@@ -85,7 +85,7 @@ class Child:
     def __exit__(self, *_: object) -> None:
         self.end()
         self.wait()
-        self._hearing.join()
+        self._reader.join()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             with suppress(BrokenPipeError):
                 if stream is not None:

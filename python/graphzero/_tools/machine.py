@@ -49,7 +49,7 @@ def versions() -> dict[str, str | None]:
 
 
 def commit() -> str | None:
-    """Return the commit of the repository that this package lies in; ``None`` where it was installed."""
+    """Return the commit of the repository that holds this package; ``None`` where it was installed."""
     here = os.path.dirname(__file__)
     try:
         asked = subprocess.run(

@@ -61,7 +61,7 @@ def under(cap: tuple[int, int] | None, files: Sequence[str], mapped: int = 0) ->
 
 
 def our_options(contest: Contest, cap: tuple[int, int] | None) -> dict[str, Any]:
-    """Return what our loaders are told of a cap."""
+    """Return the options of our loaders under a cap."""
     reading = {"memory": None, "reader": "mmap"} if cap is None else {"memory": cap[1], "reader": "direct"}
     return {"data": contest.data.folder, **reading}
 

@@ -23,7 +23,7 @@ KILLED = "killed at its limit"
 # Beside what a contestant may hold: page tables, what malloc keeps of arrays that are gone, pages of small files. 70 MB
 # were seen; with as much the kernel was busy dropping pages of the graph, and the figure was one of that.
 SLACK = 128 << 20
-# Seconds between two looks at what it holds; a peak that is shorter is missed.
+# Seconds between two measurements of what it holds; a peak that is shorter is missed.
 _PERIOD = 0.02
 
 
@@ -86,7 +86,7 @@ def ask(
                     group.set_limit(answer.limit)
                 watch.restart()
                 begin, allowed = time.monotonic(), timeout if patience is None else patience
-                child.go_on()
+                child.send_line()
             elif line:
                 last = line
             if not over and time.monotonic() > begin + allowed:
@@ -94,7 +94,7 @@ def ask(
                 child.end()
         code = child.wait()
         kills = 0 if group is None else group.usage().kills
-        reason = child.last_words()
+        reason = child.last_error_line()
     answer.peak_anonymous, answer.peak_rss = watch.peak_anonymous, watch.peak_rss
     answer.peak_group, answer.memory = watch.peak_group, watch.points
     if answer.limit is not None and watch.peak_group is not None:

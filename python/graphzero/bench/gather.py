@@ -14,7 +14,7 @@ from graphzero.bench.figures import OURS, Arrays, Figure
 TITLE = "Gathering rows"
 QUESTION = "How many random rows of features a second reach memory?"
 NEEDS = ("features",)
-_COLD_SHARE = 20  # of the rows are asked for cold, at most: one in so many
+_COLD_SHARE = 20  # of the rows are asked for cold, at most: one in this number
 _AT_ONCE = {OURS: 10_000, "np.memmap": 500}
 
 

@@ -78,7 +78,7 @@ def gather(given: Given) -> Given:
 
 
 def convert(given: Given) -> Given:
-    """Convert so many times."""
+    """Convert a number of times."""
     runs = []
     for _ in range(given["repeat"]):
         begin = time.perf_counter()
@@ -88,7 +88,7 @@ def convert(given: Given) -> Given:
 
 
 def load(given: Given) -> Given:
-    """Take batches of two epochs, each for so many seconds at most, and one more to be checked."""
+    """Take batches of two epochs, each for a number of seconds at most, and one more to be checked."""
     dataset = gz.open(given["data"])
     dataset.graph.preload()
     seeds = _array(given, "input_nodes.npy")
@@ -115,8 +115,8 @@ def load(given: Given) -> Given:
     return found
 
 
-def learn(given: Given) -> Given:
-    """Train through our NeighborLoader, and tell how fast."""
+def measure_training(given: Given) -> Given:
+    """Train through our NeighborLoader, and return how fast."""
     import torch
 
     from graphzero.loaders import NeighborLoader
@@ -136,7 +136,7 @@ def learn(given: Given) -> Given:
 
 
 def _since(after: Mapping[str, Any], before: Mapping[str, Any]) -> Given:
-    """Return what the stats of a pipeline tell of the time between two looks, as an answer."""
+    """Return what the stats of a pipeline say about the time between two measurements, as an answer."""
     return {
         "stages": {stage: after[f"seconds_{name}"] - before[f"seconds_{name}"] for stage, name in _STAGES.items()},
         **{name: after[name] - (before[name] or 0) for name in ("device_reads", "device_bytes")},
@@ -146,7 +146,8 @@ def _since(after: Mapping[str, Any], before: Mapping[str, Any]) -> Given:
 
 
 PROGRAMS = {
-    "samplers": sample, "walkers": walk, "gathers": gather, "converters": convert, "loaders": load, "trainers": learn,
+    "samplers": sample, "walkers": walk, "gathers": gather, "converters": convert, "loaders": load,
+    "trainers": measure_training,
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ class SampleCheck:
     """Knows the two ends of each edge of a graph, and how many edges into a node can be drawn."""
 
     def __init__(self, graph: gz.Graph, fanouts: Sequence[int]) -> None:
-        # Samples are drawn from the in index; where there is an out index, too, that one tells the ends.
+        # Samples are drawn from the in index; where there is an out index, too, the ends come from that one.
         direction = graph.indexes[0]
         index = graph.index(direction)
         self._graph, self._fanouts = graph, fanouts

@@ -57,7 +57,7 @@ def _given(contest: Contest, **more: Any) -> dict[str, Any]:
     )  # fmt: skip
 
 
-def _beside(contest: Contest) -> int:
+def _model_bytes(contest: Contest) -> int:
     """Return what the model of a batch takes."""
     return contest.plan.batch_size * _NODES_OF_SEED * contest.data.num_features * 4 * _MODEL_BYTES
 
@@ -67,7 +67,7 @@ def _ours(contest: Contest, cap: tuple[int, int] | None) -> Figure:
     given = _given(contest, **our_options(contest, cap))
     return Figure(
         task_of(cap), OURS, "trainers", given, _check(contest), _CHECKED, "batches/s", contest.threads,
-        **under(cap, contest.data.files, contest.data.graph_bytes + _beside(contest)),
+        **under(cap, contest.data.files, contest.data.graph_bytes + _model_bytes(contest)),
         left_out=f"not installed: {', '.join(missing)}" if missing else None,
     )  # fmt: skip
 
@@ -87,5 +87,5 @@ def conditions(contest: Contest) -> dict[str, str]:
         "fanouts": str(FANOUTS),
         "batch": f"{contest.plan.batch_size} seeds",
         "warm-up": f"{WARM_UP} batches, not counted",
-        "cap": f"as for batches; the control group has {byte_text(_beside(contest))} more, for the model",
+        "cap": f"as for batches; the control group has {byte_text(_model_bytes(contest))} more, for the model",
     }

@@ -69,7 +69,7 @@ def main(arguments: Sequence[str]) -> int:
         stream = getattr(sys, name)
         if stream is None:  # the caller closed it
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
-        elif hasattr(stream, "reconfigure"):  # file names may hold any bytes, terminals may speak any encoding
+        elif hasattr(stream, "reconfigure"):  # file names may hold any bytes, terminals may have any encoding
             stream.reconfigure(errors="backslashreplace")
     plain = warnings.formatwarning
     warnings.formatwarning = lambda *about, **options: visible_lines(plain(*about, **options))

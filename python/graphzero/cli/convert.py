@@ -19,7 +19,7 @@ from graphzero.cli.console import JsonOption, print_json, text_keys
 # Which options apply to a target; those in none of the sets apply to all.
 _EDGES, _FEATURES, _DATASET = "edges (.gl)", "features (.gd)", "a data set folder"
 _TEXT = {"delimiter", "header", "skip_bad_lines", "threads", "dry_run"}
-HEEDED = {
+OPTIONS_OF_TARGET = {
     _EDGES: _TEXT
     | {"undirected", "index", "src", "dst", "weight", "time", "num_nodes", "drop_duplicates", "dedup"}
     | {"drop_self_loops", "no_edge_ids", "ids", "tmp_dir"},
@@ -75,7 +75,7 @@ def convert(
 ) -> int:
     """Convert edges to a .gl file, features to a .gd file, or a data set to a folder."""
     kind = _kind(source, target)
-    _refuse_unheeded(context, kind, target)
+    _refuse_other_options(context, kind, target)
     given = _given(source)
     progress = sys.stderr.isatty()
     if dedup:
@@ -132,10 +132,10 @@ def _kind(source: list[str], target: Path) -> str:
     raise ValueError(f"{target}: expected a name that ends in .gl or .gd, or a source that is a folder")
 
 
-def _refuse_unheeded(context: typer.Context, kind: str, target: Path) -> None:
+def _refuse_other_options(context: typer.Context, kind: str, target: Path) -> None:
     for option in context.command.params:
         source = context.get_parameter_source(option.name or "")
-        about = [kind for kind, heeded in HEEDED.items() if option.name in heeded]
+        about = [kind for kind, names in OPTIONS_OF_TARGET.items() if option.name in names]
         if about and kind not in about and source is not None and source.name == "COMMANDLINE":
             raise ValueError(f"{option.opts[0]} is about {' and '.join(about)}, and {target} is not; leave it out")
 

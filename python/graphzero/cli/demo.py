@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from graphzero._base.argument_errors import value_error
 from graphzero._base.memory_sizes import byte_count, byte_text
 from graphzero.cli.console import JsonOption, print_json
 
@@ -31,7 +32,7 @@ def demo(
     from rich.console import Console
 
     from graphzero.demo.data import FULL, QUICK
-    from graphzero.demo.places import a_place
+    from graphzero.demo.places import working_folder
     from graphzero.demo.story import end, prove
     from graphzero.demo.view import Screen
 
@@ -39,12 +40,13 @@ def demo(
     if memory is not None:
         sizes = replace(sizes, memory=byte_count(memory))
     if sizes.memory >= sizes.feature_bytes:
-        raise ValueError(
-            f"memory: expected less than the {byte_text(sizes.feature_bytes)} of features, found {memory}; "
-            "the demo is to show that it is enough"
+        raise value_error(
+            "memory",
+            f"expected less than the {byte_text(sizes.feature_bytes)} of features, found {memory}; "
+            "the demo is to show that it is enough",
         )
     screen = Screen(Console(stderr=json, quiet=json and not sys.stderr.isatty(), highlight=False))
-    with a_place(folder, sizes.disk_bytes) as path:
+    with working_folder(folder, sizes.disk_bytes) as path:
         proof = prove(screen, path, sizes)
     if json:
         print_json(proof.document())

@@ -3,34 +3,48 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Any
 
 from graphzero import FormatError
+from graphzero._base.argument_errors import Argument, Part, parts_of
 from graphzero._base.visible import visible
 
 
 def one_line(error: Exception, command: Any) -> str:
     """Say what went wrong; ``command`` is typer's command that failed, or ``None``."""
-    text = _in_options(_text(error), command)
+    options = {} if command is None else {option.name: option for option in command.params}
+    text = _text(error, "".join(_spelled(part, options) for part in parts_of(error)))
     if isinstance(error, MemoryError):
-        budgeted = command is not None and any(option.name == "memory" for option in command.params)
+        budgeted = "memory" in options
         text += (
             "; give --memory less, or free some" if budgeted else "; free some, or raise the limit of the control group"
         )
     return visible(" ".join(text.split()))
 
 
-def _text(error: Exception) -> str:
+def _spelled(part: Part, options: dict[str, Any]) -> str:
+    """Call the arguments of Python functions as the verb calls them: ``header=False`` is ``--no-header``."""
+    option = None if isinstance(part, str) else options.get(part.name)
+    if isinstance(part, str) or option is None or not option.opts[0].startswith("--"):
+        return str(part)
+    flag: str = option.opts[0]
+    if isinstance(part, Argument) or not part.has_value or part.value is True:
+        return flag
+    if part.value is False:
+        return option.secondary_opts[0] if option.secondary_opts else f"no {flag}"
+    return f"{flag} {part.value}"
+
+
+def _text(error: Exception, text: str) -> str:
+    """Return ``text``, which is what the error says, with what a reader at a shell needs besides."""
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{os.fsdecode(error.filename)}: {error.strerror}"
+        return f"{os.fsdecode(error.filename)}: {text if 'parts' in error.__dict__ else error.strerror}"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if hasattr(error, "format_message"):  # a usage error of typer, or of click below an older typer
         return _with_help(error)
-    if isinstance(error, FormatError) and ": bad magic " in str(error):
-        return f"{error}: it is no file of graphzero; graphzero convert makes one"
-    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    if isinstance(error, FormatError) and ": bad magic " in text:
+        return f"{text}: it is no file of graphzero; graphzero convert makes one"
     if isinstance(error, MemoryError):
         return text or "there is no more memory"
     if isinstance(error, ImportError):
@@ -49,18 +63,3 @@ def _with_help(error: Any) -> str:
     if context is None:
         return text
     return f"{text}{' ' if text.endswith('?') else '; '}{context.command_path} --help tells more"
-
-
-def _in_options(text: str, command: Any) -> str:
-    """Name the arguments of Python functions as the verb does: ``header=False`` is ``--no-header``."""
-    for option in [] if command is None else command.params:
-        if not option.name or not option.opts[0].startswith("--"):
-            continue
-        name, flag = re.escape(option.name), option.opts[0]
-        text = re.sub(rf"(^|: ){name}: (?=expected)", rf"\1{flag}: ", text)
-        text = re.sub(rf"\b{name}=True\b", flag, text)
-        if option.secondary_opts:
-            text = re.sub(rf"\b{name}=False\b", option.secondary_opts[0], text)
-        text = re.sub(rf"\b{name}='([^']*)'", rf"{flag} \1", text)
-        text = re.sub(rf"\b{name}=(?=[\s,;.]|$)", flag, text)
-    return text

@@ -112,7 +112,7 @@ def dataset_facts(folder: str, scan: bool) -> dict[str, Any]:
 
 
 def _cached_text(facts: dict[str, Any]) -> str:
-    resident = "not told" if facts["resident"] is None else byte_text(facts["resident"])
+    resident = "unknown" if facts["resident"] is None else byte_text(facts["resident"])
     return f"{resident} of {byte_text(facts['size'])}"
 
 

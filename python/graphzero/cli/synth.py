@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 import graphzero as gz
+from graphzero._base.argument_errors import value_error
 from graphzero.cli.console import JsonOption, print_facts, print_json
 from graphzero.synth.recipe import PRESETS
 
@@ -71,4 +72,4 @@ def _part(text: str | None, name: str) -> float | int | None:
     try:
         return int(text) if text.replace("_", "").isdigit() else float(text)
     except ValueError:
-        raise ValueError(f"{name}: expected a share such as 0.6 or a number of nodes, found {text!r}") from None
+        raise value_error(name, f"expected a share such as 0.6 or a number of nodes, found {text!r}") from None

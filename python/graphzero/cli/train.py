@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from graphzero.train.checkpoints import Checkpoints
     from graphzero.train.run import EpochResult, Run, Step
     from graphzero.train.task import Task
-    from graphzero.train.watch import Sight, Watch
+    from graphzero.train.watch import Snapshot, Watch
 
-_LOOK_EVERY = 0.25  # seconds
+_MEASURE_EVERY = 0.25  # seconds
 _PLAIN = Settings()
 
 
@@ -121,7 +121,7 @@ def _resumed(
     if folder is None:
         raise ValueError("--resume: expected --checkpoints DIR with it, the folder that holds the checkpoint")
     _import_torch()
-    from graphzero.train.checkpoints import Checkpoints, check_same, go_on, last_path, load
+    from graphzero.train.checkpoints import Checkpoints, check_same, last_path, load, resume
     from graphzero.train.run import Run
     from graphzero.train.saved_states import check_weights
 
@@ -134,7 +134,7 @@ def _resumed(
     check_weights(checkpoint.path, checkpoint.state, task, settings)
     run = Run(task, settings)
     try:
-        go_on(run, checkpoint)
+        resume(run, checkpoint)
     except BaseException:
         run.close()
         raise
@@ -180,7 +180,7 @@ def _trained(run: Run, kept: Checkpoints | None, every: float, *, json: bool) ->
     is_live = sys.stderr.isatty()
     tells_lines = not json and not (is_live and sys.stdout.isatty())
     watch = Watch(run, page_cache=is_live)
-    looked = saved = time.monotonic()
+    measured = saved = time.monotonic()
     with (
         _view(run) if is_live else nullcontext() as view,
         _interrupts(view, wanted=kept is not None) as interrupts,
@@ -196,9 +196,9 @@ def _trained(run: Run, kept: Checkpoints | None, every: float, *, json: bool) ->
                 if view is not None:
                     view.step(event)
             now = time.monotonic()
-            if is_epoch or now - looked >= _LOOK_EVERY:
-                _look(watch, view)
-                looked = now
+            if is_epoch or now - measured >= _MEASURE_EVERY:
+                _measure(watch, view)
+                measured = now
             if kept is None:
                 continue
             # While the split test is measured, the model has its best weights, and all is saved.
@@ -208,12 +208,12 @@ def _trained(run: Run, kept: Checkpoints | None, every: float, *, json: bool) ->
                 saved = time.monotonic()
             if interrupts.asked:
                 break
-        sight = _look(watch, view)
+        snapshot = _measure(watch, view)
     if kept is not None and interrupts.asked:
         words = ["graphzero", "train", run.task.data.path, "--checkpoints", kept.folder, "--resume"]
         print(visible(f"graphzero: checkpoint written; go on with: {shlex.join(words)}"), file=sys.stderr)
         raise KeyboardInterrupt
-    facts.hit_rate, facts.device_bytes = sight.hit_rate, sight.device_bytes
+    facts.hit_rate, facts.device_bytes = snapshot.hit_rate, snapshot.device_bytes
     facts.peak_anonymous, facts.peak_held = watch.peak_anonymous, watch.peak_held
     return facts
 
@@ -237,11 +237,11 @@ def _view(run: Run) -> TrainView:
     )
 
 
-def _look(watch: Watch, view: TrainView | None) -> Sight:
-    sight = watch.look()
+def _measure(watch: Watch, view: TrainView | None) -> Snapshot:
+    snapshot = watch.measure()
     if view is not None:
-        view.see(sight)
-    return sight
+        view.show(snapshot)
+    return snapshot
 
 
 class _Interrupts:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from graphzero.train.run import EpochResult, Run, Step
-    from graphzero.train.watch import Sight
+    from graphzero.train.watch import Snapshot
 
 _REFRESHES = 4  # per second
 _MOST_EPOCHS = 8  # rows of the table
@@ -31,7 +31,7 @@ class TrainView:
         self._title = title
         self._run = run
         self._splits = run.num_batches
-        self._sight: Sight | None = None
+        self._snapshot: Snapshot | None = None
         self._step: Step | None = None
         self._note = ""
         self._bars = Progress(
@@ -74,9 +74,9 @@ class TrainView:
         if is_first:  # an epoch may be over before the next refresh
             self._live.refresh()
 
-    def see(self, sight: Sight) -> None:
+    def show(self, snapshot: Snapshot) -> None:
         """Show memory and rates."""
-        self._sight = sight
+        self._snapshot = snapshot
 
     def note(self, text: str) -> None:
         """Say something below."""
@@ -89,8 +89,8 @@ class TrainView:
             parts.append(Text(f"loss {step.loss:.4f}   {step.split} accuracy {step.accuracy:.1%}"))
         if self._run.history:
             parts.append(self._epochs(self._run.history[-_MOST_EPOCHS:]))
-        if self._sight is not None:
-            parts.append(_sight_table(self._sight))
+        if self._snapshot is not None:
+            parts.append(_snapshot_table(self._snapshot))
         if self._note:
             parts.append(Text(visible(self._note), style="yellow"))
         return Group(*parts)
@@ -113,19 +113,19 @@ class TrainView:
         return table
 
 
-def _sight_table(sight: Sight) -> Table:
-    cached = "not told" if sight.page_cache is None else byte_text(sight.page_cache)
+def _snapshot_table(snapshot: Snapshot) -> Table:
+    cached = "unknown" if snapshot.page_cache is None else byte_text(snapshot.page_cache)
     table = Table.grid(padding=(0, 2))
     rows = [
-        ("memory", f"{byte_text(sight.anonymous)} anonymous in this process"),
-        ("loaders", f"{byte_text(sight.held)} held of {byte_text(sight.budget)}"),
+        ("memory", f"{byte_text(snapshot.anonymous)} anonymous in this process"),
+        ("loaders", f"{byte_text(snapshot.held)} held of {byte_text(snapshot.budget)}"),
         (
             "page cache",
-            f"{cached} of {byte_text(sight.data)} of data files; the kernel takes it back when it needs room",
+            f"{cached} of {byte_text(snapshot.data)} of data files; the kernel takes it back when it needs room",
         ),
-        ("hit rate", "-" if sight.hit_rate is None else f"{sight.hit_rate:.1%} of rows needed no read"),
-        ("device", f"{byte_text(sight.device_rate)}/s"),
-        ("speed", f"{sight.batches_rate:.1f} batches/s, {sight.waited:.0%} of the time waited for data"),
+        ("hit rate", "-" if snapshot.hit_rate is None else f"{snapshot.hit_rate:.1%} of rows needed no read"),
+        ("device", f"{byte_text(snapshot.device_rate)}/s"),
+        ("speed", f"{snapshot.batches_rate:.1f} batches/s, {snapshot.waited:.0%} of the time waited for data"),
     ]
     for name, value in rows:
         table.add_row(Text(name, style="dim"), Text(value))

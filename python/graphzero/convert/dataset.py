@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import Any
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.visible import visible
 from graphzero._files.folder import lock_path, replace_file
 from graphzero._files.manifest import MANIFEST, file_name
@@ -125,7 +126,7 @@ def convert_dataset(
     if on_disk:
         _refuse_overlap(os.fsdecode(source), target)
     if resume and not (on_disk and os.path.isdir(source)):
-        raise ValueError("resume: expected a folder as the source, found an object, which ends with the process")
+        raise value_error("resume", "expected a folder as the source, found an object, which ends with the process")
     waiting = _waiting_folder(os.fsdecode(source), target, [layout, given, feature_dtype, options]) if resume else None
     reports = {}
     with DatasetWriter(target, overwrite=overwrite) as writer, _staging(writer.folder, waiting) as stage:
@@ -193,12 +194,12 @@ def _reader(layout: str) -> Any:
 
 def _layout_of(source: Any, format: str) -> str:
     if format not in ("auto", "pyg", *_LAYOUTS):
-        raise ValueError(f"format: expected auto, pyg, {', '.join(_LAYOUTS)}, found {format!r}")
+        raise value_error("format", f"expected auto, pyg, {', '.join(_LAYOUTS)}, found {format!r}")
     if not isinstance(source, (str, os.PathLike)):
         if not _reader("pyg").recognises(source):
             if hasattr(source, "get") and hasattr(source, "num_classes"):
-                raise TypeError(f"source: expected one graph, found a data set, {source!r}; convert its dataset[0]")
-            raise TypeError(f"source: expected a folder, or a PyG Data or HeteroData, found {type(source).__name__}")
+                raise type_error("source", f"expected one graph, found a data set, {source!r}; convert its dataset[0]")
+            raise type_error("source", f"expected a folder, or a PyG Data or HeteroData, found {type(source).__name__}")
         if isinstance(source, Dataset):
             raise ValueError(f"{source.path}: expected a data set to convert, found one of graphzero")
         return "pyg"
@@ -227,8 +228,8 @@ def _choices(layout: str, options: dict[str, Any]) -> dict[str, Any]:
     given = {name: value for name in sorted(names) if (value := options.pop(name)) is not None}
     for name in given:
         if name not in _CHOICES[layout]:
-            heeded = ", ".join(sorted(_CHOICES[layout])) or "none"
-            raise ValueError(f"{name}: expected options of the {layout} layout, {heeded}, found {given[name]!r}")
+            known = ", ".join(sorted(_CHOICES[layout])) or "none"
+            raise ValueError(f"{name}: expected options of the {layout} layout, {known}, found {given[name]!r}")
     return given
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero import _core
+from graphzero._base.argument_errors import Setting, error_of, parts_of, value_error
 from graphzero._base.integers import integer
 from graphzero._files.mounted import path_bytes
 from graphzero.convert.edge_sources import EdgeBatch, EdgeSource, edge_source
@@ -125,9 +126,10 @@ class TextOptions:
 def edge_feed(source: Any, target: str, options: TextOptions, *, tmp_dir: str, block: int) -> Feed:
     """Return what suits the source. ``block`` bounds the text that is held at a time."""
     if isinstance(source, (list, tuple)) and not source:
-        raise ValueError(
-            "source: expected edges, or paths of files, found an empty list; a graph without edges is made of "
-            "np.empty((2, 0), int)"
+        raise value_error(
+            "source",
+            "expected edges, or paths of files, found an empty list; a graph without edges is made of "
+            "np.empty((2, 0), int)",
         )
     refuse_open_text(source)
     if hasattr(source, "read"):
@@ -179,14 +181,14 @@ class StreamFeed:
         self.has_time = options.time is not None
         self.unused_columns: tuple[str, ...] = ()
         self.guessed_headers: dict[str, tuple[str, str]] = {}
-        self._is_text: bool | None = None  # labels, once a look at them has told
+        self._is_text: bool | None = None  # whether ids are labels; not known before the first ones are read
         self.num_bad = 0
         self.bad: list[_core.BadLine] = []
 
     def run(self, converter: _core.EdgeConverter) -> None:
         for name, block, begin, lines, form, columns in self._blocks():
             if has_labels(form, columns):
-                raise TypeError(f"{name}: expected integer ids, found labels; give ids='map' to number them")
+                raise labels_without_map(name)
             with _naming(name):
                 lines.append(converter.add_text_block(os.fsencode(name), block, begin, sum(lines), form, columns))
 
@@ -297,7 +299,7 @@ class BatchFeed:
             try:
                 converter.add_edges(batch.src, batch.dst, batch.weight, batch.time)
             except (IndexError, ValueError) as error:
-                raise type(error)(f"{self.name}: {error}") from None
+                raise error_of(type(error), f"{self.name}: ", *parts_of(error)) from None
 
     def done(self, converter: _core.EdgeConverter) -> int:
         return converter.done().rows
@@ -329,6 +331,13 @@ def has_labels(form: _core.TextFormat, columns: _core.EdgeColumns, *, mapped: bo
     return not all(number.fullmatch(_field(form.first_field(end))) for end in (columns.src, columns.dst))
 
 
+def labels_without_map(name: str) -> TypeError:
+    """Return the error about labels where ids are to stay as they are."""
+    return error_of(
+        TypeError, f"{name}: expected integer ids, found labels; give ", Setting("ids", "map"), " to number them"
+    )
+
+
 def _field(text: bytes) -> str:
     return text.decode(errors="replace")
 
@@ -343,18 +352,19 @@ def text_columns(name: str, form: _core.TextFormat, options: TextOptions) -> _co
                 found = (
                     there if column not in form.header else f"{form.header.count(column)} of them; give its position"
                 )
-                raise ValueError(f"{name}: {role}: expected a column {column!r}, found {found}")
+                raise value_error(role, f"expected a column {column!r}, found {found}", where=name)
             return form.header.index(column)
         if not 0 <= integer(column, role) < form.num_columns:
-            raise ValueError(f"{name}: {role}: expected column {column}, found {there}")
+            raise value_error(role, f"expected column {column}, found {there}", where=name)
         return column
 
     columns = _core.EdgeColumns()
     if form.num_columns == 1:
-        raise ValueError(
-            f"{name}: expected at least two columns, found 1 in line {form.lines_before_data + 1} "
-            f"with delimiter {form.delimiter!r}; give delimiter= if it is another"
-        )
+        found = f"found 1 in line {form.lines_before_data + 1} with delimiter {form.delimiter!r}"
+        raise error_of(
+            ValueError,
+            f"{name}: expected at least two columns, {found}; give ", Setting("delimiter"), " if it is another",
+        )  # fmt: skip
     if form.num_columns == 0:
         if form.header and options.header is None and not options.has_name and not _are_names(form.header):
             refuse_doubtful_header(name, ", ".join(form.header))
@@ -367,23 +377,27 @@ def text_columns(name: str, form: _core.TextFormat, options: TextOptions) -> _co
     src, dst = usual_ends(form.header) if options.src is None and options.dst is None else (0, 1)
     is_unnamed = form.num_columns > 2 and bool(form.header) and not form.header[0].strip()
     if is_unnamed and (src, dst) == (0, 1) and options.src is None:
-        raise ValueError(
-            f"{name}: the first column has no name, as if it numbered the rows: expected src= and dst=, two of "
-            f"{', '.join(form.header[1:])}, or src=0 if it is meant"
-        )
+        raise error_of(
+            ValueError,
+            f"{name}: the first column has no name, as if it numbered the rows: expected ",
+            Setting("src"), " and ", Setting("dst"), f", two of {', '.join(form.header[1:])}, or ", Setting("src", 0),
+            " if it is meant",
+        )  # fmt: skip
     columns.src = position(src if options.src is None else options.src, "src")
     columns.dst = position(dst if options.dst is None else options.dst, "dst")
     if columns.src == columns.dst:
-        chosen = f"src={options.src!r}, dst={options.dst!r}"
-        raise ValueError(f"{name}: expected two columns for the ends of an edge, found one for both: {chosen}")
+        chosen = Setting("src", options.src), ", ", Setting("dst", options.dst)
+        raise error_of(
+            ValueError, f"{name}: expected two columns for the ends of an edge, found one for both: ", *chosen
+        )
     if options.weight is not None and options.weight is not False:
         columns.weight = position(2 if options.weight is True else options.weight, "weight")
     if options.time is not None:
         columns.time = position(options.time, "time")
     for role, column in (("weight", columns.weight), ("time", columns.time)):
         if column in (columns.src, columns.dst) or (role == "time" and column is not None and column == columns.weight):
-            raise ValueError(
-                f"{name}: {role}: expected a column of its own, found {column}, which holds something else"
+            raise value_error(
+                role, f"expected a column of its own, found {column}, which holds something else", where=name
             )
     if options.header is None and _is_header_in_doubt(form, columns, options):
         first = form.header or [_field(form.first_field(i)) for i in range(min(form.num_columns, _SHOWN_FIELDS))]
@@ -428,10 +442,13 @@ def _refuse_signs(name: str, form: _core.TextFormat, columns: _core.EdgeColumns)
     for column in (columns.src, columns.dst):
         field = _field(form.first_field(column))
         if field and not any(map(str.isalnum, field)):
-            raise ValueError(
-                f"{name}: line {form.lines_before_data + 1}: expected a node, found {field!r} in column {column}; give "
-                f"src= and dst=, such as src=0, dst=2, or src={columns.src}, dst={columns.dst} if it is one"
-            )
+            raise error_of(
+                ValueError,
+                f"{name}: line {form.lines_before_data + 1}: expected a node, found {field!r} in column {column}; "
+                "give ", Setting("src"), " and ", Setting("dst"), ", such as ", Setting("src", 0), ", ",
+                Setting("dst", 2), ", or ", Setting("src", columns.src), ", ", Setting("dst", columns.dst),
+                " if it is one",
+            )  # fmt: skip
 
 
 def unused_columns(form: _core.TextFormat, columns: _core.EdgeColumns) -> tuple[str, ...]:

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from graphzero import _core
+from graphzero._base.argument_errors import Setting, check_choice, error_of, value_error
 from graphzero._base.memory_sizes import byte_text, conversion_budget, peak_memory
 from graphzero._base.old_names import renamed_fields, renamed_keywords
 from graphzero._base.visible import visible
 from graphzero._files.folder import check_free_space, hidden_folder, replace_together, spill_folder
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
-from graphzero.convert.edge_feeds import Column, Feed, Labels, TextOptions, edge_feed
+from graphzero.convert.edge_feeds import Column, Feed, Labels, TextOptions, edge_feed, labels_without_map
 from graphzero.convert.text import BadLine, is_chosen, open_text, refuse_doubtful_header, take_on_bad_line, text_paths
 from graphzero.graph import graph_bytes, writer_options
 from graphzero.threads import using_threads
@@ -171,19 +172,18 @@ def convert_edges(
     target = os.fsdecode(path)
     folder = os.fsdecode(tmp_dir or spill_folder(target))
     if tmp_dir is not None and not os.path.isdir(folder):
-        raise ValueError(f"tmp_dir: expected a folder, found none at {folder}")
+        raise value_error("tmp_dir", f"expected a folder, found none at {folder}")
     budget = conversion_budget(memory)
     skip_bad_lines = is_chosen(bad_lines, "bad_lines", "skip", "raise")
     text = TextOptions(src, dst, weight, time, header, delimiter, comment, skip_bad_lines)
     feed = edge_feed(source, target, text, tmp_dir=folder, block=max(1 << 20, budget // 16))
-    if ids not in ("auto", "dense", "map"):
-        raise ValueError(f"ids: expected 'auto', 'dense' or 'map', found {ids!r}")
+    check_choice(ids, "ids", "auto", "dense", "map")
     mapped = ids == "map" or (ids == "auto" and feed.has_labels)
     if feed.has_labels and not mapped:
-        raise TypeError(f"{feed.name}: expected integer ids, found labels; give ids='map' to number them")
+        raise labels_without_map(feed.name)
 
-    told = feed.num_nodes if num_nodes is None else num_nodes
-    options = writer_options(told, index, directed and not feed.undirected)
+    known_nodes = feed.num_nodes if num_nodes is None else num_nodes
+    options = writer_options(known_nodes, index, directed and not feed.undirected)
     options.memory = budget
     options.temporary_folder = path_bytes(folder)
     options.weights, options.times, options.edge_ids = feed.has_weight, feed.has_time, edge_ids
@@ -199,7 +199,7 @@ def convert_edges(
     with using_threads(min(threads or _core.num_threads(), most_threads)), contextlib.ExitStack() as stack:
         if mapped:
             if options.bipartite:
-                raise ValueError("ids='map': expected one kind of node, found num_nodes of two")
+                raise error_of(ValueError, Setting("ids", "map"), ": expected one kind of node, found num_nodes of two")
             final = os.fsdecode(ids_path) if ids_path is not None else os.path.splitext(target)[0] + ".gi"
             new_ids = os.path.join(stack.enter_context(hidden_folder(final)), "ids.gi")
             dictionary = _Dictionary(feed, new_ids, budget // 2, folder, progress)
@@ -210,7 +210,7 @@ def convert_edges(
         converter = _core.EdgeConverter(options)
         with watching(progress, "reading", feed.total, feed.unit, lambda: feed.done(converter)):
             dictionary.run(converter) if mapped else feed.run(converter)
-        if told is None and not mapped:
+        if known_nodes is None and not mapped:
             _refuse_sparse_ids(converter, feed.name)
         entries = converter.done().rows * (2 if index == "both" or not options.directed else 1)
         with watching(progress, "sorting and writing", entries, "edges", lambda: converter.done().entries):
@@ -321,8 +321,9 @@ def convert_csv_to_gl(
 def _refuse_sparse_ids(converter: _core.EdgeConverter, name: str) -> None:
     done = converter.done()
     if done.largest_id >= _SPARSE * (done.rows + 1024):
-        raise ValueError(
+        raise error_of(
+            ValueError,
             f"{name}: the largest id is {done.largest_id}, but there are only {done.rows} edges: the ids look sparse, "
-            f"and an index over all of them would take {byte_text(8 * done.largest_id)}; give ids='map' to number "
-            "them, or num_nodes= if they are meant to be dense"
-        )
+            f"and an index over all of them would take {byte_text(8 * done.largest_id)}; give ",
+            Setting("ids", "map"), " to number them, or ", Setting("num_nodes"), " if they are meant to be dense",
+        )  # fmt: skip

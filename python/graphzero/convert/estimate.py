@@ -23,7 +23,7 @@ _COMPRESSION = 4
 
 @dataclass(frozen=True)
 class Estimate:
-    """Sizes in bytes; ``None`` where the source does not tell how much there is."""
+    """Sizes in bytes; ``None`` where the size of the source is not known."""
 
     rows: int | None
     memory: int
@@ -33,7 +33,7 @@ class Estimate:
 
     def __str__(self) -> str:
         if self.rows is None:
-            unknown = "rows            unknown: the source tells only when it is read"
+            unknown = "rows            unknown before the source is read"
             return f"{unknown}\nmemory          {byte_text(self.memory)} at most"
         return "\n".join(
             [

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from graphzero import _core
+from graphzero._base.argument_errors import Setting, error_of, type_error, value_error
 from graphzero._base.dtypes import DataType, as_data_type, name_of, numpy_dtype
 from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_text, conversion_budget
@@ -182,16 +183,16 @@ def convert_features(
     skip_bad_lines = is_chosen(bad_lines, "bad_lines", "skip", "raise")
     budget = conversion_budget(memory)
     if budget < _LEAST_MEMORY:
-        raise ValueError(f"memory: expected at least {byte_text(_LEAST_MEMORY)}, found {byte_text(budget)}")
+        raise value_error("memory", f"expected at least {byte_text(_LEAST_MEMORY)}, found {byte_text(budget)}")
     check_order(order, graph)
     quantised = isinstance(dtype, str) and dtype.lower().replace("_", "-") == QUANTISED
     wanted = DataType.INT8 if quantised else None if dtype is None else as_data_type(dtype)
     if num_rows is not None and integer(num_rows, "num_rows") < 0:
-        raise ValueError(f"num_rows: expected at least 0, found {num_rows}")
+        raise value_error("num_rows", f"expected at least 0, found {num_rows}")
     if threads is not None and integer(threads, "threads") < 1:
-        raise ValueError(f"threads: expected at least 1, found {threads}")
+        raise value_error("threads", f"expected at least 1, found {threads}")
     if isinstance(source, (list, tuple)) and not source:
-        raise ValueError("source: expected rows, found an empty list; no rows of four numbers are np.empty((0, 4))")
+        raise value_error("source", "expected rows, found an empty list; no rows of four numbers are np.empty((0, 4))")
     _refuse_same_file(source, target)
 
     raw_dtype = source_dtype if source_dtype is not None else None if quantised else dtype
@@ -199,7 +200,8 @@ def convert_features(
     if found is None:
         refuse_own_file(os.fsdecode(source))
         if wanted is None:
-            raise TypeError(f"{os.fsdecode(source)}: expected dtype= for text, such as dtype='float32', found none")
+            such_as = Setting("dtype"), " for text, such as ", Setting("dtype", "float32")
+            raise error_of(TypeError, f"{os.fsdecode(source)}: expected ", *such_as, ", found none")
         narrow = wanted in (DataType.FLOAT16, DataType.BFLOAT16) or quantised
         found = TextFeatures(
             os.fsdecode(source),
@@ -258,7 +260,7 @@ def convert_csv_to_gd(
     if len(source) != 1 or len(target) != 1:
         raise TypeError("expected one csv_path and one out_path")
     if dtype is None:
-        raise TypeError("dtype: expected an element type such as DataType.FLOAT32, found none")
+        raise type_error("dtype", "expected an element type such as DataType.FLOAT32, found none")
     convert_features(source[0], target[0], dtype=as_data_type(dtype), id_column=0)
 
 
@@ -285,7 +287,7 @@ class _Job:
         self.row_shape = self._row_shape()
         self.row_bytes = numpy_dtype(self.stored).itemsize * math.prod(self.row_shape)
         source = self.source
-        # NumPy has no bfloat16; who stores its bits as uint16 and asks for bfloat16 means them.
+        # NumPy has no bfloat16: uint16 that is to be stored as bfloat16 holds its bits.
         bits = source.bfloat16 or (self.stored is DataType.BFLOAT16 and source.dtype == np.uint16)
         self.values = ValueConverter(
             source.name, source.dtype, bfloat16=bits, stored=self.stored, quantised=self.quantised
@@ -299,12 +301,12 @@ class _Job:
             return own
         given = tuple(integer(extent, "shape") for extent in self.shape)
         if not given or min(given[1:], default=0) < 0 or given[0] < -1 or np.prod(given[1:]) != np.prod(own):
-            raise ValueError(
-                f"shape: expected rows (or -1), then extents of {int(np.prod(own))} items in all, found {given}"
+            raise value_error(
+                "shape", f"expected rows (or -1), then extents of {int(np.prod(own))} items in all, found {given}"
             )
         if given[0] >= 0:
             if self.num_rows not in (None, given[0]):
-                raise ValueError(f"num_rows: expected {given[0]} as in shape, found {self.num_rows}")
+                raise value_error("num_rows", f"expected {given[0]} as in shape, found {self.num_rows}")
             self.num_rows = given[0]
         return given[1:]
 
@@ -409,7 +411,7 @@ class _Job:
     def _refuse_line(self, line: int, reason: str) -> None:
         if not self.skip_bad_lines:
             text = self.source.excerpts([line]).get(line)
-            where = f"{self.source.name}: {self.source.place(line)}: {reason}"
+            where = f"{self.source.name}: {self.source.row_name(line)}: {reason}"
             raise FormatError(where if text is None else f"{where}: {text}")
         self.num_bad += 1
         if len(self.bad) < _KEPT_BAD_LINES:

@@ -21,6 +21,7 @@ from typing import IO, Any, NoReturn
 import numpy as np
 
 from graphzero import _core
+from graphzero._base.argument_errors import Setting, error_of, value_error
 from graphzero._base.old_names import renamed_keywords
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
@@ -111,9 +112,11 @@ def check_delimiter(delimiter: str | None) -> None:
     if delimiter is None:
         return
     if len(delimiter.encode(errors="surrogatepass")) != 1:
-        raise ValueError(f"delimiter: expected one ASCII character, found {delimiter!r}")
+        raise value_error("delimiter", f"expected one ASCII character, found {delimiter!r}")
     if delimiter.isdigit() or delimiter in '"\n\r\0':
-        raise ValueError(f"delimiter: expected a character that no number, quote or line end has, found {delimiter!r}")
+        raise value_error(
+            "delimiter", f"expected a character that no number, quote or line end has, found {delimiter!r}"
+        )
 
 
 def is_missing(field: str) -> bool:
@@ -123,9 +126,11 @@ def is_missing(field: str) -> bool:
 
 def refuse_doubtful_header(name: str, line: str) -> NoReturn:
     """Refuse a first line that may be data: it must not get lost."""
-    raise ValueError(
-        f"{name}: cannot tell whether the first line, {line}, is a header: give header=True or header=False"
-    )
+    raise error_of(
+        ValueError,
+        f"{name}: cannot tell whether the first line, {line}, is a header: give ",
+        Setting("header", True), " or ", Setting("header", False),
+    )  # fmt: skip
 
 
 def open_text(path: str) -> IO[bytes]:
@@ -236,7 +241,7 @@ def _whole_lines(stream: IO[bytes], name: str, size: int, stopped: threading.Eve
         if len(rest) + (data.find(b"\n") if cut else len(data)) > longest:
             _core.refuse_long_line(os.fsencode(name), lines + 1, longest)
         lines += int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
-        if cut == 0 and b"\r" in data[:-1]:  # lines of old Macs, which whoever parses them refuses
+        if cut == 0 and b"\r" in data[:-1]:  # lines of old Macs, which the parser refuses
             yield rest + data
             rest = b""
         elif cut == 0:
@@ -258,7 +263,7 @@ def _may_wait(stream: IO[bytes]) -> bool:
 
 
 def _read_when_ready(stream: IO[bytes], size: int, stopped: threading.Event) -> bytes:
-    """Read ``size`` bytes unless there are no more; ends soon after ``stopped``, as a plain read would not."""
+    """Read ``size`` bytes, or what is left; ends soon after ``stopped``, which a plain read would not."""
     parts = []
     while size and not stopped.is_set():
         if select.select([stream], [], [], 0.1)[0]:

@@ -22,10 +22,10 @@ from graphzero.demo.data import read_into_page_cache
 
 if TYPE_CHECKING:
     from graphzero.train.run import Run, Step
-    from graphzero.train.watch import Sight
+    from graphzero.train.watch import Snapshot
 
-# Seconds between two steps that are told.
-_OFTEN = 0.2
+# Seconds between two steps that are printed.
+_PRINT_EVERY = 0.2
 
 
 def tell(event: str, **facts: Any) -> None:
@@ -33,8 +33,8 @@ def tell(event: str, **facts: Any) -> None:
     print(json.dumps({"event": event, **facts}), flush=True)
 
 
-def look(torch_threads: int) -> None:
-    """Tell what Python, torch and PyG hold before they have seen any data: after a step on next to none."""
+def measure_software(torch_threads: int) -> None:
+    """Print what Python, torch and PyG hold after a step on a tiny graph, before there is any data."""
     import torch
     from torch_geometric.nn import GraphSAGE
 
@@ -75,36 +75,36 @@ def train(path: str, settings: dict[str, Any], torch_threads: int, in_memory: bo
 
 
 def _train(run: Run) -> None:
-    """Train a model, and test it as it was after its best epoch; tell now and then what it holds."""
+    """Train a model, and test it as it was after its best epoch; print every now and then what it holds."""
     from graphzero.train.run import EpochResult
     from graphzero.train.watch import Watch
 
     watch, read_before = Watch(run), _core.memory_facts().device_bytes_read
-    told, accuracy = time.perf_counter(), 0.0
+    printed, accuracy = time.perf_counter(), 0.0
 
-    def facts(sight: Sight) -> dict[str, Any]:
+    def facts(snapshot: Snapshot) -> dict[str, Any]:
         """Return memory and reads up to now. The hits are those of training, the reads all of this process."""
         read = None if read_before is None else (_core.memory_facts().device_bytes_read or 0) - read_before
         return {
-            "anonymous": sight.anonymous,
+            "anonymous": snapshot.anonymous,
             "peak_anonymous": watch.peak_anonymous,
-            "files_cached": sight.page_cache or 0,
-            "hit_rate": sight.hit_rate,
+            "files_cached": snapshot.page_cache or 0,
+            "hit_rate": snapshot.hit_rate,
             "device_bytes": read,
         }
 
     for step in chain(run.steps(), _tested(run)):
         if isinstance(step, EpochResult):
-            tell("epoch", **asdict(step), **facts(watch.look()))
+            tell("epoch", **asdict(step), **facts(watch.measure()))
             continue
         watch.batches += 1
         accuracy = step.accuracy
-        sight = watch.look()  # at every step, for the peak
-        if time.perf_counter() > told + _OFTEN:
-            told = time.perf_counter()
-            tell("step", **asdict(step), batches_per_second=sight.batches_rate, **facts(sight))
+        snapshot = watch.measure()  # at every step, for the peak
+        if time.perf_counter() > printed + _PRINT_EVERY:
+            printed = time.perf_counter()
+            tell("step", **asdict(step), batches_per_second=snapshot.batches_rate, **facts(snapshot))
     reader = run.loader.stats()["sources"]["x"]["reader"]
-    tell("done", test_accuracy=accuracy, reader=reader, **facts(watch.look()))
+    tell("done", test_accuracy=accuracy, reader=reader, **facts(watch.measure()))
 
 
 def _tested(run: Run) -> Iterator[Step]:
@@ -114,12 +114,13 @@ def _tested(run: Run) -> Iterator[Step]:
 
 def main() -> None:
     """Do what is asked; an error becomes a line like any other."""
-    functions: dict[str, Callable[..., None]] = {"look": look, "load": load, "train": train}
+    functions: dict[str, Callable[..., None]] = {"measure_software": measure_software, "load": load, "train": train}
     request = json.loads(sys.argv[1])
     try:
         functions[request.pop("do")](**request)
     except Exception as error:
-        tell("error", message=" ".join(f"{error}".split()) or type(error).__name__)
+        message = " ".join(f"{error}".split()) or type(error).__name__
+        tell("error", message=message, argument=getattr(error, "argument", None))
         sys.exit(1)
 
 

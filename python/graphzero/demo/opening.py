@@ -17,7 +17,7 @@ _FLOAT32 = 2
 
 @dataclass(frozen=True)
 class Opening:
-    """What it took to open a file of so many bytes and take all of it as one array."""
+    """What it took to open a file of ``bytes`` and to use all of it as one array."""
 
     bytes: int
     seconds: float

@@ -17,7 +17,7 @@ _NAME = "graphzero-demo"
 
 
 @contextmanager
-def a_place(folder: Path | None, needed: int) -> Iterator[str]:
+def working_folder(folder: Path | None, needed: int) -> Iterator[str]:
     """Yield a path for a data set of ``needed`` bytes; what is in ``folder`` stays."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -28,7 +28,7 @@ def a_place(folder: Path | None, needed: int) -> Iterator[str]:
     if in_memory(parent) and os.access(".", os.W_OK):  # files there would take the memory that we want to save
         parent = os.getcwd()
     _check_space(parent, needed)
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # who ends us with that wants no files left
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C, so that no files are left
     made = tempfile.mkdtemp(prefix=f"{_NAME}-", dir=parent)
     try:
         yield os.path.join(made, _NAME)
@@ -38,7 +38,7 @@ def a_place(folder: Path | None, needed: int) -> Iterator[str]:
 
 
 def in_memory(path: str) -> bool:
-    """Tell whether files at ``path`` are on no disk at all."""
+    """Return whether files at ``path`` are on no disk at all."""
     return file_system(path) in ("tmpfs", "ramfs")
 
 

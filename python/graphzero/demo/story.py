@@ -32,7 +32,7 @@ _SETTINGS = {"model": "sage", "fanouts": (10, 5), "hidden": 64, "batch_size": 51
 
 
 def prove(screen: Screen, path: str, sizes: Sizes) -> Proof:
-    """Tell the story up to the table."""
+    """Run the demo up to the table of results."""
     proof, begin = Proof(sizes), time.perf_counter()
     screen.heading("1. A data set")
     _make(screen, path, proof)
@@ -61,17 +61,19 @@ def start(request: dict[str, Any], group: ControlGroup | None = None) -> Child:
 
 
 def events(child: Child) -> Iterator[dict[str, Any] | None]:
-    """Yield what a process tells until it ends; ``None`` every now and then while it is silent."""
+    """Yield the events that a process prints until it ends; ``None`` while there is none."""
     for line in child.lines():
         event = None if line is None else json.loads(line)
         if event is not None and event["event"] == "error":
-            raise ChildProcessError(event["message"])
+            error = ChildProcessError(event["message"])
+            error.__dict__["argument"] = event["argument"]
+            raise error
         yield event
 
 
-def complaint(child: Child) -> str:
+def how_it_ended(child: Child) -> str:
     """Say how a process ended, in a line."""
-    code, last = child.wait(), child.last_words()
+    code, last = child.wait(), child.last_error_line()
     how = f"signal {-code}" if code < 0 else f"exit code {code}"
     return f"a process of the demo ended with {how}" + (f": {last}" if last else "")
 
@@ -117,12 +119,12 @@ def _labels_file(path: str) -> str:
 def _limited(screen: Screen, proof: Proof) -> Iterator[ControlGroup | None]:
     """Yield a control group for the training, or nothing where none can be made."""
     sizes = proof.sizes
-    with start({"do": "look", "torch_threads": _torch_threads()}) as child:
+    with start({"do": "measure_software", "torch_threads": _torch_threads()}) as child:
         for event in events(child):
             if event is not None:
                 proof.software = event["anonymous"]
         if child.wait() != 0:
-            raise ChildProcessError(complaint(child))
+            raise ChildProcessError(how_it_ended(child))
     screen.say(
         f"The engine gets {byte_text(sizes.memory)} for rows that stay and batches ahead, "
         f"1/{sizes.loading_bytes / sizes.memory:.0f} of what loading would take."
@@ -205,7 +207,7 @@ def _train(request: dict[str, Any], shown: Watching, group: ControlGroup | None)
                 elif event["event"] == "done":
                     done = event
         if child.wait() != 0 or done is None:
-            why = complaint(child)
+            why = how_it_ended(child)
             if group is not None and group.usage().kills:
                 why += f"; it needed more than its limit, {byte_text(group.limit)}, which is a defect: please report it"
             raise ChildProcessError(why)
@@ -241,7 +243,7 @@ def _load_it_all(screen: Screen, path: str, proof: Proof, group: ControlGroup) -
         elif group.usage().kills > before:
             proof.loading = "killed"
         else:
-            raise ChildProcessError(complaint(child))
+            raise ChildProcessError(how_it_ended(child))
     outcome = {"killed": "The kernel killed it.", "ended": "It was not killed: this system has swapped it out."}
     screen.say(outcome[proof.loading])
 

@@ -59,7 +59,7 @@ class Watching:
             self._lines = _step_lines(event, self._epochs)
 
     def picture(self) -> str:
-        """Draw the memory so far, and tell the most there was."""
+        """Draw the memory so far, and its peak."""
         bars = f"{drawn(self.history, self._ceiling):<{_WIDTH}}"
         most = byte_text(max(self.history, default=0))
         return f"│{bars}│ {byte_text(self._ceiling)}: {self._ceiling_name}; at most {most}"

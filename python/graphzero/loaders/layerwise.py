@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.dtypes import as_data_type, name_of
 from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_count, pipeline_budget
@@ -169,8 +170,8 @@ class _Run:
                         f"found {found[0]} {found[1]}"
                     )
                 if stored is not None and not torch.can_cast(rows.dtype, stored):
-                    raise TypeError(
-                        f"dtype: expected one that {rows.dtype} of the last layer can become, found {stored}"
+                    raise type_error(
+                        "dtype", f"expected one that {rows.dtype} of the last layer can become, found {stored}"
                     )
                 self.done += batch.num_seeds
                 yield rows.to("cpu", stored)
@@ -215,7 +216,7 @@ class _Run:
 
 def _node_stores(data: GraphData, name: str) -> dict[str, FeatureStore]:
     if not isinstance(name, str):
-        raise TypeError(f"features: expected the name of an attribute, found {name!r}")
+        raise type_error("features", f"expected the name of an attribute, found {name!r}")
     of_nodes = [attribute for attribute in data.attributes if isinstance(attribute.of, str)]
     check_names([name], of_nodes, "features")
     return {str(attribute.of): attribute.store for attribute in of_nodes if attribute.name == name}
@@ -226,7 +227,7 @@ def _edge_stores(data: GraphData) -> dict[EdgeTriple, FeatureStore]:
     for attribute in data.attributes:
         if isinstance(attribute.of, tuple):
             if attribute.of in found:
-                raise ValueError(f"edge_features: expected one attribute of {attribute.of}, found several")
+                raise value_error("edge_features", f"expected one attribute of {attribute.of}, found several")
             found[attribute.of] = attribute.store
     return found
 
@@ -234,10 +235,7 @@ def _edge_stores(data: GraphData) -> dict[EdgeTriple, FeatureStore]:
 def _budget(memory: Any) -> int:
     if memory is None:
         return pipeline_budget()
-    try:
-        return byte_count(memory) if isinstance(memory, str) else integer(memory, "memory")
-    except ValueError as error:
-        raise ValueError(f"memory: {error}") from None
+    return byte_count(memory) if isinstance(memory, str) else integer(memory, "memory")
 
 
 def _scratch(path: str, data: GraphData) -> NewFolder:
@@ -250,7 +248,7 @@ def _scratch(path: str, data: GraphData) -> NewFolder:
         inputs += data.relations.graphs.values()
         inputs += [data.graph] if isinstance(data.graph, Dataset) else []
         if os.path.exists(path) and any(os.path.samefile(path, one.path) for one in inputs):
-            raise ValueError(f"{path}: out: expected another path than those of the data, found one of them")
+            raise value_error("out", "expected another path than those of the data, found one of them", where=path)
         raise FileExistsError(errno.EEXIST, "out: exists; remove it, or choose another path", path)
     try:
         return NewFolder(path, overwrite=False)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero.convert.edge_sources.in_memory import is_pyg
 from graphzero.dataset import Dataset
 from graphzero.loaders.link import LinkNeighborLoader
@@ -35,8 +36,11 @@ _STAGES = {
 }
 
 
-class _Untold:
+class _NotGiven:
     """Stands for a split that was not given; a class, because that stays identical in another process."""
+
+
+_Untold = _NotGiven  # its name in pickles of before 0.3
 
 
 def _base() -> Any:
@@ -112,10 +116,10 @@ class LightningDataModule(_base()):  # type: ignore[misc]
         data: Any,
         *,
         num_neighbors: Any,
-        train: Any = _Untold,
-        val: Any = _Untold,
-        test: Any = _Untold,
-        predict: Any = _Untold,
+        train: Any = _NotGiven,
+        val: Any = _NotGiven,
+        test: Any = _NotGiven,
+        predict: Any = _NotGiven,
         eval_loader_kwargs: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> None:
@@ -125,9 +129,10 @@ class LightningDataModule(_base()):  # type: ignore[misc]
         self._splits = _splits(data, given, options)
         for name in _OF_A_SPLIT:
             if name in options or name in (eval_loader_kwargs or {}):
-                raise TypeError(
-                    f"{name}: expected it for one split, as in train={{'input_nodes': 'train', {name!r}: ...}}, "
-                    "found it for all of them"
+                raise type_error(
+                    name,
+                    f"expected it for one split, as in train={{'input_nodes': 'train', {name!r}: ...}}, "
+                    "found it for all of them",
                 )
         self._options = {"num_neighbors": num_neighbors, **options}
         self._eval_options = {**self._options, **(eval_loader_kwargs or {})}
@@ -153,10 +158,11 @@ class LightningDataModule(_base()):  # type: ignore[misc]
 
     def _loader(self, stage: str) -> Any:
         split = self._splits[stage]
-        if split is _Untold:
-            raise ValueError(
-                "train: expected what to train on, because the data has no split 'train'; say train=, "
-                "or as in PyG input_train_nodes="
+        if split is _NotGiven:
+            raise value_error(
+                "train",
+                "expected what to train on, because the data has no split 'train'; say train=, "
+                "or as in PyG input_train_nodes=",
             )
         if split is None:
             return []  # what a trainer takes for a stage without data
@@ -216,28 +222,30 @@ def _splits(data: Any, given: dict[str, Any], options: dict[str, Any]) -> dict[s
     """Return the split of each stage; takes PyG's keywords for them out of ``options``."""
     kind = options.pop("loader", "neighbor")
     if kind not in ("neighbor", "link_neighbor"):
-        raise ValueError(
-            f"loader: expected 'neighbor' or 'link_neighbor', found {kind!r}; num_neighbors=[-1, ...] and a batch_size "
-            "of all nodes make one batch of the whole graph"
+        raise value_error(
+            "loader",
+            f"expected 'neighbor' or 'link_neighbor', found {kind!r}; num_neighbors=[-1, ...] and a batch_size "
+            "of all nodes make one batch of the whole graph",
         )
     for name, theirs in (("node_sampler", "LightningNodeData"), ("link_sampler", "LightningLinkData")):
         if options.pop(name, None) is not None:
-            raise ValueError(
-                f"{name}: the loaders sample by themselves; give it to torch_geometric.data.lightning.{theirs}, with "
-                "graphzero.loaders.PyGFeatureStore and GraphStore as data"
+            raise value_error(
+                name,
+                f"the loaders sample by themselves; give it to torch_geometric.data.lightning.{theirs}, with "
+                "graphzero.loaders.PyGFeatureStore and GraphStore as data",
             )
-    told = {stage: _keywords_of_pyg(name, options) for stage, (name, _) in _STAGES.items()}
-    of_edges = kind == "link_neighbor" or any("edges" in found or "labels" in found for found in told.values())
+    keywords = {stage: _keywords_of_pyg(name, options) for stage, (name, _) in _STAGES.items()}
+    of_edges = kind == "link_neighbor" or any("edges" in found or "labels" in found for found in keywords.values())
     of_edges = of_edges or any(_is_arguments(split) and "edge_label_index" in split for split in given.values())
     splits = {}
-    for stage, found in told.items():
+    for stage, found in keywords.items():
         split = given[stage]
-        if found and split is not _Untold:
+        if found and split is not _NotGiven:
             raise TypeError(
                 f"{stage}, input_{_STAGES[stage][0]}_{next(iter(found))}: expected one of them, found both; "
                 "the latter is PyG's name"
             )
-        splits[stage] = _own_words(stage, found, data, of_edges) if split is _Untold else split
+        splits[stage] = _split_of_keywords(stage, found, data, of_edges) if split is _NotGiven else split
     return splits
 
 
@@ -247,7 +255,7 @@ def _keywords_of_pyg(name: str, options: dict[str, Any]) -> dict[str, Any]:
     return {what: value for what, value in found.items() if value is not None}
 
 
-def _own_words(stage: str, found: dict[str, Any], data: Any, of_edges: bool) -> Any:
+def _split_of_keywords(stage: str, found: dict[str, Any], data: Any, of_edges: bool) -> Any:
     """Return the split that PyG's keywords mean: what they do not name is the data's own."""
     own = _split_of_data(stage, data, of_edges)
     if of_edges:
@@ -265,7 +273,7 @@ def _own_words(stage: str, found: dict[str, Any], data: Any, of_edges: bool) -> 
         }
     nodes = found.get("nodes", own)
     if nodes is None:
-        return _Untold if stage == "train" else None
+        return _NotGiven if stage == "train" else None
     return {"input_nodes": nodes, "input_time": found.get("time")}
 
 

@@ -9,17 +9,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._inputs.pipeline_request import LinkNegatives
 from graphzero._inputs.seeds import LinkSeeds, input_ids, read_links, refuse_without_edges, seed_times
 from graphzero.loaders._batch.parts import Parts
 from graphzero.loaders._batch.tensors import as_tensor
-from graphzero.loaders._data.edge_values import weighted_types
 from graphzero.loaders._data.node_times import as_node_times
-from graphzero.loaders._data.subgraph_types import subgraph_type_of
 from graphzero.loaders.loader import Loader
-from graphzero.loaders.options import LoaderKeywords, read_options
-from graphzero.loaders.pyg.links import labels_beside, times_beside
-from graphzero.loaders.pyg.loader_data import as_loader_data
+from graphzero.loaders.options import LoaderKeywords
+from graphzero.loaders.pyg.links import labels_with_negatives, times_with_negatives
 from graphzero.pipeline import Batch
 
 if TYPE_CHECKING:
@@ -96,15 +94,7 @@ class LinkNeighborLoader(Loader):
         exclude_reverse: bool = False,
         **options: Unpack[LoaderKeywords],
     ) -> None:
-        read = read_options(type(self).__name__, options)
-        graph_data = as_loader_data(
-            data,
-            features=read.features,
-            edge_features=read.edge_features,
-            weight_attr=weight_attr,
-            time_attr=time_attr,
-            sample_direction=read.sample_direction,
-        )
+        read, graph_data = self._read(data, num_neighbors, time_attr, weight_attr, options)
         if (edge_label_time is not None) != (time_attr is not None):
             raise ValueError("edge_label_time, time_attr: expected both or none of them, found one")
         relations = graph_data.relations
@@ -116,27 +106,16 @@ class LinkNeighborLoader(Loader):
         times = as_node_times(graph_data, time_attr, read.time_window)
         self._time = None if edge_label_time is None else seed_times(edge_label_time, len(src), "edge_label_time")
         self._input_id = input_ids(read.input_id, len(src))
-        sample = read._sample_request(
-            relations,
-            num_neighbors,
-            replace=replace,
-            subgraph_type=subgraph_type_of(subgraph_type, read.directed),
-            disjoint=disjoint,
-            temporal=self._time is not None,
-            temporal_strategy=temporal_strategy,
-            node_time=None if times is None else times.node_time,
-            edge_time=None if times is None else times.edge_types,
-            weighted=weighted_types(weight_attr, graph_data),
-            exclude_reverse=exclude_reverse,
-        )
+        sample = self._sample(
+            read, graph_data, times, subgraph_type, replace=replace, disjoint=disjoint, temporal=self._time is not None,
+            temporal_strategy=temporal_strategy, exclude_reverse=exclude_reverse,
+        )  # fmt: skip
         seeds = LinkSeeds(self._type, src, dst, self._time)
         negatives = LinkNegatives(self._negatives, self._amount, weights, exclude_positives, exclude_seed_edges)
         self.edge_label_index = edge_label_index
         self.edge_label = edge_label
         self.edge_label_time = edge_label_time
         self.neg_sampling = neg_sampling
-        self.num_neighbors = num_neighbors
-        self._sampler_options = {"time_attr": time_attr, "weight_attr": weight_attr}
         request = read._pipeline_request(sample, seeds, negatives)
         super().__init__(
             data, graph_data, read, edge_label_index, len(src), request, transform, transform_sampler_output
@@ -168,7 +147,7 @@ class LinkNeighborLoader(Loader):
             if label is not None:
                 of_edge["edge_label"] = label
             if times is not None:
-                of_edge["edge_label_time"] = times_beside(times, len(src))
+                of_edge["edge_label_time"] = times_with_negatives(times, len(src))
         if "batch" in of_src:
             links = self._link_of_tree(num_links, len(src), len(dst))
             for values in parts.nodes.values():
@@ -181,7 +160,7 @@ class LinkNeighborLoader(Loader):
             label = torch.ones(len(places))
         else:
             label = self._label[torch.from_numpy(places)]
-        return labels_beside(label, num_negatives)
+        return labels_with_negatives(label, num_negatives)
 
     def _link_of_tree(self, num_links: int, num_src: int, num_dst: int) -> torch.Tensor:
         """Return which link each tree of a disjoint sample belongs to: every end of every pair has its own tree."""
@@ -205,14 +184,14 @@ def _negatives(given: Any, ratio: float | None) -> tuple[Any, float, Any]:
         given = dict(zip(names, given, strict=False))
     if not isinstance(given, dict):
         if not hasattr(given, "mode"):
-            raise TypeError(f"neg_sampling: expected 'binary', 'triplet' or a NegativeSampling, found {given!r}")
+            raise type_error("neg_sampling", f"expected 'binary', 'triplet' or a NegativeSampling, found {given!r}")
         given = {name: getattr(given, name) for name in names}
     unknown = [name for name in given if name not in names]
     if unknown:
-        raise ValueError(f"neg_sampling: expected some of {names}, found {unknown[0]!r}")
+        raise value_error("neg_sampling", f"expected some of {names}, found {unknown[0]!r}")
     mode = getattr(given.get("mode"), "value", given.get("mode"))
     if mode not in ("binary", "triplet"):
-        raise ValueError(f"neg_sampling: expected mode 'binary' or 'triplet', found {mode!r}")
+        raise value_error("neg_sampling", f"expected mode 'binary' or 'triplet', found {mode!r}")
     weights = given.get("src_weight"), given.get("dst_weight")
     return mode, given.get("amount", 1), weights if mode == "binary" else weights[1]
 
@@ -221,12 +200,13 @@ def _labels(given: Any, negatives: str | None, count: int) -> torch.Tensor | Non
     if given is None:
         return None
     if negatives == "triplet":
-        raise ValueError(
-            "edge_label: expected none with triplets; src_index, dst_pos_index and dst_neg_index of a batch tell "
-            "edges from negatives"
+        raise value_error(
+            "edge_label",
+            "expected none with triplets; src_index, dst_pos_index and dst_neg_index of a batch tell "
+            "edges from negatives",
         )
     label = torch.as_tensor(given)
     if label.ndim == 0 or len(label) != count:
-        raise ValueError(f"edge_label: expected {count}, one per edge, found shape {tuple(label.shape)}")
+        raise value_error("edge_label", f"expected {count}, one per edge, found shape {tuple(label.shape)}")
     # 0 stands for a negative.
     return label + 1 if negatives == "binary" and count and label.min() == 0 else label

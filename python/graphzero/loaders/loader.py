@@ -16,11 +16,17 @@ from typing import Any
 from torch.utils.data import IterableDataset, get_worker_info
 
 from graphzero import _core
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.integers import as_seed
 from graphzero._base.memory_sizes import budget_for_shares, pipeline_budget
+from graphzero._inputs.attributes import Attributes
 from graphzero._inputs.pipeline_request import PipelineRequest
+from graphzero._inputs.sample_request import SampleRequest
 from graphzero.loaders._batch.parts import OF_SAMPLE, Parts
+from graphzero.loaders._data.edge_values import weighted_types
 from graphzero.loaders._data.graph_data import GraphData
+from graphzero.loaders._data.node_times import NodeTimes
+from graphzero.loaders._data.subgraph_types import subgraph_type_of
 from graphzero.loaders._device.ranges import stage
 from graphzero.loaders._device.tracing import add_to_trace
 from graphzero.loaders._device.transfer import as_device
@@ -29,8 +35,9 @@ from graphzero.loaders._epoch.feed import Feed
 from graphzero.loaders._epoch.index_calls import IndexCalls, places_of
 from graphzero.loaders._process.ranks import default_memory, ranks_of_loader, shared_seed
 from graphzero.loaders._process.worker_epochs import WorkerEpochs
-from graphzero.loaders.options import LoaderOptions
-from graphzero.loaders.pyg.identity import TakenForPyG
+from graphzero.loaders.options import LoaderKeywords, LoaderOptions, read_options
+from graphzero.loaders.pyg.identity import PygClassIdentity
+from graphzero.loaders.pyg.loader_data import as_loader_data
 from graphzero.pipeline import Batch, Pipeline, Stages
 from graphzero.threads import num_threads
 
@@ -40,7 +47,7 @@ _log = logging.getLogger("graphzero")
 _traced = itertools.count()
 
 
-class Loader(TakenForPyG, IterableDataset[Any]):
+class Loader(PygClassIdentity, IterableDataset[Any]):
     """Iterates over an epoch of batches; each iteration is the next epoch.
 
     An iteration that begins while another is under way has a pipeline and memory of its own. ``state_dict()``,
@@ -66,7 +73,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         super().__init__()
         for name, call in (("transform", transform), ("transform_sampler_output", transform_sampler_output)):
             if call is not None and not callable(call):
-                raise TypeError(f"{name}: expected a function, found {call!r}")
+                raise type_error(name, f"expected a function, found {call!r}")
         self.data = given
         self.transform = transform
         self.transform_sampler_output = transform_sampler_output
@@ -106,6 +113,30 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         self._closed_stages: Stages | None = None
         self._trace_number: int | None = None
 
+    def _read(
+        self, data: Any, num_neighbors: Any, time_attr: str | None, weight_attr: str | None, options: LoaderKeywords
+    ) -> tuple[LoaderOptions, GraphData]:
+        """Read the arguments that all loaders have, before ``__init__()``."""
+        read = read_options(type(self).__name__, options)
+        self.num_neighbors = num_neighbors
+        self._sampler_options = {"time_attr": time_attr, "weight_attr": weight_attr}
+        names = {"features": read.features, "edge_features": read.edge_features}
+        return read, as_loader_data(data, **names, **self._sampler_options, sample_direction=read.sample_direction)
+
+    def _sample(
+        self, read: LoaderOptions, data: GraphData, times: NodeTimes | None, subgraph_type: Any, **sampling: Any
+    ) -> SampleRequest:
+        """Return the sample of each batch."""
+        return read._sample_request(
+            data.relations,
+            self.num_neighbors,
+            subgraph_type=subgraph_type_of(subgraph_type, read.directed),
+            node_time=None if times is None else times.node_time,
+            edge_time=None if times is None else times.edge_types,
+            weighted=weighted_types(self._sampler_options["weight_attr"], data),
+            **sampling,
+        )
+
     def _prepare(self) -> None:
         """Find out what belongs into batches, and where they go."""
         options = self._options
@@ -113,14 +144,16 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         self._device = None if wanted is None else as_device(wanted)
         is_cuda = self._device is not None and self._device.type == "cuda"
         if options.gpu_cache is not None and wanted is None:
-            raise ValueError("gpu_cache: expected device with it, such as device='cuda', found none")
+            raise value_error("gpu_cache", "expected device with it, such as device='cuda', found none")
         if options.gpu_cache is not None and not is_cuda:
-            raise ValueError(f"gpu_cache: expected a CUDA device with it, found device={wanted!r}")
-        self._assembly = Assembly(self._data, options, reads_late=self._reads_late, is_cuda=is_cuda)
+            raise value_error("gpu_cache", f"expected a CUDA device with it, found device={wanted!r}")
+        self._assemble(is_cuda=is_cuda)
+
+    def _assemble(self, *, is_cuda: bool) -> None:
+        self._assembly = Assembly(self._data, self._options, reads_late=self._reads_late, is_cuda=is_cuda)
         dtypes = {} if self._reads_late else self._assembly.host_dtypes
-        relations = self._data.relations
         sample = copy(self._request.sample)
-        sample.relations = relations
+        sample.relations = self._data.relations
         self._request = replace(self._request, sample=sample, attributes=self._assembly.attributes, dtype=dtypes)
 
     def _make_feed(self, **changed: Any) -> Feed:
@@ -153,8 +186,8 @@ class Loader(TakenForPyG, IterableDataset[Any]):
             for name in filter(None, self._sampler_options.values()):
                 pairs = zip(self._data.assigned(), data.assigned(), strict=False)
                 if any(old.get(name) is not new.get(name) for old, new in pairs):
-                    raise ValueError(
-                        f"{name}: was assigned after this loader, which samples by it, was made; make a new one"
+                    raise value_error(
+                        name, "was assigned after this loader, which samples by it, was made; make a new one"
                     )
             before = self._assembly.attributes, self._device, self._data.relations.graphs
             self._data = data
@@ -164,12 +197,12 @@ class Loader(TakenForPyG, IterableDataset[Any]):
             self._calls = None
             if self._feed is not None:
                 feed = self._make_feed()
-                feed.move(self._feed.next_place)
+                feed.move(self._feed.next_position)
                 self._replace_feed(feed)
 
     def _iterate_in_worker(self, worker: int, num_workers: int) -> Iterator[Any]:
         if self._device is not None:
-            raise ValueError("device: expected none in a worker process; move batches where they are used")
+            raise value_error("device", "expected none in a worker process; move batches where they are used")
         memory, threads = self._request.memory, self._request.threads
         total = pipeline_budget() if memory is None else memory
         if threads is None:
@@ -195,7 +228,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
             feed = self._open()
             if feed.is_under_way:
                 other = self._make_feed()
-                other.move(feed.next_place)
+                other.move(feed.next_position)
                 self._replace_feed(other)
                 feed = other
             own = self._assembly  # whatever is assigned to the data while this iteration is under way
@@ -228,7 +261,7 @@ class Loader(TakenForPyG, IterableDataset[Any]):
             return self.transform(batch)
 
     def _describe_seeds(self, batch: Batch, parts: Parts) -> None:
-        """Add what a batch tells of its seeds."""
+        """Add what a batch has about its seeds."""
         raise NotImplementedError
 
     def __call__(self, index: Any) -> Any:
@@ -305,10 +338,10 @@ class Loader(TakenForPyG, IterableDataset[Any]):
 
         Also of a closed loader, because trainers write their last checkpoint after closing it.
         """
-        return self._place() if self._closed_at is None else self._closed_at
+        return self._position() if self._closed_at is None else self._closed_at
 
-    def _place(self) -> dict[str, int]:
-        return {**self._open().place, "seed": self._seed}
+    def _position(self) -> dict[str, int]:
+        return {**self._open().position, "seed": self._seed}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Make the next iteration go on from a position.
@@ -369,16 +402,23 @@ class Loader(TakenForPyG, IterableDataset[Any]):
         return self._feed
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("_feed", "_calls", "_closed_stages", "_trace_number", "_beginning")
+        own = ("_feed", "_calls", "_closed_stages", "_trace_number", "_beginning", "_assembly")
+        self._data.check_open()
         feed = self._open()
-        state = feed.place if feed.is_under_way else feed.next_place
-        return {**self.__dict__, **dict.fromkeys(own), "_older": (), "_state": {**state, "seed": self._seed}}
+        state = feed.position if feed.is_under_way else feed.next_position
+        sample: Any = copy(self._request.sample)
+        sample.relations = None  # those of the data: its files are to be opened once
+        request = replace(self._request, sample=sample, attributes=Attributes())
+        changed = {"_older": (), "_state": {**state, "seed": self._seed}, "_request": request}
+        return {**self.__dict__, **dict.fromkeys(own), **changed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         if "_arguments" in state:  # pickled before 0.3
             with Pipeline(**state["_arguments"]) as pipeline:
                 self._request = pipeline._request
+        if self._assembly is None:
+            self._assemble(is_cuda=self._device is not None and self._device.type == "cuda")
         self._older = weakref.WeakSet()
         self._beginning = threading.RLock()
 

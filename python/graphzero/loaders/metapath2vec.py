@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import torch
 from torch import Tensor
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.integers import integer_from
 from graphzero._dataset.temporary_graphs import TemporaryGraphs, ends_of
 from graphzero._inputs.edge_types import as_relations, as_triple
@@ -98,7 +99,7 @@ class MetaPath2Vec(SkipGram):
         graph, num_nodes_dict = _plain(one_graph(graph, edge_index_dict, "edge_index_dict"), num_nodes_dict)
         path = as_metapath(metapath, _edge_types(graph), steps)
         files, graphs, counts = _mounted(graph, path, num_nodes_dict)
-        random_walk(graphs, [], steps, metapath=path)  # a graph that is wrong says so now
+        random_walk(graphs, [], steps, metapath=path)  # a wrong graph is an error now
         types = [path[0][0], *(path[step % len(path)][2] for step in range(steps))]
         start, end = _rows_of({name for kind in path for name in (kind[0], kind[2])}, counts)
         num_rows = max(end.values())
@@ -136,7 +137,7 @@ class MetaPath2Vec(SkipGram):
             ValueError: The type is not on the metapath.
         """
         if node_type not in self.start:
-            raise ValueError(f"node_type: expected one on the metapath, {list(self.start)}, found {node_type!r}")
+            raise value_error("node_type", f"expected one on the metapath, {list(self.start)}, found {node_type!r}")
         weight = self.embedding.weight[self.start[node_type] : self.end[node_type]]
         return weight if batch is None else weight.index_select(0, batch)
 
@@ -188,7 +189,7 @@ def _rows_of(types: set[str], counts: Mapping[str, int]) -> tuple[dict[str, int]
     row = 0
     for name in sorted(types):
         if counts[name] == 0:
-            raise ValueError(f"graph: expected at least one node of type {name!r}, found none")
+            raise value_error("graph", f"expected at least one node of type {name!r}, found none")
         start[name] = row
         row += counts[name]
         end[name] = row
@@ -205,13 +206,14 @@ def _plain(graph: Any, num_nodes: Mapping[str, int] | None) -> tuple[Any, Mappin
 
 def _edge_types(graph: Any) -> list[EdgeTriple]:
     if not isinstance(graph, (Dataset, Mapping)):
-        raise TypeError(
-            "graph: expected a Dataset, a mapping of edge types to Graphs, an edge_index_dict or PyG's HeteroData, "
-            f"found {None if graph is None else type(graph).__name__}"
+        raise type_error(
+            "graph",
+            "expected a Dataset, a mapping of edge types to Graphs, an edge_index_dict or PyG's HeteroData, "
+            f"found {None if graph is None else type(graph).__name__}",
         )
     edge_types = [as_triple(kind) for kind in (graph.edges if isinstance(graph, Dataset) else graph)]
     if not edge_types:
-        raise ValueError("graph: expected at least one edge type, found none")
+        raise value_error("graph", "expected at least one edge type, found none")
     return edge_types
 
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from graphzero._base.argument_errors import value_error
 from graphzero._inputs.seeds import NodeSeeds, check_nodes, input_ids, read_nodes, seed_times
 from graphzero.loaders._batch.parts import Parts
 from graphzero.loaders._batch.tensors import as_tensor
-from graphzero.loaders._data.edge_values import weighted_types
 from graphzero.loaders._data.node_times import as_node_times
-from graphzero.loaders._data.subgraph_types import subgraph_type_of
 from graphzero.loaders.loader import Loader
-from graphzero.loaders.options import LoaderKeywords, read_options
-from graphzero.loaders.pyg.loader_data import as_loader_data
+from graphzero.loaders.options import LoaderKeywords
 from graphzero.pipeline import Batch
 
 if TYPE_CHECKING:
@@ -80,17 +78,9 @@ class NeighborLoader(Loader):
         transform_sampler_output: Callable[[Any], Any] | None = None,
         **options: Unpack[LoaderKeywords],
     ) -> None:
-        read = read_options(type(self).__name__, options)
-        graph_data = as_loader_data(
-            data,
-            features=read.features,
-            edge_features=read.edge_features,
-            weight_attr=weight_attr,
-            time_attr=time_attr,
-            sample_direction=read.sample_direction,
-        )
+        read, graph_data = self._read(data, num_neighbors, time_attr, weight_attr, options)
         if input_time is not None and time_attr is None:
-            raise ValueError("input_time: expected time_attr with it, which says what times it is compared with")
+            raise value_error("input_time", "expected time_attr with it, which says what times it is compared with")
         relations = graph_data.relations
         self._type, ids, is_mask = read_nodes(input_nodes, relations, graph_data, "input_nodes")
         num_nodes = relations.num_nodes[self._type]
@@ -103,23 +93,13 @@ class NeighborLoader(Loader):
         if times is not None and seed_time is None:
             seed_time = times.of_seeds(self._type, ids, "input_time")
         self._input_id = ids if is_mask and read.input_id is None else input_ids(read.input_id, count)
-        sample = read._sample_request(
-            relations,
-            num_neighbors,
-            replace=replace,
-            subgraph_type=subgraph_type_of(subgraph_type, read.directed),
-            disjoint=disjoint,
-            temporal=seed_time is not None,
+        sample = self._sample(
+            read, graph_data, times, subgraph_type, replace=replace, disjoint=disjoint, temporal=seed_time is not None,
             temporal_strategy=temporal_strategy,
-            node_time=None if times is None else times.node_time,
-            edge_time=None if times is None else times.edge_types,
-            weighted=weighted_types(weight_attr, graph_data),
-        )
+        )  # fmt: skip
         seeds = NodeSeeds(self._type, ids, seed_time)
         self.input_nodes = input_nodes
         self.input_time = input_time
-        self.num_neighbors = num_neighbors
-        self._sampler_options = {"time_attr": time_attr, "weight_attr": weight_attr}
         request = read._pipeline_request(sample, seeds)
         super().__init__(data, graph_data, read, input_nodes, count, request, transform, transform_sampler_output)
 

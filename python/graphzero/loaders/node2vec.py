@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 import torch
 from torch import Tensor
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.integers import integer_from
 from graphzero._dataset.temporary_graphs import TemporaryGraphs, ends_of
 from graphzero.convert.edge_sources.in_memory import is_pyg
@@ -108,9 +109,9 @@ class Node2Vec(SkipGram):
         negatives = integer_from(num_negative_samples, 1, "num_negative_samples")
         files, mounted = _mounted(one_graph(graph, edge_index, "edge_index"), num_nodes)
         if mounted.num_nodes == 0:
-            raise ValueError(f"graph: expected at least one node, found none in {mounted.path}")
+            raise value_error("graph", f"expected at least one node, found none in {mounted.path}")
         windows = _Node2VecWindows(mounted, files, steps, size, repeats, p, q, negatives)
-        windows.positive(torch.empty(0, dtype=torch.int64), 0)  # p, q or a graph that is wrong says so now
+        windows.positive(torch.empty(0, dtype=torch.int64), 0)  # a wrong p, q or graph is an error now
         super().__init__(windows, mounted.num_nodes, mounted.num_nodes, embedding_dim, sparse, seed)
         self.num_nodes = mounted.num_nodes
         self.walk_length = steps  # as PyG keeps it
@@ -188,17 +189,19 @@ def _mounted(graph: Any, num_nodes: Any) -> tuple[TemporaryGraphs | None, Graph]
     if isinstance(graph, (Graph, Dataset)):
         mounted = graph.graph if isinstance(graph, Dataset) else graph
         if num_nodes is not None and num_nodes != mounted.num_nodes:
-            raise ValueError(
-                f"num_nodes: expected {mounted.num_nodes}, as many as {mounted.path} has, found {num_nodes}; leave it "
-                "out, or write the graph with num_nodes="
+            raise value_error(
+                "num_nodes",
+                f"expected {mounted.num_nodes}, as many as {mounted.path} has, found {num_nodes}; leave it "
+                "out, or write the graph with num_nodes=",
             )
         return None, mounted
     if is_pyg(graph) and not hasattr(graph, "edge_types"):
         return _written(graph.edge_index, graph.num_nodes if num_nodes is None else num_nodes)
     if not hasattr(graph, "shape"):
-        raise TypeError(
-            "graph: expected a Graph, a Dataset, an edge_index or PyG's Data, found "
-            f"{None if graph is None else type(graph).__name__}"
+        raise type_error(
+            "graph",
+            "expected a Graph, a Dataset, an edge_index or PyG's Data, found "
+            f"{None if graph is None else type(graph).__name__}",
         )
     return _written(graph, num_nodes)
 
@@ -210,6 +213,6 @@ def _written(edge_index: Any, num_nodes: Any) -> tuple[TemporaryGraphs, Graph]:
         num_nodes = max((size for size in edge_index.sparse_size() if size is not None), default=None)
     count = there if num_nodes is None else integer_from(num_nodes, 1, "num_nodes")
     if count < there:
-        raise ValueError(f"num_nodes: expected at least {there}, because there is a node {there - 1}, found {count}")
+        raise value_error("num_nodes", f"expected at least {there}, because there is a node {there - 1}, found {count}")
     files = TemporaryGraphs()
     return files, files.write(edge_index, count)

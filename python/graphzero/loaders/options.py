@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
+from graphzero._base.argument_errors import value_error
 from graphzero._files.progress import Progress
 from graphzero._inputs.attributes import Attributes
 from graphzero._inputs.batch_order import BatchOrder
@@ -55,7 +56,7 @@ class LoaderOptions:
         ahead: The most batches to prepare ahead. Default: as many as fit.
         reader: How to read rows, as in [`FeatureStore.gather`][graphzero.FeatureStore.gather].
         threads: The number of threads. Default: [`num_threads`][graphzero.num_threads], or fewer if ``memory`` is
-            too little for so many.
+            too little for them.
         progress: ``True`` shows a line on standard error, a function is called, as in
             [`Pipeline`][graphzero.Pipeline].
         method: ``"labor"`` needs fewer feature rows, as in [`sample_neighbors`][graphzero.sample_neighbors].
@@ -122,13 +123,14 @@ class LoaderOptions:
             ("form", (None, "pyg", "torch")),
         ):
             if getattr(self, name) not in expected:
-                raise ValueError(f"{name}: expected one of {expected}, found {getattr(self, name)!r}")
+                raise value_error(name, f"expected one of {expected}, found {getattr(self, name)!r}")
         if self.sampler is not None and self.shuffle:
-            raise ValueError("shuffle: expected False with sampler, which says what comes when")
+            raise value_error("shuffle", "expected False with sampler, which says what comes when")
         decided = self.batch_size != 1 or self.shuffle or self.sampler is not None or self.drop_last
         if self.batch_sampler is not None and decided:
-            raise ValueError(
-                "batch_sampler: expected neither batch_size nor shuffle, sampler or drop_last with it, which it decides"
+            raise value_error(
+                "batch_sampler",
+                "expected neither batch_size nor shuffle, sampler or drop_last with it, which it decides",
             )
 
     def _sample_request(self, relations: Relations, num_neighbors: Any, **sampling: Any) -> SampleRequest:
@@ -241,9 +243,10 @@ def read_options(loader: str, keywords: LoaderKeywords) -> LoaderOptions:
     given: dict[str, Any] = {**keywords}
     noted = [name for name in _OF_PROCESSES if given.pop(name, None)]
     if given.pop("neighbor_sampler", None) is not None:
-        raise ValueError(
-            f"neighbor_sampler: {loader} samples by itself; give a sampler to torch_geometric.loader.{loader}, "
-            "with graphzero.loaders.PyGFeatureStore and GraphStore as data"
+        raise value_error(
+            "neighbor_sampler",
+            f"{loader} samples by itself; give a sampler to torch_geometric.loader.{loader}, "
+            "with graphzero.loaders.PyGFeatureStore and GraphStore as data",
         )
     for name in _SILENT:
         given.pop(name, None)

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch.utils.data import IterableDataset, get_worker_info
 
+from graphzero._base.argument_errors import value_error
 from graphzero._base.arrays import int64_vector
 from graphzero._base.integers import integer, integer_from
 from graphzero._core import Key, Purpose
@@ -93,7 +94,7 @@ class RandomWalks(IterableDataset[torch.Tensor]):
             "metapath": metapath,
             "direction": direction,
         }
-        random_walk(graph, [], **self._options)  # an option that is wrong says so now, not in a worker
+        random_walk(graph, [], **self._options)  # a wrong option is an error now, not in a worker
         num_nodes = _num_starts(graph, metapath)
         self._starts = None if starts is None else int64_vector(starts, "starts")
         if self._starts is not None:
@@ -127,7 +128,7 @@ class RandomWalks(IterableDataset[torch.Tensor]):
         """
         number = integer(epoch, "epoch")
         if not 0 <= number < 2**63:
-            raise ValueError(f"epoch: expected 0 to 2^63 - 1, found {number}")
+            raise value_error("epoch", f"expected 0 to 2^63 - 1, found {number}")
         self._epoch = number
         self._worker_epochs.set(number)
 

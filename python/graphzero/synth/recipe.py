@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
+from graphzero._base.argument_errors import Setting, error_of, type_error, value_error
 from graphzero._base.integers import integer
 
 Kind: TypeAlias = Literal["blocks", "rmat", "ba"]
@@ -14,7 +15,7 @@ Part: TypeAlias = "float | int"
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _EDGES_PER_NODE = 16
-# Ranks are computed in float64, which tells so many nodes apart with room to spare.
+# Ranks are computed in float64, which is exact for many more nodes.
 _MOST_NODES = 2**40
 _MOST_EDGES = 2**48
 _MOST_FEATURES = 2**20
@@ -59,8 +60,8 @@ class Recipe:
         cites, affiliated = self.edges * 3 // 4, self.edges // 32
         return {"cites": cites, "writes": self.edges - cites - affiliated, "affiliated": affiliated}
 
-    def lots(self, num_nodes: int) -> dict[str, range]:
-        """Return which of ``num_nodes`` lots belong to each split."""
+    def split_ranges(self, num_nodes: int) -> dict[str, range]:
+        """Return the positions, among ``num_nodes`` shuffled nodes, of each split."""
         ranges, begin = {}, 0.0
         for name in ("train", "valid", "test"):
             part = getattr(self, name)
@@ -89,16 +90,17 @@ PRESETS: dict[str, Recipe] = {
 def make_recipe(preset: str | None, given: dict[str, Any]) -> Recipe:
     """Return the preset with what the user gave in its place; ``None`` in ``given`` means not given."""
     if preset is not None and preset not in PRESETS:
-        raise ValueError(f"preset: expected one of {', '.join(PRESETS)}, found {preset!r}")
+        raise value_error("preset", f"expected one of {', '.join(PRESETS)}, found {preset!r}")
     chosen = {name: value for name, value in given.items() if value is not None}
     if preset is None and "nodes" not in chosen:
-        raise ValueError(f"nodes: expected a number of nodes, or preset= one of {', '.join(PRESETS)}, found neither")
+        presets = f" one of {', '.join(PRESETS)}"
+        raise value_error("nodes", "expected a number of nodes, or ", Setting("preset"), presets, ", found neither")
     if "nodes" in chosen and "edges" not in chosen and preset is None:
         chosen["edges"] = _EDGES_PER_NODE * integer(chosen["nodes"], "nodes")
     recipe = replace(PRESETS[preset] if preset is not None else Recipe(), **chosen)
     for name in _OF_BLOCKS:
         if name in chosen and recipe.kind != "blocks":
-            raise ValueError(f"{name}: expected kind='blocks' with it, found kind={recipe.kind!r}")
+            raise _of_blocks_only(name, recipe)
     return _checked(recipe)
 
 
@@ -113,15 +115,16 @@ def _checked(recipe: Recipe) -> Recipe:
 
     stored = name_of(as_data_type(recipe.feature_dtype, "feature_dtype"))
     if stored not in _FLOATS:
-        raise ValueError(f"feature_dtype: expected one of {', '.join(_FLOATS)}, found {stored}")
+        raise value_error("feature_dtype", f"expected one of {', '.join(_FLOATS)}, found {stored}")
     homophily = _real(recipe.homophily, "homophily")
     if not 0 <= homophily <= 1:
-        raise ValueError(f"homophily: expected a share from 0 to 1, found {homophily:g}")
+        raise value_error("homophily", f"expected a share from 0 to 1, found {homophily:g}")
     signal = _real(recipe.signal, "signal")
     if not 0 <= signal <= _LARGEST_SIGNAL:
-        raise ValueError(f"signal: expected 0 to {_LARGEST_SIGNAL}, found {signal:g}")
+        raise value_error("signal", f"expected 0 to {_LARGEST_SIGNAL}, found {signal:g}")
     if not recipe.edge_ids and (recipe.index == "both" or recipe.undirected):
-        raise ValueError("edge_ids=False: expected index='in' or index='out', and a directed graph")
+        one_index = Setting("index", "in"), " or ", Setting("index", "out")
+        raise error_of(ValueError, Setting("edge_ids", False), ": expected ", *one_index, ", and a directed graph")
     checked = replace(
         recipe,
         nodes=_between(recipe.nodes, "nodes", 1, _MOST_NODES),
@@ -136,24 +139,30 @@ def _checked(recipe: Recipe) -> Recipe:
     if checked.hetero:
         _check_hetero(checked)
     elif checked.classes > checked.nodes:
-        raise ValueError(f"classes: expected at most {checked.nodes}, the number of nodes, found {checked.classes}")
+        raise value_error("classes", f"expected at most {checked.nodes}, the number of nodes, found {checked.classes}")
     return _with_parts(checked)
 
 
 def _check_hetero(recipe: Recipe) -> None:
     if recipe.kind != "blocks":
-        raise ValueError(f"hetero: expected kind='blocks' with it, found kind={recipe.kind!r}")
+        raise _of_blocks_only("hetero", recipe)
     if recipe.undirected:
-        raise ValueError("hetero: expected undirected=False with it; writes and affiliated get reverse edges anyway")
+        reason = " with it; writes and affiliated get reverse edges anyway"
+        raise value_error("hetero", "expected ", Setting("undirected", False), reason)
     counts = recipe.node_counts()
     short = min(counts.values())
     if short < recipe.classes:
-        raise ValueError(
-            f"nodes: expected at least {recipe.classes} of each kind, one per class, found "
-            + ", ".join(f"{count} {name}s" for name, count in counts.items())
+        raise value_error(
+            "nodes",
+            f"expected at least {recipe.classes} of each kind, one per class, found "
+            + ", ".join(f"{count} {name}s" for name, count in counts.items()),
         )
     if min(recipe.edge_counts().values()) < 1:
-        raise ValueError(f"edges: expected at least 32 with hetero=True, found {recipe.edges}")
+        raise value_error("edges", "expected at least 32 with ", Setting("hetero", True), f", found {recipe.edges}")
+
+
+def _of_blocks_only(name: str, recipe: Recipe) -> ValueError:
+    return value_error(name, "expected ", Setting("kind", "blocks"), " with it, found ", Setting("kind", recipe.kind))
 
 
 def _with_parts(recipe: Recipe) -> Recipe:
@@ -165,7 +174,7 @@ def _with_parts(recipe: Recipe) -> Recipe:
         part = getattr(recipe, name)
         parts[name] = part if isinstance(part, float) else _between(part, name, 0, num_nodes)
         if isinstance(part, float) and not 0 <= part <= 1:
-            raise ValueError(f"{name}: expected a share from 0.0 to 1.0, or a whole number of nodes, found {part:g}")
+            raise value_error(name, f"expected a share from 0.0 to 1.0, or a whole number of nodes, found {part:g}")
     total = sum(part * num_nodes if isinstance(part, float) else part for part in parts.values())
     if total > num_nodes * (1 + 1e-9):
         raise ValueError(
@@ -178,16 +187,16 @@ def _with_parts(recipe: Recipe) -> Recipe:
 def _between(value: Any, name: str, least: int, most: int) -> int:
     number = integer(value, name)
     if not least <= number <= most:
-        raise ValueError(f"{name}: expected {least} to {most}, found {number}")
+        raise value_error(name, f"expected {least} to {most}, found {number}")
     return number
 
 
 def _one_of(value: Any, name: str, *choices: str) -> None:
     if value not in choices:
-        raise ValueError(f"{name}: expected one of {', '.join(map(repr, choices))}, found {value!r}")
+        raise value_error(name, f"expected one of {', '.join(map(repr, choices))}, found {value!r}")
 
 
 def _real(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name}: expected a number, found {value!r}")
+        raise type_error(name, f"expected a number, found {value!r}")
     return float(value)

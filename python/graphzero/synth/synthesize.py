@@ -29,7 +29,7 @@ from graphzero.synth.recipe import Kind, Part, Recipe, make_recipe
 
 # Bytes of rows that are made at a time: enough for all threads, little beside any budget.
 _BLOCK = 32 << 20
-# Nodes whose labels, times, places or lots are made at a time.
+# Nodes whose labels, times, places or splits are made at a time.
 _NODES_AT_ONCE = 1 << 20
 
 
@@ -273,12 +273,12 @@ class _Maker:
         return path
 
     def _write_splits(self, nodes: _Nodes) -> None:
-        for name, lots in self._recipe.lots(nodes.count).items():
+        for name, positions in self._recipe.split_ranges(nodes.count).items():
             path = self._file(f"{name}.gd")
-            writer = _core.GdWriter(path_bytes(path), DataType.INT64, [len(lots)])
+            writer = _core.GdWriter(path_bytes(path), DataType.INT64, [len(positions)])
             for first in range(0, nodes.count, _NODES_AT_ONCE):
                 end = min(first + _NODES_AT_ONCE, nodes.count)
-                writer.append(nodes.core.with_lots(first, end, lots.start, lots.stop).view(np.uint8))
+                writer.append(nodes.core.with_lots(first, end, positions.start, positions.stop).view(np.uint8))
             writer.finish()
             with FeatureStore(path) as ids:
                 self._writer.add_split(name, ids.get_tensor(writable=False), of=nodes.name)

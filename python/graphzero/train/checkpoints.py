@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
 from graphzero._files.folder import replace_file
 from graphzero.convert.edge_sources.torch_files import load_pt
@@ -19,6 +20,7 @@ from graphzero.train.settings import FREE, Settings
 
 _KIND = "graphzero checkpoint"
 _SCHEMA = 1
+_RENAMED = {"hear": "messages", "keep": "own"}  # modules of a model over several types
 _PARTS = ("data", "fingerprint", "target", "num_classes", "epochs", "state")
 
 
@@ -85,6 +87,7 @@ def load(path: str | os.PathLike[str]) -> Checkpoint:
     try:
         settings = Settings(**{**document["settings"], "fanouts": tuple(document["settings"]["fanouts"])})
         found = Checkpoint(name, settings, *(document[part] for part in _PARTS))
+        _rename_weights(found.state)
     except (KeyError, TypeError, ValueError) as error:
         raise FormatError(f"{name}: is a damaged checkpoint: {error}") from None
     for part, kind in (("data", str), ("fingerprint", int), ("target", str), ("num_classes", int), ("epochs", int)):
@@ -96,7 +99,19 @@ def load(path: str | os.PathLike[str]) -> Checkpoint:
     return found
 
 
-def go_on(run: Run, checkpoint: Checkpoint) -> None:
+def _rename_weights(state: Any) -> None:
+    """Give weights that were saved before 0.3 the names that their modules have now."""
+    best = state.get("best") if isinstance(state, dict) else None
+    for holder in (state, best):
+        if not isinstance(holder, dict) or not isinstance(weights := holder.get("model"), dict):
+            continue
+        if all(isinstance(name, str) for name in weights):  # a file may claim anything; the names are checked later
+            parts = [name.partition(".") for name in weights]
+            names = ["".join((_RENAMED.get(first, first), *rest)) for first, *rest in parts]
+            holder["model"] = dict(zip(names, weights.values(), strict=True))
+
+
+def resume(run: Run, checkpoint: Checkpoint) -> None:
     """Make a new run go on where the checkpoint was taken."""
     check_state(checkpoint.path, checkpoint.state, run)
     try:
@@ -120,9 +135,10 @@ def check_same(checkpoint: Checkpoint, data: Dataset, target: str, settings: Set
             known[field.name] = (getattr(checkpoint.settings, field.name), getattr(settings, field.name))
     for name, (then, now) in known.items():
         if then != now:
-            raise ValueError(
-                f"{name}: expected {_text(then)}, as in {path}, found {_text(now)}; leave it as it was, or train anew "
-                "with another folder of checkpoints"
+            raise value_error(
+                name,
+                f"expected {_text(then)}, as in {path}, found {_text(now)}; leave it as it was, or train anew "
+                "with another folder of checkpoints",
             )
 
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import GAT, GCN, GATConv, GraphSAGE, SAGEConv
 from torch_geometric.utils import trim_to_layer
 
+from graphzero._base.argument_errors import value_error
 from graphzero.train.settings import Settings
 from graphzero.train.task import Task
 
@@ -47,15 +48,15 @@ class OneType(nn.Module):
 class OverTypes(nn.Module):
     """Layers with weights of their own for each edge type, over node types brought to one width first.
 
-    Nodes without features start from a vector that all of their type share. A node adds what it hears along each
-    edge type to what it makes of itself (R-GCN: Schlichtkrull et al., 2018).
+    Nodes without features start from a vector that all of their type share. The messages that a node gets along each
+    edge type are added to a linear map of its own row (R-GCN: Schlichtkrull et al., 2018).
     """
 
     def __init__(self, task: Task, settings: Settings) -> None:
         super().__init__()
         if settings.model == "gcn":
-            raise ValueError(
-                f"model: gcn is for one type of nodes and edges, and {task.data.path} has several; take sage or gat"
+            raise value_error(
+                "model", f"gcn is for one type of nodes and edges, and {task.data.path} has several; take sage or gat"
             )
         self._target = task.target
         self._features = task.features
@@ -66,8 +67,10 @@ class OverTypes(nn.Module):
         self.inputs = nn.ModuleList(
             nn.Embedding(1, width) if given is None else nn.Linear(given[1], width) for given in task.features.values()
         )
-        self.hear = nn.ModuleList(nn.ModuleList(_layer(settings) for _ in self._edge_types) for _ in settings.fanouts)
-        self.keep = nn.ModuleList(
+        self.messages = nn.ModuleList(
+            nn.ModuleList(_layer(settings) for _ in self._edge_types) for _ in settings.fanouts
+        )
+        self.own = nn.ModuleList(
             nn.ModuleList(nn.Linear(width, width) for _ in task.features) for _ in settings.fanouts
         )
         self.dropout = nn.Dropout(settings.dropout)
@@ -82,13 +85,13 @@ class OverTypes(nn.Module):
         edges = {kind: batch[kind].edge_index for kind in self._edge_types}
         nodes_per_hop = {kind: batch[kind].num_sampled_nodes for kind in x}
         edges_per_hop = {kind: batch[kind].num_sampled_edges for kind in edges}
-        for number, (hear, keep) in enumerate(zip(self.hear, self.keep, strict=True)):
+        for number, (messages, own) in enumerate(zip(self.messages, self.own, strict=True)):
             if self.trims:
                 x, edges, _ = trim_to_layer(number, nodes_per_hop, edges_per_hop, x, edges)
-            heard = {kind: own(x[kind]) for kind, own in zip(x, keep, strict=True)}  # type: ignore[call-overload]
-            for kind, layer in zip(edges, hear, strict=True):  # type: ignore[call-overload]
-                heard[kind[2]] = heard[kind[2]] + layer((x[kind[0]], x[kind[2]]), edges[kind])
-            x = {kind: self.dropout(rows.relu()) for kind, rows in heard.items()}
+            sums = {kind: layer(x[kind]) for kind, layer in zip(x, own, strict=True)}  # type: ignore[call-overload]
+            for kind, layer in zip(edges, messages, strict=True):  # type: ignore[call-overload]
+                sums[kind[2]] = sums[kind[2]] + layer((x[kind[0]], x[kind[2]]), edges[kind])
+            x = {kind: self.dropout(rows.relu()) for kind, rows in sums.items()}
         return self.output(x[self._target][: batch[self._target].batch_size])  # type: ignore[no-any-return]
 
     def _input(self, module: nn.Module, given: tuple[str, int] | None, nodes: Any) -> Tensor:

@@ -78,7 +78,7 @@ class Run:
     needs to go on right there, and ends with the same weights as if it had never stopped. Random numbers are those
     of torch's own generator, which the run seeds: one run at a time.
 
-    ``num_batches`` tells how many batches each split has.
+    ``num_batches`` has the number of batches of each split.
     """
 
     task: Task
@@ -245,7 +245,7 @@ class Run:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where ``state`` was taken."""
         self.model.load_state_dict(state["model"])
-        # What its settings were is in ours: those of a file may be of another torch, or of anybody.
+        # What its settings were is in ours: those of a file may be of another torch, or not to be trusted.
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": state["optimizer"]["state"], "param_groups": groups})
         torch.set_rng_state(state["random"])

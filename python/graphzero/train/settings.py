@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sys import float_info
 from typing import Any, Literal, get_args
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.integers import as_seed, integer
 from graphzero._base.memory_sizes import byte_count
 
@@ -47,33 +48,33 @@ class Settings:
         for name in ("dropout", "learning_rate", "weight_decay"):
             value = getattr(self, name)
             if not isinstance(value, float) and (type(value) is not int or abs(value) > float_info.max):
-                raise ValueError(f"{name}: expected a number, found {str(value)[:40]}")
+                raise value_error(name, f"expected a number, found {str(value)[:40]}")
         for name in ("model", "reader", "device"):
             if not isinstance(value := getattr(self, name), str):
-                raise TypeError(f"{name}: expected a name, found {value!r}")
+                raise type_error(name, f"expected a name, found {value!r}")
         if self.memory is not None and not isinstance(self.memory, (int, str)):
-            raise TypeError(f"memory: expected a number of bytes, found {self.memory!r}")
+            raise type_error("memory", f"expected a number of bytes, found {self.memory!r}")
         if self.model not in get_args(ModelName):
-            raise ValueError(f"model: expected one of {', '.join(get_args(ModelName))}, found {self.model!r}")
+            raise value_error("model", f"expected one of {', '.join(get_args(ModelName))}, found {self.model!r}")
         if not self.fanouts:
-            raise ValueError("fanouts: expected a number per hop such as 15,10, found none")
+            raise value_error("fanouts", "expected a number per hop such as 15,10, found none")
         for fanout in self.fanouts:
             if integer(fanout, "fanouts") != -1 and fanout < 1:
-                raise ValueError(f"fanouts: expected -1 for all neighbours, or 1 or more, found {fanout}")
+                raise value_error("fanouts", f"expected -1 for all neighbours, or 1 or more, found {fanout}")
         for name in ("hidden", "heads", "epochs", "batch_size"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected 1 or more, found {getattr(self, name)}")
+                raise value_error(name, f"expected 1 or more, found {getattr(self, name)}")
         if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout: expected a share from 0 to below 1, found {self.dropout:g}")
+            raise value_error("dropout", f"expected a share from 0 to below 1, found {self.dropout:g}")
         # Larger ones are no float32 any more once Adam has multiplied them.
         if not 0 < self.learning_rate <= 1e6:
-            raise ValueError(f"learning_rate: expected a number above 0, at most 1e6, found {self.learning_rate:g}")
+            raise value_error("learning_rate", f"expected a number above 0, at most 1e6, found {self.learning_rate:g}")
         if not 0 <= self.weight_decay <= 1e6:
-            raise ValueError(f"weight_decay: expected 0 or more, at most 1e6, found {self.weight_decay:g}")
+            raise value_error("weight_decay", f"expected 0 or more, at most 1e6, found {self.weight_decay:g}")
         if self.model == "gat" and self.hidden % self.heads:
-            raise ValueError(f"hidden: expected a multiple of heads, {self.heads}, found {self.hidden}")
+            raise value_error("hidden", f"expected a multiple of heads, {self.heads}, found {self.hidden}")
         if self.threads is not None:
             integer(self.threads, "threads")
         as_seed(self.seed)
         if self.memory is not None and byte_count(self.memory) < 1:
-            raise ValueError(f"memory: expected a number of bytes, found {self.memory}")
+            raise value_error("memory", f"expected a number of bytes, found {self.memory}")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphzero._base.argument_errors import value_error
 from graphzero.dataset import Dataset, NodeType
 from graphzero.features import FeatureStore
 
@@ -77,7 +78,7 @@ def _splits(data: Dataset, target: str) -> dict[str, int]:
 
 def _target(data: Dataset, wanted: str | None) -> NodeType:
     if wanted is not None and wanted not in data.nodes:
-        raise ValueError(f"target: expected one of {', '.join(data.node_types)}, found {wanted!r}")
+        raise value_error("target", f"expected one of {', '.join(data.node_types)}, found {wanted!r}")
     labelled = [node.name for node in data.nodes.values() if node.label is not None]
     if wanted is None and len(labelled) > 1:
         raise ValueError(f"{data.path}: several node types have labels; set the target to one of {', '.join(labelled)}")

@@ -1,4 +1,4 @@
-"""What a run holds and how fast it goes, measured now and then."""
+"""What a run holds and how fast it goes, measured several times a second."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _WINDOW = 2.0
 
 
 @dataclass(frozen=True)
-class Sight:
-    """What was measured at one time. Sizes are bytes; ``None``: not known, or the kernel does not tell.
+class Snapshot:
+    """What was measured at one time. Sizes are bytes; ``None``: not known, or the kernel does not say.
 
     ``held`` is what loaders hold of their ``budget``; ``page_cache`` is how much of the ``data`` files is in the page
     cache, whichever process read them. ``hit_rate`` and ``device_bytes``, which includes what filled the cache, are
@@ -52,7 +52,7 @@ class Watch:
         self.peak_anonymous = 0
         self.peak_held = 0
 
-    def look(self) -> Sight:
+    def measure(self) -> Snapshot:
         """Return the current measurements. Call it a few times a second, from the thread that trains."""
         now = time.perf_counter()
         stats = [loader.stats() for loader in self._run.loaders]
@@ -71,11 +71,11 @@ class Watch:
         def rate(count: float, before: float) -> float:  # a loader that is gone took its counts along
             return max(0.0, count - before) / seconds
 
-        return Sight(
+        return Snapshot(
             anonymous=anonymous,
             held=held,
             budget=self._run.memory,
-            page_cache=self._look_at_page_cache(now),
+            page_cache=self._measure_page_cache(now),
             data=self._data.nbytes,
             hit_rate=training["hit_rate"],
             device_bytes=_from_device(training),
@@ -84,7 +84,7 @@ class Watch:
             waited=min(1.0, rate(waited, since[3])),
         )
 
-    def _look_at_page_cache(self, now: float) -> int | None:
+    def _measure_page_cache(self, now: float) -> int | None:
         if self._wants_page_cache and now >= self._page_cache_due:
             sizes = [store.resident_bytes() for store in self._data.stores()]
             self._page_cache = None if None in sizes else sum(size for size in sizes if size is not None)

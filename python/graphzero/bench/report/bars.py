@@ -10,7 +10,7 @@ from graphzero.bench.report.findings import standing
 from graphzero.bench.report.number_text import seconds_text, value_text
 from graphzero.bench.report.readings import Part, Row, mapping, name_of, number, reason_of, rows_of
 
-# From here on the short bars could not be told apart on an even scale.
+# From here on the short bars could not be text apart on an even scale.
 LOG_FROM_RATIO = 30
 # The longest bar, in percent: the rest is for the value behind it.
 LONGEST = 55.0
@@ -21,7 +21,7 @@ _LINE = 44
 
 
 def shortened(text: str, most: int = _LINE) -> str:
-    """Return text of at most so many characters; an ellipsis tells that there is more."""
+    """Return text cut to a number of characters; an ellipsis stands for the rest."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
@@ -50,12 +50,12 @@ class Bar(NamedTuple):
     """A row of a chart from pixel ``top`` on, its bar at ``y``; without a value it has no ``share`` of the width.
 
     How it stands ``against`` the best rival is ``times`` and whom: ``beside`` it, or on a line ``below`` if it is long.
-    The name has ``room`` for so many characters.
+    The name is cut to ``room`` characters.
     """
 
     row: Row
     name: str
-    told: str
+    text: str
     against: str
     times: str
     beside: str
@@ -73,13 +73,13 @@ def throughput_bars(part: Part, rows: Sequence[Row]) -> tuple[list[Bar], int, bo
     bars, top = [], 0
     for row, share in zip(rows, shares, strict=True):
         name, value, against = name_of(row), number(row, "value"), standing(part, row)
-        told = reason_of(row) if value is None else value_text(value, row.get("unit"))
+        text = reason_of(row) if value is None else value_text(value, row.get("unit"))
         times, _, rest = against.partition(" ")
         beside, below = (f" {rest}", "") if len(name) + len(against) < _LINE - 3 else ("", rest)
         y = top + 21 + (_SECOND_LINE if below else 0)
         notches = [x for x in decades if share is not None and x < share]
         room = _LINE - len(times) - 3
-        bars.append(Bar(row, name, told, against, times.rstrip(","), beside, below, room, top, y, share, notches))
+        bars.append(Bar(row, name, text, against, times.rstrip(","), beside, below, room, top, y, share, notches))
         top = y - 21 + ROW
     return bars, top, bool(decades)
 
@@ -95,7 +95,7 @@ class Stage(NamedTuple):
 
 
 def stage_bars(part: Part) -> tuple[list[tuple[str, str]], list[tuple[Row, list[Stage]]]]:
-    """Return the looks and names of stages, and the stages of each row that tells about them, on one scale."""
+    """Return the styles and names of stages, and the stages of each row that has them, on one scale."""
     times = [(row, stages) for row in rows_of(part) if (stages := _stages_of(row))]
     names = dict.fromkeys(name for _, stages in times for name in stages)
     looks = {name: f"stage{index % 5}" for index, name in enumerate(names)}

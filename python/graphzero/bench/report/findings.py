@@ -41,7 +41,7 @@ def figures(document: Mapping[str, Any]) -> list[Figure]:
     found = [
         _rate(sampling),
         _against_rival(batches) or _against_rival(training),
-        # What a cap costs is what a training loses by it; what is held is told without the memory of torch and a model.
+        # A cap costs the speed that training loses by it; what is held is shown without torch and a model.
         _speed_kept(training if _tightest(training) else batches, document),
         _memory_held(batches if _tightest(batches) else training, document),
     ]

@@ -36,7 +36,7 @@ class Chart:
     """
 
     title: str
-    told: str
+    subtitle: str
     spoken: str
     unit: str
     lines: list[Line]
@@ -82,16 +82,16 @@ def _memory_chart(row: Row) -> Chart | None:
     cap, limit = number(row, "cap_bytes"), number(row, "limit_bytes")
     mark = ("limit", limit) if limit is not None else ("cap", cap) if cap is not None else None
     peaks = {line.name: max(y for _, y in line.points) for line in lines}
-    told = "Highest: " + ", ".join(f"{name} {bytes_text(peak)}" for name, peak in peaks.items()) + "."
+    subtitle = "Highest: " + ", ".join(f"{name} {bytes_text(peak)}" for name, peak in peaks.items()) + "."
     if not cached.points:
-        told += " The page cache was not looked at."
+        subtitle += " The page cache was not looked at."
     if cap is not None:
-        told += f" Cap {bytes_text(cap)}, {cap_text(row)}."
+        subtitle += f" Cap {bytes_text(cap)}, {cap_text(row)}."
     highest = max(*peaks.values(), 0.0, (mark[1] if mark else 0.0) * 1.15) or 1.0
     first, last = min(0.0, samples[0][0]), samples[-1][0]
     labels = [(first, seconds_text(first), "start"), (last, seconds_text(last), "end")][: 1 + (last > first)]
     title = f"Memory over time: {name_of(row)}, {task_of(row)}"
-    return Chart(title, told, f"{title}. {told}", "bytes", lines, first, last, highest, labels, mark)
+    return Chart(title, subtitle, f"{title}. {subtitle}", "bytes", lines, first, last, highest, labels, mark)
 
 
 def cap_text(row: Row) -> str:
@@ -127,7 +127,7 @@ def _thinned(samples: list[Any]) -> list[tuple[float, float, float | None]]:
 
 
 def scaling_charts(part: Part) -> list[Chart]:
-    """Return what a part tells about threads and size: a chart for each unit."""
+    """Return what a part measured by threads and size: a chart for each unit."""
     ours = {"graphzero", *(name_of(row) for row in rows_of(part) if row.get("ours"))}
     charts = []
     for key, title in (("threads", "Scaling with threads"), ("size", "Scaling with edges")):
@@ -148,9 +148,9 @@ def _scaling_lines(title: str, unit: str, lines: list[Line]) -> Chart:
     points = "; ".join(
         f"{line.name}: " + ", ".join(f"{count_text(y)} at {plain(x)}" for x, y in line.points) for line in lines
     )
-    told = unit + (", x on a log scale" if log_x else "")
+    subtitle = unit + (", x on a log scale" if log_x else "")
     highest = max(y for line in lines for _, y in line.points) or 1.0
-    chart = Chart(title, told, f"{title}, in {unit}. {points}", unit, lines, xs[0], xs[-1], highest, log_x=log_x)
+    chart = Chart(title, subtitle, f"{title}, in {unit}. {points}", unit, lines, xs[0], xs[-1], highest, log_x=log_x)
     chart.labels = [(x, plain(x), "middle") for x in _apart(xs, chart)]
     return chart
 

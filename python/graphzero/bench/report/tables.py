@@ -98,7 +98,7 @@ def settings(document: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def versions(document: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return what was measured with; what is not installed is told."""
+    """Return the versions that were measured with; of what is missing, that it is not installed."""
     absent = {"commit": "not known"}
     known = mapping(document, "versions")
     return [(name, absent.get(name, "not installed") if value is None else value) for name, value in known.items()]

@@ -49,7 +49,7 @@ CONVERTERS = {"NumPy": numpy_lists, "polars + scipy": polars_scipy, "GraphZero 0
 
 
 def measure(given: dict[str, Any]) -> dict[str, Any]:
-    """Convert so many times."""
+    """Convert a number of times."""
     runs = []
     for _ in range(given["repeat"]):
         begin = time.perf_counter()

@@ -37,7 +37,7 @@ GATHERS = {"np.memmap": memmap, "torch, all in RAM": torch_in_ram}
 
 
 def measure_cold(gather: Callable[[Any], Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Gather ids that were not asked for before, so many at once, until they or the time are over."""
+    """Gather ids that were not asked for before, a number of them at once, until they or the time are over."""
     ids = np.load(given["ids"])
     wait_for_limit(given)
     done, step, read_before, begin = 0, given["rows_at_once"], device_bytes(), time.perf_counter()

@@ -57,7 +57,7 @@ def loader_of(given: dict[str, Any], **more: Any) -> Any:
 
 
 def measure(given: dict[str, Any]) -> dict[str, Any]:
-    """Load batches of two epochs, each for so many seconds at most."""
+    """Load batches of two epochs, each for a number of seconds at most."""
     import torch
 
     torch.set_num_threads(given["threads"])

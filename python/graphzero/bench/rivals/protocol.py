@@ -29,7 +29,7 @@ def wait_for_limit(given: dict[str, Any]) -> None:
 
 
 def device_bytes() -> int | None:
-    """Return how many bytes this process has had read from the device; ``None`` where the kernel does not tell."""
+    """Return how many bytes this process has had read from the device; ``None`` where the kernel does not say."""
     try:
         with open("/proc/self/io") as file:
             return int(next(line for line in file if line.startswith("read_bytes")).split()[1])

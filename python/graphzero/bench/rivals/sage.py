@@ -25,7 +25,7 @@ def make_model(columns: int, classes: int, layers: int) -> Any:
 
 
 def train(model: Any, loader: Iterable[Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Train for so many seconds behind a few batches to warm up. Leaves the last batch and the losses."""
+    """Train for a number of seconds after a few batches to warm up. Leaves the last batch and the losses."""
     import torch
     from torch.nn.functional import cross_entropy
 

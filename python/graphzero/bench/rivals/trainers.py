@@ -17,7 +17,7 @@ from .samplers import FANOUTS
 
 
 def measure(given: dict[str, Any]) -> dict[str, Any]:
-    """Train, and tell how fast."""
+    """Train, and return how fast."""
     import torch
 
     torch.set_num_threads(given["threads"])

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from graphzero._base.argument_errors import type_error
 from graphzero._files.folder import check_regular
 from graphzero.convert.edge_sources import arrow, gap, in_memory, networkx_graph, numpy_files, sparse_matrix
 from graphzero.convert.edge_sources.batch import EdgeBatch, EdgeSource
@@ -62,9 +63,10 @@ def edge_source(
         return in_memory.array_source(source, weight=weight, time=time)
     if isinstance(source, Iterable) and not isinstance(source, (bytes, dict)):
         return IterableSource(source, weight=weight, time=time)
-    raise TypeError(
-        "edges: expected a path, an array, a tuple (src, dst), a table, a sparse matrix, a graph or an iterable "
-        f"of batches, found {type(source).__name__}"
+    raise type_error(
+        "edges",
+        "expected a path, an array, a tuple (src, dst), a table, a sparse matrix, a graph or an iterable "
+        f"of batches, found {type(source).__name__}",
     )
 
 

@@ -187,7 +187,7 @@ def _npy_header(file: IO[bytes], name: str) -> ArrayFile:
         raise FormatError(f"{name}: expected numbers or text, found items of {dtype}")
     if min(shape, default=0) < 0:
         raise FormatError(f"{name}: expected extents that are not negative, found shape {shape}")
-    if 0 in shape and math.prod(filter(None, shape)) * dtype.itemsize >= 2**63:  # no size of the file tells
+    if 0 in shape and math.prod(filter(None, shape)) * dtype.itemsize >= 2**63:  # the file size sets no bound
         raise FormatError(f"{name}: expected extents that an array can have, found shape {shape}")
     return ArrayFile(name, name, dtype, shape, fortran_order, header.tell())
 

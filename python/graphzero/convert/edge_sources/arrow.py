@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import Setting, error_of, type_error, value_error
 from graphzero.convert.arrow_files import column_names, ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
 from graphzero.convert.edge_sources.batch import (
     Column,
@@ -83,7 +84,8 @@ def _chosen(names: list[str], columns: tuple[Column, Column, Column, Column], na
     if src is None and dst is None:
         src, dst = usual_ends(names)
     elif src is None or dst is None:
-        raise ValueError(f"{name}: expected both src= and dst=, found one; there are {', '.join(names)}")
+        both = Setting("src"), " and ", Setting("dst")
+        raise error_of(ValueError, f"{name}: expected both ", *both, f", found one; there are {', '.join(names)}")
     wanted: dict[str, Column] = {"src": src, "dst": dst}
     for what, column in (("weight", weight), ("time", time)):
         if column is not None and column is not False:
@@ -105,7 +107,7 @@ def _check_type(kind: Any, what: str, column: str, name: str) -> None:
         "time": (types.is_integer(kind) or types.is_timestamp(kind) or types.is_date(kind), "integers or timestamps"),
     }[what]
     if not fits:
-        raise TypeError(f"{name}: {what}: column {column!r}: expected {expected}, found {kind}")
+        raise type_error(what, f"column {column!r}: expected {expected}, found {kind}", where=name)
 
 
 def _values(array: Any, what: str, column: str, name: str, done: int) -> NDArray[Any]:
@@ -113,7 +115,7 @@ def _values(array: Any, what: str, column: str, name: str, done: int) -> NDArray
     types = arrow.types
     if array.null_count:
         at = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
-        raise ValueError(f"{name}: {what}: column {column!r}, row {done + at}: expected a value, found null")
+        raise value_error(what, f"column {column!r}, row {done + at}: expected a value, found null", where=name)
     if types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if types.is_timestamp(array.type) or types.is_date64(array.type):
@@ -169,7 +171,7 @@ def stream_source(table: Any, columns: tuple[Column, Column, Column, Column]) ->
     name = type(table).__name__
     reader = arrow.RecordBatchReader.from_stream(table)
     once = isinstance(table, arrow.RecordBatchReader)
-    unread = [reader]  # the first pass uses the reader that told the schema
+    unread = [reader]  # the first pass uses the reader that had the schema
 
     def read(names: list[str], rows: int) -> Iterator[Any]:
         yield from unread.pop() if unread else arrow.RecordBatchReader.from_stream(table)

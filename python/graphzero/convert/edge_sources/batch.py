@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import value_error
 from graphzero._base.arrays import as_numpy, float32_vector, int64_vector, time_vector
 
 # How a column is chosen: by name, by position, True for the one the source has, False for none.
@@ -97,9 +98,9 @@ class EdgeSource(Protocol):
 
 
 def checked_rows(rows: int) -> int:
-    """Return ``rows`` if a batch can have so many."""
+    """Return ``rows``, the size of a batch, if it is a valid one."""
     if rows < 1:
-        raise ValueError(f"rows: expected at least 1, found {rows}")
+        raise value_error("rows", f"expected at least 1, found {rows}")
     return rows
 
 
@@ -171,9 +172,11 @@ def column_name(column: Column, names: list[str], what: str, name: str) -> str:
     if isinstance(column, int) and not isinstance(column, bool) and 0 <= column < len(names):
         column = names[column]
     if isinstance(column, str) and names.count(column) > 1:
-        raise ValueError(
-            f"{name}: {what}: expected one column {column!r}, found {names.count(column)}; give them names that differ"
+        raise value_error(
+            what,
+            f"expected one column {column!r}, found {names.count(column)}; give them names that differ",
+            where=name,
         )
     if isinstance(column, str) and column in names:
         return column
-    raise ValueError(f"{name}: {what}: expected one of the columns {', '.join(names)}, found {column!r}")
+    raise value_error(what, f"expected one of the columns {', '.join(names)}, found {column!r}", where=name)

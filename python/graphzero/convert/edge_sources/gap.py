@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
 from graphzero.convert.edge_sources.array_file import ArrayFile
 from graphzero.convert.edge_sources.batch import EdgeBatch, checked_rows, edge_batch
@@ -32,7 +33,7 @@ class GapSource:
         self._entry = _GAP_WEIGHTED if path.lower().endswith(".wsg") else np.dtype("<i4")
         self._with_weights = self._entry is _GAP_WEIGHTED and weight is not False
         if self._entry is not _GAP_WEIGHTED and weight not in (None, False):
-            raise ValueError(f"{path}: weight: expected a .wsg file, which has weights, found a .sg file")
+            raise value_error("weight", "expected a .wsg file, which has weights, found a .sg file", where=path)
         with open(path, "rb") as file:
             header = file.read(_GAP_HEADER.size)
             size = os.fstat(file.fileno()).st_size

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.arrays import as_numpy
 from graphzero.convert.edge_sources.array_file import npy_file
 from graphzero.convert.edge_sources.batch import Column, EdgeBatch, NodeCount, checked_rows, edge_batch
@@ -88,31 +89,33 @@ def array_source(values: Any, *, weight: Any = None, time: Any = None, name: str
     if array.ndim != 2 or 2 not in array.shape:
         raise ValueError(f"{name}: expected shape (2, E) or (E, 2), found {array.shape}")
     src, dst = array if array.shape[0] == 2 else array.T
-    return ArraySource(name, src, dst, _beside(weight), _beside(time))
+    return ArraySource(name, src, dst, _optional_column(weight), _optional_column(time))
 
 
 def columns_source(columns: tuple[Any, ...], *, weight: Any = None, time: Any = None) -> ArraySource:
     """Read edges from a tuple ``(src, dst[, weight[, time]])``."""
     if not 2 <= len(columns) <= 4:
-        raise ValueError(f"edges: expected a tuple of 2 to 4 arrays, src, dst, weight and time, found {len(columns)}")
+        raise value_error(
+            "edges", f"expected a tuple of 2 to 4 arrays, src, dst, weight and time, found {len(columns)}"
+        )
     src, dst, own_weight, own_time = (*columns, None, None)[:4]
     return ArraySource(
         "edges",
         src,
         dst,
-        own_weight if _beside(weight) is None else _beside(weight),
-        own_time if _beside(time) is None else _beside(time),
+        own_weight if _optional_column(weight) is None else _optional_column(weight),
+        own_time if _optional_column(time) is None else _optional_column(time),
     )
 
 
-def _beside(values: Any) -> Any:
+def _optional_column(values: Any) -> Any:
     """Take an array, or the path of a ``.npy`` file; ``True`` and ``False`` name none."""
     if values is None or isinstance(values, bool):
         return None
     if isinstance(values, (str, os.PathLike)):
         path = os.fspath(values)
         if not str(path).endswith(".npy"):
-            raise ValueError(f"edges: expected an array or a .npy file beside arrays of edges, found {path!r}")
+            raise value_error("edges", f"expected an array or a .npy file beside arrays of edges, found {path!r}")
         return npy_file(str(path)).memmap()
     return values
 
@@ -128,7 +131,9 @@ def pyg_source(data: Any, *, weight: Any = None, time: Any = None) -> ArraySourc
     ``edge_weight`` is taken where there is one. Other weights, and times, are named: ``weight="edge_attr"``.
     """
     if hasattr(data, "edge_types"):
-        raise TypeError("edges: expected a Data, found a HeteroData; use convert_dataset, or convert data[type] each")
+        raise type_error(
+            "edges", "expected a Data, found a HeteroData; use convert_dataset, or convert data[type] each"
+        )
     if getattr(data, "edge_index", None) is None:
         raise ValueError(f"Data: expected an edge_index, found only {', '.join(_keys(data)) or 'nothing'}")
     source = array_source(data.edge_index, name="Data.edge_index")
@@ -172,13 +177,13 @@ def dgl_source(graph: Any, *, weight: Column = None, time: Column = None) -> Arr
     """Read the edges of a DGL graph with one edge type; weights and times are names in ``edata``."""
     types = list(getattr(graph, "canonical_etypes", [None]))
     if len(types) != 1:
-        raise TypeError(f"graph: expected one edge type, found {len(types)}; convert graph[type] each")
+        raise type_error("graph", f"expected one edge type, found {len(types)}; convert graph[type] each")
 
     def column(name: Column, what: str) -> Any:
         if name is None or name is False:
             return None
         if name not in graph.edata:
-            raise ValueError(f"graph: {what}: expected one of edata {', '.join(graph.edata)}, found {name!r}")
+            raise value_error("graph", f"{what}: expected one of edata {', '.join(graph.edata)}, found {name!r}")
         return graph.edata[name]
 
     src, dst = graph.edges()

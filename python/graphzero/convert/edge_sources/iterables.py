@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
+from graphzero._base.argument_errors import value_error
 from graphzero.convert.edge_sources.batch import EdgeBatch, checked_rows, edge_batch
 
 
@@ -82,7 +83,7 @@ def _collected(edges: Iterator[Any], rows: int) -> Iterator[Any]:
         width = len(batch[0])
         for i, edge in enumerate(batch):
             if not isinstance(edge, tuple) or len(edge) != width:
-                raise ValueError(f"batches: edge {done + i}: expected a tuple of {width} values, found {edge!r}")
+                raise value_error("batches", f"edge {done + i}: expected a tuple of {width} values, found {edge!r}")
         done += len(batch)
         yield tuple(list(column) for column in zip(*batch, strict=True))
 

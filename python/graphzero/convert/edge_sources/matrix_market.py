@@ -11,6 +11,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
 from graphzero.convert.edge_sources.batch import EdgeBatch, NodeCount, checked_rows, edge_batch
 
@@ -33,7 +34,7 @@ class MatrixMarketSource:
         with _opened(path) as file:
             self._read_header(file)
         if self._columns == 2 and weight not in (None, False):
-            raise ValueError(f"{path}: weight: expected a matrix with values, found a pattern")
+            raise value_error("weight", "expected a matrix with values, found a pattern", where=path)
         self._with_weights = self._columns == 3 and weight is not False
 
     def _read_header(self, file: IO[bytes]) -> None:

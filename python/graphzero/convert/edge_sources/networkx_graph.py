@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero.convert.edge_sources.batch import EdgeBatch, checked_rows, edge_times, edge_weights
 
 _ABSENT = object()
@@ -33,9 +34,10 @@ class NetworkxSource:
         self._labelled = kinds == {str}
         if not kinds <= {int} and not self._labelled:
             node = next(node for node in graph if type(node) is not int)
-            raise TypeError(
-                f"graph: expected nodes that are all integers or all strings, found {type(node).__name__} "
-                f"{node!r}; relabel them with networkx.relabel_nodes"
+            raise type_error(
+                "graph",
+                f"expected nodes that are all integers or all strings, found {type(node).__name__} "
+                f"{node!r}; relabel them with networkx.relabel_nodes",
             )
         dense = kinds == {int} and min(graph) >= 0 and max(graph) < len(graph)
         self.num_nodes: int | None = len(graph) if dense else None
@@ -63,7 +65,9 @@ class NetworkxSource:
         value = edge[2].get(name, _ABSENT)
         if value is _ABSENT:
             there = ", ".join(map(str, edge[2])) or "none"
-            raise ValueError(f"graph: edge {edge[0]!r} → {edge[1]!r}: expected the attribute {name!r}, found {there}")
+            raise value_error(
+                "graph", f"edge {edge[0]!r} → {edge[1]!r}: expected the attribute {name!r}, found {there}"
+            )
         return value
 
 

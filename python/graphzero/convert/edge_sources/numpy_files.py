@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import Setting, error_of
 from graphzero.convert.edge_sources.array_file import ArrayFile, npy_file, npz_file, npz_members, read_items
 from graphzero.convert.edge_sources.batch import EdgeBatch, NodeCount, check_ends, checked_rows, edge_batch
 
@@ -135,10 +136,10 @@ def _is_interleaved(array: ArrayFile) -> bool:
 
 def npy_source(path: str, *, weight: Any = None, time: Any = None) -> NumpyFileSource:
     """Read edges from a ``.npy`` file; weights and times may be in others."""
-    return NumpyFileSource(path, npy_file(path), _beside(weight), _beside(time))
+    return NumpyFileSource(path, npy_file(path), _optional_file(weight), _optional_file(time))
 
 
-def _beside(path: Any) -> ArrayFile | None:
+def _optional_file(path: Any) -> ArrayFile | None:
     return None if path is None or path is False else npy_file(os.fspath(path))
 
 
@@ -148,7 +149,9 @@ def npz_source(
     """Read edges from a ``.npz`` file: the member ``src`` or ``edge_index``, or the members ``src`` and ``dst``."""
     members = npz_members(path)
     if dst is not None and src is None:
-        raise ValueError(f"{path}: expected src= beside dst={dst!r}, found none")
+        raise error_of(
+            ValueError, f"{path}: expected ", Setting("src"), " beside ", Setting("dst", dst), ", found none"
+        )
     if src is None:
         src = members[0] if len(members) == 1 else _DEFAULT_MEMBER
     if dst is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
 from graphzero.convert.edge_sources.array_file import ArrayFile, npz_file, npz_members, read_items
 from graphzero.convert.edge_sources.batch import EdgeBatch, NodeCount, checked_rows, edge_batch
@@ -74,7 +75,7 @@ def is_scipy(value: Any) -> bool:
 def scipy_source(matrix: Any, *, weight: Any = None) -> ArraySource | CompressedSource:
     """Read the entries of a scipy sparse matrix; their values are weights unless ``weight=False``."""
     if matrix.ndim != 2:
-        raise ValueError(f"matrix: expected two dimensions, found shape {matrix.shape}")
+        raise value_error("matrix", f"expected two dimensions, found shape {matrix.shape}")
     if matrix.format in ("csr", "csc"):
         values = None if weight is False else matrix.data
         return CompressedSource("matrix", matrix.shape, matrix.format == "csr", matrix.indptr, matrix.indices, values)

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
 from graphzero._dataset.split_names import usual_split_name
 from graphzero._files.folder import check_free_space, check_regular, is_inside
-from graphzero.convert.edge_sources.array_file import ArrayFile, npy_file
+from graphzero.convert.edge_sources.array_file import ArrayFile
 from graphzero.dataset import EDGE as EDGE
 from graphzero.dataset import NODE as NODE
 from graphzero.dataset import EdgeTriple as EdgeTriple
@@ -31,7 +32,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class Typed:
-    """Something that does not tell its element type, such as text, with that type."""
+    """Something without an element type of its own, such as text, with that type."""
 
     source: Any
     dtype: str
@@ -113,7 +114,7 @@ class LayoutOptions:
     def made(self, name: str) -> str:
         """Return the path of a file that is made on the way."""
         if self.workspace is None:
-            raise ValueError("workspace: expected a folder for the files made on the way, found none")
+            raise value_error("workspace", "expected a folder for the files made on the way, found none")
         return os.path.join(self.workspace, name)
 
 
@@ -157,7 +158,7 @@ def count_classes(array: NDArray[Any], *, block: int = 1 << 20) -> int | None:
     if array.ndim == 2 and array.shape[1] > 1:
         return int(array.shape[1])
     flat = array.reshape(-1)
-    if flat.dtype.kind not in "iub":  # numbers to be fitted, or classes; whoever asks may count them
+    if flat.dtype.kind not in "iub":  # numbers to be fitted, or classes that the caller may count
         return None
     return max((int(part.max()) for part in _parts(flat, block)), default=-1) + 1
 
@@ -214,9 +215,3 @@ def one_split_folder(folder: str, wanted: str | int | None) -> str | None:
     if wanted is not None and wanted not in names:
         raise ValueError(f"{folder}: expected split= one of {', '.join(names)}, found {wanted!r}")
     return os.path.join(folder, str(wanted or names[0])) if names else None
-
-
-def npy_ids(path: str) -> NDArray[Any]:
-    """Map ids of a split; a column counts as a vector."""
-    ids = npy_file(path).memmap()
-    return ids[:, 0] if ids.ndim == 2 and ids.shape[1] == 1 else ids

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import value_error
 from graphzero.convert.text import BadLine
 
 # Which columns make a row: one gives a vector, several a matrix.
@@ -41,8 +42,8 @@ class FeatureSource(Protocol):
         """Read from the start, about ``block_bytes`` at a time."""
         ...
 
-    def place(self, line: int) -> str:
-        """Say where a row stands: a line, or a number of a row."""
+    def row_name(self, line: int) -> str:
+        """Return what messages call a row: a line of text, or the number of a row."""
         ...
 
     def excerpts(self, lines: Iterable[int]) -> dict[int, str]:
@@ -57,19 +58,20 @@ def column_positions(columns: Columns, names: Sequence[str], count: int, name: s
     listed = [columns] if isinstance(columns, (str, int)) else list(columns)
     positions = [_position(column, names, count, name) for column in listed]
     if len(set(positions)) < len(positions):
-        raise ValueError(f"{name}: columns: expected each column once, found {listed}")
+        raise value_error("columns", f"expected each column once, found {listed}", where=name)
     return positions
 
 
 def _position(column: str | int, names: Sequence[str], count: int, name: str) -> int:
     if isinstance(column, str) and column in names:
         if names.count(column) > 1:
-            raise ValueError(
-                f"{name}: columns: expected one column {column!r}, found {names.count(column)}; give positions, or "
-                "names that differ"
+            raise value_error(
+                "columns",
+                f"expected one column {column!r}, found {names.count(column)}; give positions, or names that differ",
+                where=name,
             )
         return names.index(column)
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < count:
         return int(column)
     there = ", ".join(names) if names else f"0 to {count - 1}"
-    raise ValueError(f"{name}: columns: expected one of {there}, found {column!r}")
+    raise value_error("columns", f"expected one of {there}, found {column!r}", where=name)

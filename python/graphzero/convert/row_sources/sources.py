@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.arrays import as_numpy, cpu_tensor
 from graphzero._base.dtypes import DataType, numpy_dtype
 from graphzero._core import FormatError
@@ -23,7 +24,7 @@ from graphzero.features import FeatureStore
 class _Numbered:
     """Rows that are known by their number alone."""
 
-    def place(self, line: int) -> str:
+    def row_name(self, line: int) -> str:
         """Return the number of the row."""
         return f"row {line}"
 
@@ -177,7 +178,7 @@ class IterableFeatures(_Numbered):
         try:
             first = next(self._iterator)
         except StopIteration:
-            raise ValueError("source: expected at least one block of rows, to see their type, found none") from None
+            raise value_error("source", "expected at least one block of rows, to see their type, found none") from None
         self._first, self.bfloat16 = _block_array(first, 0)
         self._shape = self._first.shape[1:]
         self.dtype = self._first.dtype
@@ -191,9 +192,10 @@ class IterableFeatures(_Numbered):
         at_once = _rows_at_once(block_bytes, self.dtype, self._first.shape)
         while array is not None:
             if array.shape[1:] != self._shape or array.dtype != self.dtype:
-                raise ValueError(
-                    f"source: block {number}: expected rows of {self.dtype} {self._shape} as in block 0, "
-                    f"found {array.dtype} {array.shape[1:]}"
+                raise value_error(
+                    "source",
+                    f"block {number}: expected rows of {self.dtype} {self._shape} as in block 0, "
+                    f"found {array.dtype} {array.shape[1:]}",
                 )
             for start in range(0, len(array), at_once):
                 rows = array[start : start + at_once]
@@ -228,9 +230,10 @@ def feature_source(
         return ArrayFeatures("source", array, bfloat16=bfloat16, columns=columns)
     if isinstance(source, Iterable) and not is_file and not isinstance(source, (bytes, Mapping)):
         return IterableFeatures(source, columns=columns)
-    raise TypeError(
-        "source: expected a path, an array, a tensor, a table, a sparse matrix, a FeatureStore or an iterable of row "
-        f"blocks, found {type(source).__name__}"
+    raise type_error(
+        "source",
+        "expected a path, an array, a tensor, a table, a sparse matrix, a FeatureStore or an iterable of row "
+        f"blocks, found {type(source).__name__}",
     )
 
 
@@ -273,7 +276,9 @@ def _path_source(
 
 def _refuse_ids(id_column: Any, name: str) -> None:
     if id_column is not None:
-        raise ValueError(f"{name}: id_column: expected a text file or a table, which have columns; found an array")
+        raise value_error(
+            "id_column", "expected a text file or a table, which have columns; found an array", where=name
+        )
 
 
 def _store_source(store: FeatureStore, columns: Columns) -> FeatureSource:
@@ -288,7 +293,9 @@ def _member(path: str, key: str | None) -> str:
     if key is None and len(members) == 1:
         return members[0]
     if key not in members:
-        raise ValueError(f"{path}: key: expected one of its arrays, {', '.join(members) or 'none'}, found {key!r}")
+        raise value_error(
+            "key", f"expected one of its arrays, {', '.join(members) or 'none'}, found {key!r}", where=path
+        )
     return key
 
 
@@ -298,7 +305,7 @@ def _tensor_of(path: str, key: str | None) -> Any:
         if key is None and len(found) == 1:
             return next(iter(found.values()))
         if key not in found:
-            raise ValueError(f"{path}: key: expected one of {', '.join(map(str, found))}, found {key!r}")
+            raise value_error("key", f"expected one of {', '.join(map(str, found))}, found {key!r}", where=path)
         return found[key]
     return found
 
@@ -333,7 +340,7 @@ def _array_columns(columns: Columns, shape: tuple[int, ...], name: str) -> int |
     if columns is None:
         return None
     if len(shape) != 2:
-        raise ValueError(f"{name}: columns: expected a matrix to choose them from, found shape {shape}")
+        raise value_error("columns", f"expected a matrix to choose them from, found shape {shape}", where=name)
     positions = column_positions(columns, (), shape[1], name)
     return positions[0] if isinstance(columns, (str, int)) else positions
 

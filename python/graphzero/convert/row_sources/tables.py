@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
 from graphzero.convert.arrow_files import column_names, ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
 from graphzero.convert.row_sources.blocks import Block, Columns, column_positions
@@ -41,12 +42,12 @@ class TableFeatures:
         rest = [column for column in names if column != self._id]
         chosen = rest if columns is None else [names[i] for i in column_positions(columns, names, len(names), name)]
         if not chosen or self._id in chosen:
-            raise ValueError(f"{name}: columns: expected features, found {chosen}")
+            raise value_error("columns", f"expected features, found {chosen}", where=name)
         for column in chosen if self._id is None else [*chosen, self._id]:
             column_positions(column, names, len(names), name)  # the columns of a batch are found by name
         self._columns = chosen
         self._squeeze = isinstance(columns, (str, int))
-        # The first rows tell types and lengths of lists; a schema does not.
+        # Types and lengths of lists are known from the first rows, not from a schema.
         self._first = self._peek(schema)
         self.dtype = self._first.dtype
         self.row_shape: tuple[int, ...] = self._first.shape[1:]
@@ -62,7 +63,7 @@ class TableFeatures:
                 return self._joined(batch.slice(0, 1), 0)
         raise FormatError(f"{self.name}: expected at least one row to see the length of its lists, found none")
 
-    def place(self, line: int) -> str:
+    def row_name(self, line: int) -> str:
         """Return the number of the row."""
         return f"row {line}"
 

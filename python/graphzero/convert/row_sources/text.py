@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from graphzero import _core
+from graphzero._base.argument_errors import Setting, error_of, value_error
 from graphzero._base.dtypes import DataType, numpy_dtype
 from graphzero._core import FormatError
 from graphzero._files.mounted import path_bytes
@@ -71,7 +72,7 @@ class TextFeatures:
         else:
             chosen = column_positions(columns, names, count, path)
         if place in chosen:
-            raise ValueError(f"{path}: columns: expected features only, found the id column {id_column!r}")
+            raise value_error("columns", f"expected features only, found the id column {id_column!r}", where=path)
         self.row_shape: tuple[int, ...] = () if isinstance(columns, (str, int)) else (len(chosen),)
         self._has_header = bool(names)
         self._options = _core.FeatureTextOptions()
@@ -96,7 +97,7 @@ class TextFeatures:
         self._begin, self._lines_before = before + form.data_begin, form.lines_before_data
         return form
 
-    def place(self, line: int) -> str:
+    def row_name(self, line: int) -> str:
         """Return the number of the line."""
         return f"line {line}"
 
@@ -154,4 +155,4 @@ class TextFeatures:
         first = f": line {self._lines_before + 1}: "
         if self._has_header or lines != self._lines_before or first not in str(error):
             return error
-        return FormatError(f"{error} (if this line names the columns, pass header=True)")
+        return error_of(FormatError, f"{error} (if this line names the columns, pass ", Setting("header", True), ")")

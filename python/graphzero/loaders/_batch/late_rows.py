@@ -71,7 +71,7 @@ def _rows_of(held: tuple[Any, int], ids: torch.Tensor) -> Any:
 
 
 @dataclass(frozen=True)
-class Beside:
+class UnstoredValues:
     """What batches show that no file of the data has: rows of ``columns``, and values that have no rows.
 
     ``rows`` may have more than is shown. ``other`` are by type; those under ``None`` belong to the whole graph. Of node

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch_geometric.sampler import HeteroSamplerOutput, SamplerOutput
 
+from graphzero._base.argument_errors import type_error
 from graphzero.dataset import EDGE, NODE
 from graphzero.loaders._batch.parts import Parts, Values, sampled_parts
 from graphzero.sampling import HeteroNeighborhood, Neighborhood
@@ -58,9 +59,9 @@ def to_sampler_output(parts: Parts) -> Any:
 def from_sampler_output(output: Any, before: Parts) -> Parts:
     """Read back what a transform made of a sample; the rest is as it was before."""
     if not isinstance(output, (SamplerOutput, HeteroSamplerOutput)):
-        raise TypeError(
-            "transform_sampler_output: expected it to return what it was given, a SamplerOutput, "
-            f"found {type(output).__name__}"
+        raise type_error(
+            "transform_sampler_output",
+            f"expected it to return what it was given, a SamplerOutput, found {type(output).__name__}",
         )
 
     def of_type(value: Any, of: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from graphzero._base.argument_errors import value_error
 from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.loaders._data.graph_data import GraphData
 
@@ -18,9 +19,10 @@ def weighted_types(weight_attr: Any, data: GraphData) -> list[EdgeTriple]:
     if data.relations.graphs and not found:
         triple, graph = next(iter(data.relations.graphs.items()))
         made_of = stored_name(data, triple, "weight")
-        raise ValueError(
-            f"weight_attr: {weight_attr!r} stands for the weights stored with the edges, and {graph.path} has "
-            f"{'none' if made_of is None else f'those of {made_of!r}'}; write the graph with weight="
+        raise value_error(
+            "weight_attr",
+            f"{weight_attr!r} stands for the weights stored with the edges, and {graph.path} has "
+            f"{'none' if made_of is None else f'those of {made_of!r}'}; write the graph with weight=",
         )
     return found
 
@@ -29,7 +31,7 @@ def types_that_store(data: GraphData, what: Stored, attr: str) -> list[EdgeTripl
     """Return the edge types whose graphs store ``attr`` as their weights or times.
 
     Where it is not known what these were made of, any name stands for them. As in PyG, types without the attribute
-    are none of these; one that has it, but does not store it, is refused, because nothing would tell.
+    are none of these; one that has it, but does not store it, is refused, because that would go unnoticed.
     """
     found = []
     for triple, graph in data.relations.graphs.items():

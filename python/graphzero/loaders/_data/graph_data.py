@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._dataset.named_tensors import take_edits
 from graphzero._inputs.attributes import Attribute, Attributes, attributes_of
 from graphzero._inputs.edge_types import Relations, as_relations
@@ -13,7 +14,7 @@ from graphzero._inputs.seeds import DatasetSplits, Splits
 from graphzero.dataset import Dataset, EdgeTriple, EdgeType, NodeType, TypeName
 from graphzero.features import FeatureStore
 from graphzero.graph import Graph
-from graphzero.loaders._batch.late_rows import Beside, Key, MemoryRows
+from graphzero.loaders._batch.late_rows import Key, MemoryRows, UnstoredValues
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class GraphData(Splits):
     graph: Any
     relations: Relations
     attributes: Attributes
-    beside: Beside = field(default_factory=Beside)
+    unstored: UnstoredValues = field(default_factory=UnstoredValues)
 
     @property
     def is_hetero(self) -> bool:
@@ -77,9 +78,10 @@ class GraphData(Splits):
         stores += [attribute.store for attribute in self.attributes]
         for store in stores:
             if store.closed:
-                raise ValueError(
-                    f"data: {store.path}: this {type(store).__name__} is closed; open the data again and make a new "
-                    "loader of it"
+                raise value_error(
+                    "data",
+                    f"{store.path}: this {type(store).__name__} is closed; open the data again and make a new "
+                    "loader of it",
                 )
 
 
@@ -138,7 +140,7 @@ def _of_dataset(dataset: Dataset, features: Any, edge_features: Any) -> GraphDat
     take_edits(dataset)
     relations, state = as_relations(dataset), _state(dataset)
     if isinstance(features, Attributes):
-        return DatasetData(dataset, relations, features, Beside(), features, edge_features, state)
+        return DatasetData(dataset, relations, features, UnstoredValues(), features, edge_features, state)
     there = {name for node in dataset.nodes.values() for name in _names(node)} | set(dataset.other)
     of_nodes = chosen(features, there, "features")
     there = {name for edge in dataset.edges.values() for name in _names(edge)}
@@ -158,8 +160,8 @@ def _of_dataset(dataset: Dataset, features: Any, edge_features: Any) -> GraphDat
         instead = {*kind.in_memory, *kind.other}
         stored = [name for name in kind.attributes if name in shown and name not in instead]
         attributes += [Attribute(name, of, kind.attributes[name]) for name in stored]
-    beside = Beside(MemoryRows(in_memory), columns, other)
-    return DatasetData(dataset, relations, attributes, beside, features, edge_features, state)
+    unstored = UnstoredValues(MemoryRows(in_memory), columns, other)
+    return DatasetData(dataset, relations, attributes, unstored, features, edge_features, state)
 
 
 def _check_rows(kind: NodeType | EdgeType) -> None:
@@ -200,9 +202,10 @@ def as_graph_data(data: Any, *, features: Any = None, edge_features: Any = None)
             raise ValueError("data, features: expected stores in one of them, found them in both")
         features = stores
     if not _is_graph(graph):
-        raise TypeError(
-            "data: expected a data set (graphzero.open), a Graph, or (Graph, FeatureStore), "
-            f"found {type(data).__name__}; graphzero.convert_dataset makes a data set of PyG's"
+        raise type_error(
+            "data",
+            "expected a data set (graphzero.open), a Graph, or (Graph, FeatureStore), "
+            f"found {type(data).__name__}; graphzero.convert_dataset makes a data set of PyG's",
         )
     if isinstance(graph, Dataset):
         return _of_dataset(graph, features, edge_features)

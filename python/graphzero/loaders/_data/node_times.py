@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import value_error
 from graphzero._base.arrays import time_vector
 from graphzero.features import FeatureStore
 from graphzero.loaders._data.edge_values import stored_name, types_that_store
@@ -28,8 +29,9 @@ class NodeTimes:
             _check_times(source, time_attr)
         self.edge_types = types_that_store(data, "time", time_attr)
         if not (self.edge_types or self.sources):
-            raise ValueError(
-                f"time_attr: no node attribute {time_attr!r}, and {_instead(data)}, or give the nodes such an attribute"
+            raise value_error(
+                "time_attr",
+                f"no node attribute {time_attr!r}, and {_instead(data)}, or give the nodes such an attribute",
             )
 
     @property
@@ -56,9 +58,10 @@ class NodeTimes:
     def of_seeds(self, node_type: str, ids: NDArray[np.int64] | None, name: str) -> NDArray[np.int64]:
         """Return the seeds' own times, of all nodes if there are no ids. ``name`` is the argument for others."""
         if node_type not in self.sources:
-            raise ValueError(
-                f"{name}: expected a time for each seed, found none, and nodes of type {node_type!r} have no attribute "
-                f"{self._name!r} to take them from"
+            raise value_error(
+                name,
+                f"expected a time for each seed, found none, and nodes of type {node_type!r} have no attribute "
+                f"{self._name!r} to take them from",
             )
         times = self.vectors[node_type]
         return times if ids is None else times[ids]
@@ -72,7 +75,7 @@ def as_node_times(data: GraphData, time_attr: str | None, time_window: int | Non
     if time_attr is not None:
         return NodeTimes(data, time_attr)
     if time_window is not None:
-        raise ValueError("time_window: expected time_attr with it: a window is one of times")
+        raise value_error("time_window", "expected time_attr with it: a window is one of times")
     return None
 
 
@@ -93,8 +96,8 @@ def _check_times(source: Any, name: str) -> None:
         is_integer = not (source.is_floating_point() or source.is_complex() or source.dtype == torch.bool)
         where, is_column = f"{name!r}", source.numel() == len(source)
     if not (is_integer and is_column):
-        raise ValueError(
-            f"time_attr: expected one integer time per node in {where}, found {source.dtype} {tuple(source.shape)}"
+        raise value_error(
+            "time_attr", f"expected one integer time per node in {where}, found {source.dtype} {tuple(source.shape)}"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphzero._base.argument_errors import value_error
 from graphzero.loaders._process.notes import warn
 
 
@@ -13,6 +14,6 @@ def subgraph_type_of(given: Any, directed: Any) -> Any:
     if directed:
         return kind
     if kind not in ("directional", "induced"):
-        raise ValueError(f"directed: expected True with subgraph_type={kind!r}, found False, which is 'induced'")
+        raise value_error("directed", f"expected True with subgraph_type={kind!r}, found False, which is 'induced'")
     warn("directed=False is deprecated: use subgraph_type='induced'", DeprecationWarning)
     return "induced"

@@ -36,7 +36,7 @@ def add_to_trace(path: str | os.PathLike[str], stages: Stages, loader: int) -> N
     if not ours:
         raise ValueError(
             f"{name}: no stage of this loader was logged in the time of the trace; "
-            "iterate over the loader inside the profile, in this process, and export that profile"
+            "iterate over the loader inside the profile, in this process, and export that profile",
         )
     if stages.dropped:
         _log.warning("%s: the %d oldest stages of the loader were dropped; profile fewer batches", name, stages.dropped)

@@ -1,4 +1,4 @@
-"""Batches on their way to a device: copied ahead, beside the model's work."""
+"""Copies batches to a device ahead of their use, while the model works on another."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from graphzero._base.argument_errors import value_error
 from graphzero.loaders._batch.parts import Parts, Values
 from graphzero.loaders._batch.tensors import as_tensor
 from graphzero.loaders._device.gpu_rows import DeviceRows
@@ -27,13 +28,14 @@ def as_device(device: Any) -> torch.device:
     try:
         found = torch.device(device)
     except (RuntimeError, TypeError) as error:
-        raise ValueError(f"device: expected one that torch knows, such as 'cuda', found {device!r}") from error
+        raise value_error("device", f"expected one that torch knows, such as 'cuda', found {device!r}") from error
     if found.type == "cuda":
         count = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if (found.index or 0) >= count:
-            raise ValueError(
-                f"device: expected one of {count} CUDA devices that torch {torch.__version__} sees, found {device!r}; "
-                "leave device out, or install a torch with CUDA and a driver"
+            raise value_error(
+                "device",
+                f"expected one of {count} CUDA devices that torch {torch.__version__} sees, found {device!r}; "
+                "leave device out, or install a torch with CUDA and a driver",
             )
         if found.index is None:
             return torch.device("cuda", torch.cuda.current_device())
@@ -41,7 +43,7 @@ def as_device(device: Any) -> torch.device:
     try:
         torch.empty(0, device=found)
     except (RuntimeError, AssertionError, ImportError) as error:
-        raise ValueError(f"device: expected one that torch {torch.__version__} can use, found {device!r}") from error
+        raise value_error("device", f"expected one that torch {torch.__version__} can use, found {device!r}") from error
     return found
 
 
@@ -65,8 +67,8 @@ def cuda_pinning(device: torch.device) -> tuple[int, int, int, int] | None:
 
 
 @dataclass
-class Parcel:
-    """A batch that is being copied."""
+class InFlightBatch:
+    """A batch that is being copied to a device; ``event`` is over when it is there."""
 
     parts: Parts
     event: Any = None
@@ -86,7 +88,7 @@ class CudaTransfer:
         # What the device still reads must not be used again.
         self._in_flight: deque[tuple[Any, list[Any]]] = deque()
 
-    def send(self, parts: Parts) -> Parcel:
+    def send(self, parts: Parts) -> InFlightBatch:
         """Begin to copy a batch."""
         while self._in_flight and (len(self._in_flight) >= _MOST_IN_FLIGHT or self._in_flight[0][0].query()):
             self._in_flight.popleft()[0].synchronize()
@@ -97,7 +99,7 @@ class CudaTransfer:
                     self._send_values(of, values, held)
             event = self._stream.record_event()
         self._in_flight.append((event, held))
-        return Parcel(parts, event)
+        return InFlightBatch(parts, event)
 
     def _send_values(self, of: Any, values: Values, held: list[Any]) -> None:
         for name, value in values.items():
@@ -121,15 +123,15 @@ class CudaTransfer:
         held.append(tensor)
         return tensor.to(self.device, non_blocking=True)
 
-    def receive(self, parcel: Parcel) -> Parts:
+    def receive(self, batch: InFlightBatch) -> Parts:
         """Have the model's stream wait for a batch."""
         current = torch.cuda.current_stream(self.device)
-        current.wait_event(parcel.event)
-        for values in parcel.parts.groups():
+        current.wait_event(batch.event)
+        for values in batch.parts.groups():
             for value in values.values():
                 if isinstance(value, torch.Tensor) and value.is_cuda:
                     value.record_stream(current)
-        return parcel.parts
+        return batch.parts
 
     def close(self) -> None:
         """Wait for copies that are under way."""
@@ -144,14 +146,14 @@ class PlainTransfer:
         self.device = device
         self._stays = stays
 
-    def send(self, parts: Parts) -> Parcel:
+    def send(self, parts: Parts) -> InFlightBatch:
         """Copy a batch."""
         parts.map(lambda tensor: tensor.to(self.device), stays=self._stays)
-        return Parcel(parts)
+        return InFlightBatch(parts)
 
-    def receive(self, parcel: Parcel) -> Parts:
+    def receive(self, batch: InFlightBatch) -> Parts:
         """Return a batch that has been copied."""
-        return parcel.parts
+        return batch.parts
 
     def close(self) -> None:
         """Do nothing: copies are over when they return."""

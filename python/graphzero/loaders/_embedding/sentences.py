@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero.ids import IdDictionary
 
 
@@ -21,13 +22,13 @@ class Sentences:
         ids: IdDictionary | Mapping[str, IdDictionary] | None,
     ) -> None:
         if types is None and not (ids is None or isinstance(ids, IdDictionary)):
-            raise TypeError(f"ids: expected an IdDictionary, found {type(ids).__name__}")
+            raise type_error("ids", f"expected an IdDictionary, found {type(ids).__name__}")
         if types is not None and not (ids is None or isinstance(ids, Mapping)):
-            raise TypeError(f"ids: expected a dict of IdDictionary by node type, found {type(ids).__name__}")
+            raise type_error("ids", f"expected a dict of IdDictionary by node type, found {type(ids).__name__}")
         there = sorted(set(types or ()))
         for name in ids if isinstance(ids, Mapping) else ():
             if name not in there:
-                raise ValueError(f"ids: no node type {name!r} on the metapath; there are {there}")
+                raise value_error("ids", f"no node type {name!r} on the metapath; there are {there}")
         self._walks = walks
         self._num_walks = num_walks
         self._types = types

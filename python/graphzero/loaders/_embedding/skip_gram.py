@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.integers import integer_from
 from graphzero._core import Key
 from graphzero.loaders._process.keys import SeedSequence
@@ -63,7 +64,7 @@ class SkipGram(torch.nn.Module):
             kwargs: The options of ``DataLoader``, except ``collate_fn``.
         """
         if "collate_fn" in kwargs:
-            raise TypeError("collate_fn: expected none, because the loader returns finished samples, found one")
+            raise type_error("collate_fn", "expected none, because the loader returns finished samples, found one")
         batching = {name: kwargs.pop(name) for name in _BATCHING if name in kwargs}
         generator = kwargs.get("generator")
         if generator is None and self._seeds.seed is not None:
@@ -134,7 +135,9 @@ def as_context_size(value: Any, num_columns: int) -> int:
     """Read a ``context_size`` for walks of ``num_columns`` nodes."""
     size = integer_from(value, 2, "context_size")  # one node alone has nothing to be compared with
     if size > num_columns:
-        raise ValueError(f"context_size: expected at most {num_columns}, the number of nodes of a walk, found {size}")
+        raise value_error(
+            "context_size", f"expected at most {num_columns}, the number of nodes of a walk, found {size}"
+        )
     return size
 
 
@@ -144,7 +147,7 @@ def as_ids(batch: Any) -> Tensor:
     if ids.numel() == 0:  # torch takes an empty list for floats
         return torch.empty(0, dtype=torch.int64, device=ids.device)
     if ids.dim() != 1 or ids.is_floating_point() or ids.dtype == torch.bool:
-        raise TypeError(f"batch: expected node ids in one dimension, found {ids.dtype} of shape {tuple(ids.shape)}")
+        raise type_error("batch", f"expected node ids in one dimension, found {ids.dtype} of shape {tuple(ids.shape)}")
     return ids.to(torch.int64)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from graphzero._base.argument_errors import value_error
 from graphzero._inputs.attributes import Attribute, Attributes
 from graphzero.dataset import TypeName
 from graphzero.loaders._batch.forms import as_pyg, as_torch_batch, has_pyg
@@ -45,18 +46,18 @@ class Assembly:
         _check_names(data)
         labels = _seed_labels(data) if options.labels == "seeds" else []
         attributes = Attributes(one for one in data.attributes if (one.of, one.name) not in labels)
-        columns = [key for key in data.beside.columns if key not in labels]
-        elsewhere = {name for _, name in data.beside.columns}
-        self.dtypes = _dtypes(attributes, options.dtype, elsewhere)
+        columns = [key for key in data.unstored.columns if key not in labels]
+        unstored = {name for _, name in data.unstored.columns}
+        self.dtypes = _dtypes(attributes, options.dtype, unstored)
         # What is stored in steps of a scale comes converted.
         self.host_dtypes = _host_dtypes(attributes, self.dtypes) if is_cuda else self.dtypes
         late, self.attributes = (attributes, Attributes()) if reads_late else (Attributes(), attributes)
-        in_files = [key for key in labels if key not in data.beside.rows]
+        in_files = [key for key in labels if key not in data.unstored.rows]
         files = {(one.of, one.name): one.store for one in late}
         files.update({(of, name): data.stores_of(str(of))[name] for of, name in in_files})
         self._late = [
             LateRows(FileRows(files, self.dtypes), [(one.of, one.name) for one in late], in_files, None),
-            LateRows(data.beside.rows, columns, [key for key in labels if key not in in_files], options.dtype),
+            LateRows(data.unstored.rows, columns, [key for key in labels if key not in in_files], options.dtype),
         ]
 
     def parts(
@@ -70,7 +71,7 @@ class Assembly:
             from graphzero.loaders._batch.sampler_outputs import from_sampler_output, to_sampler_output
 
             parts = from_sampler_output(transform(to_sampler_output(parts)), parts)
-        said = _said(parts)
+        reserved = _reserved_names(parts)
         shown: list[Shown] = []
         for by_type, features in ((parts.nodes, batch.node_features), (parts.edges, batch.edge_features)):
             if not parts.is_hetero:
@@ -82,7 +83,7 @@ class Assembly:
             shown += rows.of_batch(parts)
         shown += self._other(parts)
         for of, name, value in shown:
-            if name not in said[of]:
+            if name not in reserved[of]:
                 _group(parts, of)[name] = value
         for kind, values in parts.nodes.items():
             label = self._data.label_of(kind)
@@ -93,9 +94,9 @@ class Assembly:
         return parts
 
     def _other(self, parts: Parts) -> Iterator[Shown]:
-        for kind in self._data.beside.counted:
+        for kind in self._data.unstored.counted:
             yield kind, "num_nodes", len(parts.nodes[kind]["n_id"])
-        for of, values in self._data.beside.other.items():
+        for of, values in self._data.unstored.other.items():
             yield from ((of, name, value) for name, value in values.items())
 
     def form(self, parts: Parts, *, pin: bool) -> Any:
@@ -114,15 +115,15 @@ def _group(parts: Parts, of: TypeName | None) -> Values:
     return parts.edges[of] if isinstance(of, tuple) else parts.nodes[of]
 
 
-def _said(parts: Parts) -> dict[TypeName | None, set[str]]:
+def _reserved_names(parts: Parts) -> dict[TypeName | None, set[str]]:
     """Return the names, by type, that the loader itself sets: an attribute of such a name is not shown, as in PyG.
 
     Among them are names that it does not set this time. ``n_id`` and ``e_id`` are exceptions: an attribute comes first.
     """
-    said: dict[TypeName | None, set[str]] = {None: set()}
+    reserved: dict[TypeName | None, set[str]] = {None: set()}
     groups: list[tuple[TypeName, Values]] = [*parts.nodes.items(), *parts.edges.items()]
     for of, group in groups:
-        names = said[of] = group.keys() - {"n_id", "e_id"}
+        names = reserved[of] = group.keys() - {"n_id", "e_id"}
         if names & {"batch_size", "src_index", "dst_pos_index"}:
             names.add("seed_time")
         if "edge_label_index" in names:
@@ -130,18 +131,18 @@ def _said(parts: Parts) -> dict[TypeName | None, set[str]]:
         if isinstance(of, tuple) and "input_id" in names:
             names.update(("edge_label_index", "edge_label_time"))
     if parts.is_hetero:
-        return said
-    return dict.fromkeys(said, {"batch"}.union(*said.values()))  # one object holds them all
+        return reserved
+    return dict.fromkeys(reserved, {"batch"}.union(*reserved.values()))  # one object holds them all
 
 
 def _seed_labels(data: GraphData) -> list[Key]:
     found: list[Key] = []
     for node_type in data.relations.node_types:
         label = data.label_of(node_type) or "y"
-        if (node_type, label) in data.beside.rows or label in data.stores_of(node_type):
+        if (node_type, label) in data.unstored.rows or label in data.stores_of(node_type):
             found.append((node_type, label))
     if not found:
-        raise ValueError("labels: expected an attribute 'y', or a data set that names its labels, found none")
+        raise value_error("labels", "expected an attribute 'y', or a data set that names its labels, found none")
     return found
 
 
@@ -149,7 +150,7 @@ def _check_names(data: GraphData) -> None:
     """Refuse attributes of nodes and of edges under one name: a homogeneous batch has one namespace."""
     if data.is_hetero:
         return
-    names = [one.name for one in data.attributes] + [name for _, name in data.beside.columns]
+    names = [one.name for one in data.attributes] + [name for _, name in data.unstored.columns]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise ValueError(
@@ -157,11 +158,11 @@ def _check_names(data: GraphData) -> None:
         )
 
 
-def _dtypes(attributes: list[Attribute], wanted: Any, elsewhere: set[str]) -> dict[str, Any]:
-    """Return what attributes of files become, by name; ``elsewhere`` are names of others."""
+def _dtypes(attributes: list[Attribute], wanted: Any, unstored: set[str]) -> dict[str, Any]:
+    """Return what attributes of files become, by name; ``unstored`` are names of others."""
     if isinstance(wanted, dict):
         own = {one.name for one in attributes}
-        return {name: dtype for name, dtype in wanted.items() if name in own or name not in elsewhere}
+        return {name: dtype for name, dtype in wanted.items() if name in own or name not in unstored}
     if wanted == "stored":
         return {}
     found = {}

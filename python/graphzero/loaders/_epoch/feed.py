@@ -1,4 +1,4 @@
-"""The way of batches from a pipeline to the caller, over a device if there is one."""
+"""Hands batches of a pipeline to the caller, copied to a device if there is one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphzero._inputs.pipeline_request import DeviceOptions, PipelineRequest
 from graphzero.loaders._batch.parts import Parts
 from graphzero.loaders._device.gpu_rows import DeviceRows, divide_room
 from graphzero.loaders._device.ranges import stage
-from graphzero.loaders._device.transfer import CudaTransfer, Parcel, PlainTransfer, cuda_pinning
+from graphzero.loaders._device.transfer import CudaTransfer, InFlightBatch, PlainTransfer, cuda_pinning
 from graphzero.loaders._epoch.assembly import Assembly
 from graphzero.pipeline import Batch, Pipeline
 
@@ -37,7 +37,7 @@ class Feed:
         self._stays = stays
         self._transfer: CudaTransfer | PlainTransfer | None = None
         self._ahead = 0  # batches that are on their way to the device
-        self._under_way: object | None = None  # stands for the iteration
+        self._under_way: object | None = None  # the identity of the iteration
         self._epoch_after: int | None = None  # the one after an epoch that began and did not end
         self.pipeline = Pipeline._of_request(replace(request, device=self._device_options()))
 
@@ -56,17 +56,17 @@ class Feed:
         return self._under_way is not None
 
     @property
-    def place(self) -> dict[str, int]:
+    def position(self) -> dict[str, int]:
         """The position of the iteration as its caller sees it."""
         state = self.pipeline.state_dict()
         return {**state, "batch": state["batch"] - self._ahead}
 
     @property
-    def next_place(self) -> dict[str, int]:
+    def next_position(self) -> dict[str, int]:
         """The position where the next iteration begins."""
-        epoch = self._epoch_after  # read before the place: another thread may end its epoch meanwhile
-        place = self.place
-        return place if epoch is None else {**place, "epoch": epoch, "batch": 0}
+        epoch = self._epoch_after  # read before the position: another thread may end its epoch meanwhile
+        position = self.position
+        return position if epoch is None else {**position, "epoch": epoch, "batch": 0}
 
     def move(self, state: Mapping[str, int]) -> None:
         """Make the next iteration go on from a position. The one under way ends."""
@@ -101,16 +101,16 @@ class Feed:
     ) -> Iterator[Any]:
         try:
             with closing(self.pipeline.share(worker, num_workers)) as taken:
-                arriving: Parcel | None = None
+                ahead: InFlightBatch | None = None
                 while True:
-                    current = arriving if arriving is not None else self._begin(taken, parts_of)
-                    arriving, self._ahead = None, 0
+                    current = ahead if ahead is not None else self._begin(taken, parts_of)
+                    ahead, self._ahead = None, 0
                     if current is None:
                         break
-                    # The next batch travels while the model works on this one, if it waits for us anyway.
+                    # The next batch is copied while the model works on this one, if it waits for us anyway.
                     if self._transfer is not None and self.pipeline.is_ready():
-                        arriving = self._begin(taken, parts_of)
-                        self._ahead = 0 if arriving is None else 1
+                        ahead = self._begin(taken, parts_of)
+                        self._ahead = 0 if ahead is None else 1
                     yield self._finish(current, form)
                     del current
             self._epoch_after = None
@@ -118,9 +118,9 @@ class Feed:
             if self._under_way is own:
                 self._under_way = None
 
-    def _begin(self, batches: Iterator[Batch], parts_of: Callable[[Batch], Parts]) -> Parcel | None:
+    def _begin(self, batches: Iterator[Batch], parts_of: Callable[[Batch], Parts]) -> InFlightBatch | None:
         """Take the next batch and start copying it; ``None`` after the last one."""
-        if not self.pipeline.closed:  # else the iteration says so
+        if not self.pipeline.closed:  # else the iteration raises
             self.pipeline._log_stages(torch.autograd._profiler_enabled())  # type: ignore[attr-defined]
         with stage("graphzero.wait", self._device):
             batch = next(batches, None)
@@ -130,7 +130,7 @@ class Feed:
             parts = parts_of(batch)
         del batch
         if self._device is None or self._device.type == "cpu":
-            return Parcel(parts)
+            return InFlightBatch(parts)
         if self._transfer is None:  # now it is known which rows stay on the device
             self._transfer = self._make_transfer(self._device)
         with stage("graphzero.copy", self._device):
@@ -144,8 +144,8 @@ class Feed:
             rows = DeviceRows(self.pipeline, device, self._assembly.host_dtypes)
         return CudaTransfer(device, self._assembly.dtypes, rows, self._stays)
 
-    def _finish(self, parcel: Parcel, form: Callable[[Parts], Any]) -> Any:
-        return form(parcel.parts if self._transfer is None else self._transfer.receive(parcel))
+    def _finish(self, batch: InFlightBatch, form: Callable[[Parts], Any]) -> Any:
+        return form(batch.parts if self._transfer is None else self._transfer.receive(batch))
 
     def stats(self) -> dict[str, Any]:
         """Return where time, bytes and memory went, also on the device."""

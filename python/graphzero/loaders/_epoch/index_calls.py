@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch.utils.data import get_worker_info
 
+from graphzero._base.argument_errors import value_error
 from graphzero._base.arrays import as_numpy, int64_vector
 from graphzero._core import Key, Purpose
 from graphzero._inputs.batch_order import BatchOrder
@@ -69,11 +70,11 @@ def places_of(index: Any, num_seeds: int) -> NDArray[np.int64]:
     array = as_numpy(index, "index")
     if array.dtype == np.bool_:
         if array.shape != (num_seeds,):
-            raise ValueError(f"index: expected a mask of {num_seeds} seeds, found shape {array.shape}")
+            raise value_error("index", f"expected a mask of {num_seeds} seeds, found shape {array.shape}")
         return np.flatnonzero(array)
     places = int64_vector(array, "index")
     if len(places) == 0:
-        raise ValueError("index: expected at least one place among the seeds, found none")
+        raise value_error("index", "expected at least one place among the seeds, found none")
     outside = (places < -num_seeds) | (places >= num_seeds)
     if outside.any():
         at = int(np.argmax(outside))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import value_error
 from graphzero._base.memory_sizes import byte_text
 from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.features import FeatureStore
@@ -16,7 +17,7 @@ from graphzero.loaders._data.graph_data import GraphData
 from graphzero.pipeline import Batch, Pipeline
 from graphzero.sampling import sample_neighbors
 
-# What part of the memory the rows of a batch may take: one in so many. The pipeline holds up to four
+# What part of the memory the rows of a batch may take: one part in this number. The pipeline holds up to four
 # batches, and a layer needs their rows, a message for each edge, and its results.
 _BATCH_SHARE = 16
 # The same for a node that cannot be cut.
@@ -70,9 +71,10 @@ class AllNodes:
         number, (size, entries) = max(enumerate(cuts), key=lambda cut: cut[1][1])
         least = _HUB_SHARE * entries * entry
         if size == 1 and least > self.memory:
-            raise ValueError(
-                f"memory: expected at least {byte_text(least)} for node {sum(sizes[:number])} of type {name!r} with "
-                f"its {entries - 1:,} neighbours, found {byte_text(self.memory)}"
+            raise value_error(
+                "memory",
+                f"expected at least {byte_text(least)} for node {sum(sizes[:number])} of type {name!r} with "
+                f"its {entries - 1:,} neighbours, found {byte_text(self.memory)}",
             )
         return sizes
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from torch import nn
 
+from graphzero._base.argument_errors import type_error, value_error
+
 # A layer with its arguments: rows and edges of a batch, attributes of the edges if wanted, number of seeds.
 Step = Callable[[Any, Any, Any, int], Any]
 
@@ -24,28 +26,29 @@ def steps_of(model: Any, layers: Any, *, is_hetero: bool, with_edges: bool) -> l
     """Return the layers of a model, or those given. ``with_edges``: they take attributes of edges."""
     if layers is not None:
         if not isinstance(model, (nn.Module, type(None))):
-            raise TypeError(f"model: expected a torch module, or None, found {type(model).__name__}")
+            raise type_error("model", f"expected a torch module, or None, found {type(model).__name__}")
         if not isinstance(layers, (list, tuple, nn.ModuleList)) or not all(callable(layer) for layer in layers):
-            raise TypeError(f"layers: expected a list of functions, one for each layer, found {layers!r}")
+            raise type_error("layers", f"expected a list of functions, one for each layer, found {layers!r}")
         if not len(layers):
-            raise ValueError("layers: expected at least one, found none")
+            raise value_error("layers", "expected at least one, found none")
         return [_with_edges(layer) if with_edges else _without_edges(layer) for layer in layers]
     kind = type(model).__name__
     signature = "(x_dict, edge_index_dict) -> dict of rows" if is_hetero else "(x, edge_index) -> rows"
     advice = f"pass layers=, a list of functions {signature}, one for each layer"
     if not hasattr(model, "inference_per_layer") or not isinstance(getattr(model, "num_layers", None), int):
-        raise TypeError(
-            f"model: expected one with num_layers and inference_per_layer, as PyG's, found {kind}; {advice}"
+        raise type_error(
+            "model", f"expected one with num_layers and inference_per_layer, as PyG's, found {kind}; {advice}"
         )
     if is_hetero:
-        raise ValueError(f"model: expected layers for several types of node and edge, found {kind}; {advice}")
+        raise value_error("model", f"expected layers for several types of node and edge, found {kind}; {advice}")
     if getattr(model, "jk_mode", None) not in (None, "last"):
-        raise ValueError(
-            f"model: expected jk=None or 'last', found {model.jk_mode!r}, which needs the rows of all layers; "
-            "carry them along in the rows of layers= instead"
+        raise value_error(
+            "model",
+            f"expected jk=None or 'last', found {model.jk_mode!r}, which needs the rows of all layers; "
+            "carry them along in the rows of layers= instead",
         )
     if with_edges:
-        raise ValueError(f"edge_features: inference_per_layer of {kind} takes none; {advice}")
+        raise value_error("edge_features", f"inference_per_layer of {kind} takes none; {advice}")
     return [_per_layer(model, number) for number in range(model.num_layers)]
 
 
@@ -66,9 +69,10 @@ def check_one_hop(modules: Iterable[nn.Module], name: str) -> None:
     for module in modules:
         for part in module.modules():
             if needs := _needs(part):
-                raise ValueError(
-                    f"{name}: expected layers that need no more than the rows of a node and its neighbours, found "
-                    f"{type(part).__name__}, which needs {needs}"
+                raise value_error(
+                    name,
+                    f"expected layers that need no more than the rows of a node and its neighbours, found "
+                    f"{type(part).__name__}, which needs {needs}",
                 )
 
 

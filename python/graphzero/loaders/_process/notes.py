@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-_said: set[str] = set()
+_noted: set[str] = set()
 
 
 def warn(message: str, kind: type[Warning] = UserWarning) -> None:
@@ -18,6 +18,6 @@ def warn(message: str, kind: type[Warning] = UserWarning) -> None:
 
 def note_once(about: str, message: str) -> None:
     """Warn, unless the same warning was given before."""
-    if about not in _said:
-        _said.add(about)
+    if about not in _noted:
+        _noted.add(about)
         warn(message)

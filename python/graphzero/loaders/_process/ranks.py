@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from graphzero._base.argument_errors import value_error
 from graphzero._base.integers import as_seed, integer, integer_from
 from graphzero._base.memory_sizes import pipeline_budget
 from graphzero._core import Key, Purpose
@@ -43,7 +44,7 @@ def as_ranks(rank: Any, world_size: Any) -> tuple[int, int]:
     size = integer_from(world_size, 1, "world_size")
     number = integer(rank, "rank")
     if not 0 <= number < size:
-        raise ValueError(f"rank: expected 0 to {size - 1}, below world_size, found {number}")
+        raise value_error("rank", f"expected 0 to {size - 1}, below world_size, found {number}")
     return number, size
 
 
@@ -51,9 +52,10 @@ def ranks_of_loader(options: LoaderOptions, seeds: Any, count: int) -> Ranks:
     """Read ``rank``, ``world_size`` and ``distributed`` of a loader; an order that a user brings is this rank's own."""
     ordered = options.sampler is not None or options.batch_sampler is not None
     if options.distributed and ordered:
-        raise ValueError(
-            "distributed: expected it with neither sampler nor batch_sampler, which say what each rank takes; give "
-            "them torch's DistributedSampler, or leave them out"
+        raise value_error(
+            "distributed",
+            "expected it with neither sampler nor batch_sampler, which say what each rank takes; give "
+            "them torch's DistributedSampler, or leave them out",
         )
     distributed = False if ordered and options.rank is None else options.distributed
     found = divided_ranks(seeds, count, options.rank, options.world_size, distributed)
@@ -67,7 +69,7 @@ def divided_ranks(seeds: Any, count: int, rank: Any, world_size: Any, distribute
     that are listed are this rank's own.
     """
     if distributed not in (None, True, False):
-        raise ValueError(f"distributed: expected True, False or None, found {distributed!r}")
+        raise value_error("distributed", f"expected True, False or None, found {distributed!r}")
     if distributed is False and rank is not None:
         raise ValueError("rank, world_size: expected neither with distributed=False, which divides nothing")
     number, size = as_ranks(rank, world_size)
@@ -102,9 +104,10 @@ def shared_seed(seed: Any, world_size: int, generator: torch.Generator | None = 
     if world_size == 1:
         return drawn[0]
     if not _initialised() or torch.distributed.get_world_size() != world_size:
-        raise ValueError(
-            f"seed: expected one with world_size={world_size}, found None: ranks draw their parts from one order; give "
-            "all of them the same seed, or initialise torch.distributed, which tells them"
+        raise value_error(
+            "seed",
+            f"expected one with world_size={world_size}, found None: ranks draw their parts from one order; give "
+            "all of them the same seed, or initialise torch.distributed, which shares one",
         )
     torch.distributed.broadcast_object_list(drawn, src=0)
     return drawn[0]

@@ -6,6 +6,8 @@ from typing import Any
 
 import torch
 
+from graphzero._base.argument_errors import value_error
+
 # Workers that are counted for. Their counts stay below 32,768 numbers, from which on torch fills tensors with OpenMP's
 # threads, which a forked process has not.
 _MOST_WORKERS = 250
@@ -24,7 +26,7 @@ class WorkerEpochs:
     def begin(self, worker: int, num_workers: int) -> int:
         """Return the epoch that a worker begins, and count it."""
         if num_workers > _MOST_WORKERS:
-            raise ValueError(f"num_workers: expected at most {_MOST_WORKERS}, found {num_workers}")
+            raise value_error("num_workers", f"expected at most {_MOST_WORKERS}, found {num_workers}")
         place = _first_of(num_workers) + worker
         epoch = int(self._counts[place])
         self._counts[place] += 1
@@ -48,5 +50,5 @@ def _shared_zeros(count: int) -> torch.Tensor:
 
 
 def _first_of(num_workers: int) -> int:
-    """Return where the counts for so many workers begin: behind those for fewer."""
+    """Return where the counts for this number of workers begin: behind those for fewer."""
     return num_workers * (num_workers - 1) // 2

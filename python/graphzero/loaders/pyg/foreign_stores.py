@@ -11,12 +11,13 @@ import numpy as np
 import torch
 from torch_geometric.data.graph_store import EdgeLayout
 
+from graphzero._base.argument_errors import value_error
 from graphzero._inputs.attributes import Attributes
 from graphzero._inputs.edge_types import as_relations, as_triple
 from graphzero.dataset import EDGE, NODE, EdgeTriple, TypeName
 from graphzero.features import FeatureStore
 from graphzero.graph import Direction
-from graphzero.loaders._batch.late_rows import Beside, Key
+from graphzero.loaders._batch.late_rows import Key, UnstoredValues
 from graphzero.loaders._data.graph_data import GraphData, as_graph_data, chosen
 from graphzero.loaders._data.temporary_dataset import Edges, TemporaryDataset, Topology
 from graphzero.loaders.pyg.stores import GraphStore, PyGFeatureStore
@@ -127,9 +128,9 @@ def _of_stores(store: Any, graph: Any, files: Any, features: Any, edge_features:
     of_edges = chosen(edge_features, {name for of, name in attributes if isinstance(of, tuple)}, "edge_features")
     columns = [key for key in attributes if key[1] in (of_edges if isinstance(key[0], tuple) else of_nodes)]
     counted = dict.fromkeys(of for of, _ in columns if isinstance(of, str))
-    beside = Beside(StoreRows(store, attributes), columns, counted=list(counted))
+    unstored = UnstoredValues(StoreRows(store, attributes), columns, counted=list(counted))
     own = (store, files, features, edge_features, _state(store))
-    return StoreData(graph, relations, Attributes(), beside, *own)
+    return StoreData(graph, relations, Attributes(), unstored, *own)
 
 
 def _state(store: Any) -> tuple[Any, ...]:
@@ -150,7 +151,7 @@ def _pairs(graphs: Any) -> dict[Any, tuple[Any, Any, Any]]:
             col = _expanded(col)
         found[attribute.edge_type] = (row, col, attribute.size or (None, None))
     if not found:
-        raise ValueError(f"data: expected a graph store with edges, found none in {type(graphs).__name__}")
+        raise value_error("data", f"expected a graph store with edges, found none in {type(graphs).__name__}")
     return {one.edge_type: found[one.edge_type] for one in listed}
 
 

@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 
-class TakenForPyG:
+class PygClassIdentity:
     """``isinstance`` in PyG's code says that objects are of PyG's class of the same name."""
 
     _pyg_name: str

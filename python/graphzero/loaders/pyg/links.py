@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from graphzero._base.argument_errors import value_error
 from graphzero.graph import Graph
 from graphzero.negatives import sample_negative_pairs, sample_negatives
 
@@ -34,9 +35,9 @@ class Side:
         if self.weight is None:
             return torch.randint(self.num_nodes, (count,), generator=generator)
         if self.weight.shape != (self.num_nodes,):
-            raise ValueError(
-                f"neg_sampling: expected a weight for each of {self.num_nodes} nodes, found shape "
-                f"{tuple(self.weight.shape)}"
+            raise value_error(
+                "neg_sampling",
+                f"expected a weight for each of {self.num_nodes} nodes, found shape {tuple(self.weight.shape)}",
             )
         if self.num_nodes <= _MOST_WEIGHTS:
             return torch.multinomial(self.weight, count, replacement=True, generator=generator)
@@ -116,10 +117,11 @@ class Negatives:
             if len(taken) == 0:
                 return
             redraw(taken)
-        raise ValueError(
-            f"exclude_positives: {self.without.path}: found no negative without an edge in {_EDGE_TRIES} draws, last "
+        raise value_error(
+            "exclude_positives",
+            f"{self.without.path}: found no negative without an edge in {_EDGE_TRIES} draws, last "
             f"{int(src[taken[0]])} → {int(dst[taken[0]])}; use fewer weights of 0, later times, or "
-            "exclude_positives=False"
+            "exclude_positives=False",
         )
 
 
@@ -148,18 +150,18 @@ def links_of(inputs: Any, negatives: Negatives | None, *, disjoint: bool) -> Lin
         return Links(src, dst, time, dst_time, None, num_given, triplet=True)
     more_src, more_dst = negatives.pairs(num_given, time)
     src, dst = torch.cat([src, more_src]), torch.cat([dst, more_dst])
-    label = labels_beside(torch.ones(num_given) if label is None else label, len(more_src))
-    time = None if time is None else times_beside(time, len(src))
+    label = labels_with_negatives(torch.ones(num_given) if label is None else label, len(more_src))
+    time = None if time is None else times_with_negatives(time, len(src))
     return Links(src, dst, time, time, label, num_given, triplet=False)
 
 
-def labels_beside(label: Tensor, num_negatives: int) -> Tensor:
+def labels_with_negatives(label: Tensor, num_negatives: int) -> Tensor:
     """Return the labels of links and of negatives behind them, which is 0."""
     return torch.cat([label, label.new_zeros((num_negatives, *label.shape[1:]))])
 
 
-def times_beside(time: Tensor, count: int) -> Tensor:
-    """Return the times of ``count`` links and negatives: a negative has that of the link it stands beside."""
+def times_with_negatives(time: Tensor, count: int) -> Tensor:
+    """Return the times of ``count`` links and negatives: a negative has that of its link."""
     return time[torch.arange(count) % max(len(time), 1)]
 
 
@@ -187,8 +189,8 @@ def ends_of(links: Links, src_type: str, dst_type: str, *, disjoint: bool) -> En
         if src_type == dst_type:
             times[src_type] = torch.cat([links.src_time, links.dst_time])
     if disjoint:
-        beside = max(links.num_given, 1)
-        link = {kind: torch.cat([torch.arange(len(end)) % beside for end in ends]) for kind, ends in parts.items()}
+        num_links = max(links.num_given, 1)
+        link = {kind: torch.cat([torch.arange(len(end)) % num_links for end in ends]) for kind, ends in parts.items()}
     else:
         for kind, ends in nodes.items():
             nodes[kind], places[kind] = torch.unique(ends, return_inverse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from graphzero._base.argument_errors import type_error
 from graphzero.graph import Direction
 from graphzero.loaders._data.graph_data import GraphData, as_graph_data
 from graphzero.loaders.pyg.objects import is_pyg_object, object_data
@@ -41,5 +42,5 @@ def _are_stores(data: Any) -> bool:
         return True
     if any(isinstance(part, (pyg.FeatureStore, pyg.GraphStore)) for part in data):
         found = ", ".join(type(part).__name__ for part in data)
-        raise TypeError(f"data: expected (FeatureStore, GraphStore), found ({found})")
+        raise type_error("data", f"expected (FeatureStore, GraphStore), found ({found})")
     return False

@@ -12,13 +12,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import type_error
 from graphzero._inputs.attributes import Attributes
 from graphzero._inputs.edge_types import as_relations
 from graphzero.convert.edge_sources.sparse_tensors import edges_of_adj_t
 from graphzero.dataset import EDGE, NODE, EdgeTriple, TypeName
 from graphzero.features import FeatureStore
 from graphzero.graph import Direction
-from graphzero.loaders._batch.late_rows import Beside, Key, MemoryRows
+from graphzero.loaders._batch.late_rows import Key, MemoryRows, UnstoredValues
 from graphzero.loaders._data.graph_data import GraphData, chosen
 from graphzero.loaders._data.temporary_dataset import Edges, TemporaryDataset, Topology
 
@@ -69,9 +70,10 @@ class ObjectData(GraphData):
         return dict(self.files.dataset.nodes[node_type].attributes)
 
     def split(self, name: str, of: TypeName, argument: str) -> NDArray[np.int64]:
-        raise TypeError(
-            f"{argument}: expected ids or a mask, such as data.{name}_mask, found {name!r}; splits have names in data "
-            "sets only (graphzero.convert_dataset)"
+        raise type_error(
+            argument,
+            f"expected ids or a mask, such as data.{name}_mask, found {name!r}; splits have names in data "
+            "sets only (graphzero.convert_dataset)",
         )
 
 
@@ -84,9 +86,9 @@ def object_data(
 
 
 def _of_object(given: Any, files: TemporaryDataset, features: Any, edge_features: Any) -> GraphData:
-    beside = _beside(given, features, edge_features)
+    unstored = _unstored(given, features, edge_features)
     own = (given, files, features, edge_features, _state(given))
-    return ObjectData(files.dataset, as_relations(files.dataset), Attributes(), beside, *own)
+    return ObjectData(files.dataset, as_relations(files.dataset), Attributes(), unstored, *own)
 
 
 def _is_hetero(given: Any) -> bool:
@@ -107,7 +109,7 @@ def _state(given: Any) -> tuple[Any, ...]:
     return tuple((of, name, id(value)) for of, store in _stores(given) for name, value in store.items())
 
 
-def _beside(given: Any, features: Any, edge_features: Any) -> Beside:
+def _unstored(given: Any, features: Any, edge_features: Any) -> UnstoredValues:
     """Find out what an object has of nodes, of edges, and of neither."""
     rows: dict[Key, Any] = {}
     other: dict[TypeName | None, dict[str, Any]] = {}
@@ -134,7 +136,7 @@ def _beside(given: Any, features: Any, edge_features: Any) -> Beside:
         False: chosen(features, names(is_edge=False), "features"),
         True: chosen(edge_features, names(is_edge=True), "edge_features"),
     }
-    return Beside(
+    return UnstoredValues(
         MemoryRows(rows),
         [(of, name) for of, name in rows if name in shown[isinstance(of, tuple)]],
         {

@@ -19,6 +19,7 @@ from torch_geometric.sampler import (
 )
 from torch_geometric.sampler.base import SubgraphType
 
+from graphzero._base.argument_errors import check_choice, value_error
 from graphzero._base.arrays import int64_vector
 from graphzero._base.integers import as_seed
 from graphzero._inputs.edge_types import as_triple
@@ -92,8 +93,7 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         exclude_positives: bool = False,
         seed: int | None = None,
     ) -> None:
-        if sample_direction not in _DIRECTIONS:
-            raise ValueError(f"sample_direction: expected 'forward' or 'backward', found {sample_direction!r}")
+        check_choice(sample_direction, "sample_direction", *_DIRECTIONS)
         self.data = as_loader_data(
             data, weight_attr=weight_attr, time_attr=time_attr, sample_direction=sample_direction
         )
@@ -191,7 +191,7 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         src_type, dst_type = self._ends(inputs.input_type)
         disjoint = self.disjoint
         if wanted is not None and wanted.is_triplet() and inputs.label is not None:
-            raise ValueError("edge_label: expected none with triplets, which src_index and dst_neg_index tell apart")
+            raise value_error("edge_label", "expected none with triplets, which src_index and dst_neg_index tell apart")
         negatives = None if wanted is None else self._negatives(inputs, wanted, src_type, dst_type)
         links = links_of(inputs, negatives, disjoint=disjoint)
         ends = ends_of(links, src_type, dst_type, disjoint=disjoint)
@@ -258,8 +258,8 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
 
     def _negatives(self, inputs: Any, wanted: Any, src_type: str, dst_type: str) -> Negatives:
         if self._node_times and inputs.time is None:
-            raise ValueError(
-                "edge_label_time: expected a time per link, which negatives must be older than, found None"
+            raise value_error(
+                "edge_label_time", "expected a time per link, which negatives must be older than, found None"
             )
         relations = self.data.relations
         without = None
@@ -288,9 +288,10 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
     def _seed_times(self, seeds: Mapping[str, Tensor], given: Mapping[str, Tensor] | None) -> Mapping[str, Any] | None:
         name = "input_time, edge_label_time"
         if self._times is None and given is not None:
-            raise ValueError(
-                f"{name}: found times, but the sampler has no time_attr; give it one, and no neighbour will be newer "
-                "than its seed"
+            raise value_error(
+                name,
+                "found times, but the sampler has no time_attr; give it one, and no neighbour will be newer "
+                "than its seed",
             )
         if self._times is None or given is not None:
             return given
@@ -304,9 +305,10 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         direction = _DIRECTIONS[self.sample_direction]
         for graph in self.data.relations.graphs.values():
             if direction not in graph.indexes:
-                raise ValueError(
-                    f"sample_direction: {self.sample_direction!r} needs the {direction!r} index, and {graph.path} has "
-                    f"only {graph.indexes[0]!r}; write the graph with index='both'"
+                raise value_error(
+                    "sample_direction",
+                    f"{self.sample_direction!r} needs the {direction!r} index, and {graph.path} has "
+                    f"only {graph.indexes[0]!r}; write the graph with index='both'",
                 )
 
     def _node_type(self, given: str | None) -> str:
@@ -314,7 +316,7 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         if given is None and not self.is_hetero:
             return kinds[0]
         if given not in kinds:
-            raise ValueError(f"input_nodes: expected (node type, ids) with one of {kinds}, found {given!r}")
+            raise value_error("input_nodes", f"expected (node type, ids) with one of {kinds}, found {given!r}")
         return given
 
     def _ends(self, given: Any) -> tuple[str, str]:
@@ -322,8 +324,8 @@ class NeighborSampler(BaseSampler):  # type: ignore[misc]
         if given is None and not self.is_hetero:
             return kinds[0], kinds[0]
         if given is None or len(given) != 3 or given[0] not in kinds or given[2] not in kinds:
-            raise ValueError(
-                f"edge_label_index: expected (edge type, ids) with one of {list(self.data.relations.graphs)}, "
-                f"found {given}"
+            raise value_error(
+                "edge_label_index",
+                f"expected (edge type, ids) with one of {list(self.data.relations.graphs)}, found {given}",
             )
         return given[0], given[2]

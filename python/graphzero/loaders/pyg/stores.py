@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch_geometric.data.feature_store import _FieldStatus
 from torch_geometric.data.graph_store import EdgeAttr, EdgeLayout
 
+from graphzero._base.argument_errors import value_error
 from graphzero._base.arrays import as_numpy, int64_vector
 from graphzero._base.memory_sizes import byte_count, byte_text, pipeline_budget
 from graphzero._base.old_names import warn_of
@@ -64,11 +65,12 @@ class PyGFeatureStore(torch_geometric.data.FeatureStore):  # type: ignore[misc]
     def __init__(self, data: Any, *, features: Any = None, edge_features: Any = None) -> None:
         super().__init__(tensor_attr_cls=TensorAttr)
         self.data = as_graph_data(data, features=features, edge_features=edge_features)
-        if self.data.beside.columns:
-            names = ", ".join(dict.fromkeys(name for _, name in self.data.beside.columns))
-            raise ValueError(
-                f"data: {names} was assigned, and is in memory: expected attributes of files; give it to "
-                "graphzero.loaders.NeighborLoader, which has both, or name others in features="
+        if self.data.unstored.columns:
+            names = ", ".join(dict.fromkeys(name for _, name in self.data.unstored.columns))
+            raise value_error(
+                "data",
+                f"{names} was assigned, and is in memory: expected attributes of files; give it to "
+                "graphzero.loaders.NeighborLoader, which has both, or name others in features=",
             )
         self.listed: tuple[str, ...] | None = None
 
@@ -160,7 +162,7 @@ def _ids(index: Any, store: Rows) -> NDArray[np.int64] | None:
     if rows.dtype != np.bool_:
         return int64_vector(rows, "index")
     if rows.shape != (store.num_rows,):
-        raise ValueError(f"index: expected a mask of {store.num_rows} rows, found shape {rows.shape}")
+        raise value_error("index", f"expected a mask of {store.num_rows} rows, found shape {rows.shape}")
     return np.flatnonzero(rows)
 
 
@@ -261,7 +263,7 @@ class GraphStore(torch_geometric.data.GraphStore):  # type: ignore[misc]
 
     def _in_layout(self, layout: EdgeLayout, edge_types: Iterable[Any] | None, store: bool) -> Any:
         if store:
-            raise ValueError("store: expected False, found True: this store is read-only")
+            raise value_error("store", "expected False, found True: this store is read-only")
         graphs = self.data.relations.graphs
         asked = list(graphs) if edge_types is None else [self._triple(edge_type) for edge_type in edge_types]
         needed = sum(layout_bytes(graphs[triple], layout) for triple in asked)

@@ -1,0 +1,62 @@
+"""An error about an argument says which one, apart from its message."""
+
+import pickle
+
+import pytest
+import typer
+
+import graphzero as gz
+from graphzero._base.argument_errors import Argument, Setting, error_of, parts_of, value_error
+from graphzero.cli.command import make_app
+from graphzero.cli.errors import one_line
+
+
+def mistakes(tiny):
+    return {
+        "direction": lambda: gz.sample_neighbors(tiny, [0], [1], direction="up"),
+        "batch_size": lambda: gz.Pipeline(tiny, [0], [1], batch_size=0),
+        "memory": lambda: next(iter(gz.Pipeline(tiny, [0], [1], memory=1))),  # the core finds this one
+        "num_nodes": lambda: gz.write_graph("g.gl", [0], [1], num_nodes=-1),
+        "ids": lambda: gz.convert_edges(([0], [1]), "g.gl", ids="some"),
+    }
+
+
+def test_an_error_has_the_name_of_the_argument_at_fault(tiny):
+    for argument, mistake in mistakes(tiny).items():
+        with pytest.raises(ValueError, match=f"^{argument}: expected ") as caught:
+            mistake()
+        assert caught.value.argument == argument
+        assert "".join(map(str, parts_of(caught.value))) == str(caught.value)
+
+
+def test_the_file_comes_before_the_argument():
+    error = value_error("src", "expected column 9, found 2 columns", where="e.csv")
+    assert str(error) == "e.csv: src: expected column 9, found 2 columns"
+    assert error.argument == "src"
+
+
+def test_an_error_from_another_process_still_names_its_argument():
+    error = pickle.loads(pickle.dumps(error_of(ValueError, "give ", Setting("ids"), " or ", Setting("ids", "map"))))
+    assert str(error) == "give ids= or ids='map'"
+    assert error.argument == "ids"
+    assert parts_of(error) == ("give ", Setting("ids"), " or ", Setting("ids", "map"))
+
+
+@pytest.mark.parametrize(
+    ("part", "line"),
+    [
+        (Argument("num_nodes"), "--num-nodes"),
+        (Setting("src"), "--src"),
+        (Setting("src", 0), "--src 0"),
+        (Setting("ids", "map"), "--ids map"),
+        (Setting("dedup", True), "--dedup"),
+        (Setting("header", False), "--no-header"),
+        (Setting("undirected", False), "no --undirected"),
+        (Setting("source"), "source="),  # has no option
+        (Setting("comment", "#"), "comment='#'"),  # neither has this one
+        ("memory: expected", "memory: expected"),  # text, such as the name of a file, is left alone
+    ],
+)
+def test_the_command_line_writes_an_argument_as_its_option(part, line):
+    command = typer.main.get_command(make_app()).commands["convert"]
+    assert one_line(error_of(ValueError, "x: ", part, "."), command) == f"x: {line}."
