@@ -39,11 +39,11 @@ void bind_format(nb::module_& m) {
   nb::class_<RowPlaces>(m, "RowPlaces")
       .def_static(
           "hottest_first",
-          [](const InputArray<std::uint32_t>& appearances) {
-            const auto counts = as_span(appearances);
+          [](const InputArray<std::uint32_t>& neighbor_counts) {
+            const auto counts = as_span(neighbor_counts);
             return without_gil([&] { return RowPlaces::hottest_first(counts); });
           },
-          "appearances"_a.noconvert())
+          "neighbor_counts"_a.noconvert())
       .def_static(
           "in_order",
           [](const NodeIdArray& order, std::uint64_t num_rows) {

@@ -8,9 +8,9 @@
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
 #include "core/store/adjacency.h"
-#include "core/store/appearances.h"
 #include "core/store/features.h"
 #include "core/store/index_reader.h"
+#include "core/store/neighbor_counts.h"
 #include "core/store/topology.h"
 #include "core/store/verify.h"
 
@@ -220,9 +220,9 @@ void bind_store(nb::module_& m) {
   bind_topology(m);
   bind_features(m);
   m.def(
-      "appearances",
+      "neighbor_counts",
       [](const Topology& graph, Direction direction) {
-        return owned_array(without_gil([&] { return appearances(graph, direction); }));
+        return owned_array(without_gil([&] { return neighbor_counts(graph, direction); }));
       },
       "graph"_a, "direction"_a);
   nb::class_<VerifyProgress>(m, "VerifyProgress")

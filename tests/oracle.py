@@ -238,7 +238,7 @@ def successive_law(weights, count):
     return law
 
 
-def appearances(src, dst, num_nodes, *, directed=True, direction="in"):
+def neighbor_counts(src, dst, num_nodes, *, directed=True, direction="in"):
     """How often each node is named by the lists of one direction: sources by the in lists."""
     counts = [0] * num_nodes
     for u, v in zip(src, dst, strict=True):

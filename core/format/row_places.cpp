@@ -22,24 +22,25 @@ std::vector<Id> empty_places(std::uint64_t count) {
 }
 
 template <class Id>
-std::vector<Id> places_by_appearances(std::span<const std::uint32_t> appearances) {
+std::vector<Id> places_by_counts(std::span<const std::uint32_t> neighbor_counts) {
   std::vector<std::size_t> starts(kHub);  // first how many rows appear i times
   std::vector<std::size_t> hubs;
-  for (std::size_t id = 0; id < appearances.size(); ++id) {
-    if (appearances[id] < kHub) {
-      ++starts[appearances[id]];
+  for (std::size_t id = 0; id < neighbor_counts.size(); ++id) {
+    if (neighbor_counts[id] < kHub) {
+      ++starts[neighbor_counts[id]];
     } else {
       hubs.push_back(id);
     }
   }
-  std::stable_sort(hubs.begin(), hubs.end(),
-                   [&](std::size_t a, std::size_t b) { return appearances[a] > appearances[b]; });
-  std::vector<Id> places = empty_places<Id>(appearances.size());
+  std::stable_sort(hubs.begin(), hubs.end(), [&](std::size_t a, std::size_t b) {
+    return neighbor_counts[a] > neighbor_counts[b];
+  });
+  std::vector<Id> places = empty_places<Id>(neighbor_counts.size());
   for (std::size_t i = 0; i < hubs.size(); ++i) places[hubs[i]] = static_cast<Id>(i);
   std::size_t next = hubs.size();
   for (std::size_t i = kHub; i-- > 0;) next += std::exchange(starts[i], next);
-  for (std::size_t id = 0; id < appearances.size(); ++id) {
-    if (appearances[id] < kHub) places[id] = static_cast<Id>(starts[appearances[id]]++);
+  for (std::size_t id = 0; id < neighbor_counts.size(); ++id) {
+    if (neighbor_counts[id] < kHub) places[id] = static_cast<Id>(starts[neighbor_counts[id]]++);
   }
   return places;
 }
@@ -64,10 +65,9 @@ std::vector<Id> places_in_order(std::span<const std::int64_t> order) {
 
 }  // namespace
 
-RowPlaces RowPlaces::hottest_first(std::span<const std::uint32_t> appearances) {
-  return with_id_type(id_width_for(appearances.size()), [&]<class Id>() {
-    return RowPlaces(places_by_appearances<Id>(appearances));
-  });
+RowPlaces RowPlaces::hottest_first(std::span<const std::uint32_t> neighbor_counts) {
+  return with_id_type(id_width_for(neighbor_counts.size()),
+                      [&]<class Id>() { return RowPlaces(places_by_counts<Id>(neighbor_counts)); });
 }
 
 RowPlaces RowPlaces::in_order(std::span<const std::int64_t> order, std::uint64_t num_rows,

@@ -14,8 +14,8 @@ namespace gz {
 // A permutation of 0 … size()-1, proven when it is made.
 class RowPlaces {
  public:
-  // Rows by falling `appearances`, those with equally many by rising id. Linear in time.
-  static RowPlaces hottest_first(std::span<const std::uint32_t> appearances);
+  // Rows by falling `neighbor_counts`, those with equally many by rising id. Linear in time.
+  static RowPlaces hottest_first(std::span<const std::uint32_t> neighbor_counts);
   // Row order[i] has place i. A `width` of 8 bytes is always right, 4 are only where
   // id_width_for() says so. Throws std::invalid_argument if that is no permutation of `num_rows`
   // ids, and where it is not.

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/pipeline/hot_rows.h"
-#include "core/store/appearances.h"
+#include "core/store/neighbor_counts.h"
 
 namespace gz {
 namespace {
@@ -55,9 +55,9 @@ RecycledVector<float> Preparation::scores_of(std::size_t a) const {
   RecycledVector<std::uint32_t> counts(sources_[a].layout().num_rows);
   for (const Relation& relation : sampler_.options().relations) {
     if (far_type(relation, direction) != attributes_[a].of) continue;
-    const RecycledVector<std::uint32_t> more = appearances(*relation.graph, direction);
+    const RecycledVector<std::uint32_t> more = neighbor_counts(*relation.graph, direction);
     for (std::size_t i = 0; i < std::min(more.size(), counts.size()); ++i)
-      counts[i] += std::min(more[i], kMostAppearances - counts[i]);
+      counts[i] += std::min(more[i], kMostNeighborCount - counts[i]);
   }
   const auto chosen_by = std::span(probes_).first(std::min(probes_.size(), kProbesToChoose));
   std::size_t num_visits = 0;

@@ -85,7 +85,7 @@ def row_places(
             f"{name}: expected {count} rows, one per {kind} node of {graph.path}, found {num_rows}; rows that are no "
             "such nodes take an order= of their own",
         )
-    return _core.RowPlaces.hottest_first(_core.appearances(graph._core, side))
+    return _core.RowPlaces.hottest_first(_core.neighbor_counts(graph._core, side))
 
 
 def check_order(order: Any, graph: Graph | None) -> None:

@@ -15,8 +15,8 @@
 #include "core/sample/negative.h"
 #include "core/sample/neighbor.h"
 #include "core/store/adjacency.h"
-#include "core/store/appearances.h"
 #include "core/store/index_reader.h"
+#include "core/store/neighbor_counts.h"
 #include "core/store/topology.h"
 #include "core/store/verify.h"
 #include "core/walk/random_walk.h"
@@ -60,7 +60,7 @@ class GraphUser {
       sample(direction);
       sample(direction);
       if (graph_.num_neighbor_nodes(direction) <= kManyNodes)
-        attempt(proven_, [&] { appearances(graph_, direction); });
+        attempt(proven_, [&] { neighbor_counts(graph_, direction); });
     }
     find_edges();
     draw_negatives();

@@ -137,22 +137,22 @@ def test_hot_rows_are_those_that_many_lists_name(options, direction, tmp_path):
     src, dst = random_graph()
     gz.write_graph("g.gl", src, dst, num_nodes=64, **options)
     graph = gz.Graph("g.gl")
-    counts = oracle.appearances(src, dst, 64, directed=options.get("directed", True), direction=direction)
+    counts = oracle.neighbor_counts(src, dst, 64, directed=options.get("directed", True), direction=direction)
     side = _core.Direction.IN if direction == "in" else _core.Direction.OUT
-    assert _core.appearances(graph._core, side).tolist() == counts
+    assert _core.neighbor_counts(graph._core, side).tolist() == counts
     gz.write_features("x.gd", some((64, 3)))
     gz.reorder("x.gd", "hot.gd", graph, direction=direction)
     expect_rows("hot.gd", some((64, 3)), oracle.hottest_first(counts))
 
 
-def test_appearances_are_the_same_for_any_number_of_threads(tmp_path):
+def test_neighbor_counts_are_the_same_for_any_number_of_threads(tmp_path):
     src, dst = random_graph(5000, 300_000)
     gz.write_graph("g.gl", src, dst, num_nodes=5000, index="in")
     graph = gz.Graph("g.gl")
     try:
         for threads in (1, 2, 7):
             gz.set_num_threads(threads)
-            found = _core.appearances(graph._core, _core.Direction.IN)
+            found = _core.neighbor_counts(graph._core, _core.Direction.IN)
             np.testing.assert_array_equal(found, np.bincount(src, minlength=5000))
     finally:
         gz.set_num_threads(0)
@@ -175,7 +175,7 @@ def test_bipartite_rows_are_those_of_the_far_side(tmp_path):
 
 def test_a_count_stops_where_four_bytes_would_not_do(tmp_path):
     write_sparse_gl("g.gl", num_nodes=3, num_edges=2**32)
-    assert _core.appearances(gz.Graph("g.gl")._core, _core.Direction.IN).tolist() == [0, 0, 2**31]
+    assert _core.neighbor_counts(gz.Graph("g.gl")._core, _core.Direction.IN).tolist() == [0, 0, 2**31]
 
 
 def test_a_corrupt_graph_is_named(tmp_path):
@@ -184,10 +184,10 @@ def test_a_corrupt_graph_is_named(tmp_path):
     broken = files.patched(data, {(2 * files.PAGE + 4, "<i"): 3})
     graph = gz.Graph(files.write("ids.gl", broken))
     with pytest.raises(gz.FormatError, match="ids.gl: corrupt indices at entry 1: expected a node id below 3, found 3"):
-        _core.appearances(graph._core, _core.Direction.IN)
+        _core.neighbor_counts(graph._core, _core.Direction.IN)
     graph = gz.Graph(files.write("indptr.gl", files.patched(data, {(files.PAGE + 8, "<q"): 9})))
     with pytest.raises(gz.FormatError, match="indptr.gl: corrupt indptr at node 0: expected 0 <= begin"):
-        _core.appearances(graph._core, _core.Direction.OUT)
+        _core.neighbor_counts(graph._core, _core.Direction.OUT)
 
 
 def test_counts_on_both_sides_of_the_sorting_threshold_are_in_order():

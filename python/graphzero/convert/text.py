@@ -21,7 +21,7 @@ from typing import IO, Any, NoReturn
 import numpy as np
 
 from graphzero import _core
-from graphzero._base.argument_errors import Setting, error_of, value_error
+from graphzero._base.argument_errors import Setting, check_choice, error_of, value_error
 from graphzero._base.old_names import renamed_keywords
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
@@ -55,8 +55,7 @@ class BadLine:
 
 def is_chosen(value: str, name: str, yes: str, no: str) -> bool:
     """Read which of two things to do with what is found: whether ``yes``."""
-    if value not in (yes, no):
-        raise ValueError(f"{name}: expected {no!r} or {yes!r}, found {value!r}")
+    check_choice(value, name, no, yes)
     return value == yes
 
 

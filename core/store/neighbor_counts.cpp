@@ -1,4 +1,4 @@
-#include "core/store/appearances.h"
+#include "core/store/neighbor_counts.h"
 
 #include <algorithm>
 #include <atomic>
@@ -21,7 +21,7 @@ void take_degrees(const Topology& graph, Direction direction,
                             (counts.size() + 1) * sizeof(std::int64_t));
   parallel_for(counts.size(), [&](std::size_t node) {
     const EdgeId degree = index.edges_of(static_cast<NodeId>(node)).size();
-    counts[node] = static_cast<std::uint32_t>(std::min<EdgeId>(degree, kMostAppearances));
+    counts[node] = static_cast<std::uint32_t>(std::min<EdgeId>(degree, kMostNeighborCount));
   });
 }
 
@@ -36,20 +36,20 @@ void count_entries(const Topology& graph, Direction direction,
     for (std::size_t at = begin; at < end; ++at) {
       const NodeId node = index.neighbor(static_cast<EdgeId>(at));
       const std::atomic_ref<std::uint32_t> count(counts[static_cast<std::size_t>(node)]);
-      if (count.load(std::memory_order_relaxed) < kMostAppearances)
+      if (count.load(std::memory_order_relaxed) < kMostNeighborCount)
         count.fetch_add(1, std::memory_order_relaxed);
     }
   });
-  for (std::uint32_t& count : counts) count = std::min(count, kMostAppearances);
+  for (std::uint32_t& count : counts) count = std::min(count, kMostNeighborCount);
 }
 
 }  // namespace
 
-RecycledVector<std::uint32_t> appearances(const Topology& graph, Direction direction) {
+RecycledVector<std::uint32_t> neighbor_counts(const Topology& graph, Direction direction) {
   const Direction other = direction == Direction::kOut ? Direction::kIn : Direction::kOut;
   const auto num_nodes = static_cast<std::size_t>(graph.num_neighbor_nodes(direction));
   require_memory(num_nodes * sizeof(std::uint32_t),
-                 concat(graph.path(), ": counting the appearances of its nodes"));
+                 concat(graph.path(), ": counting how often its nodes are neighbours"));
   RecycledVector<std::uint32_t> counts(num_nodes);
   guarded(*graph.mapping(), [&] {
     with_id_type(graph.layout().id_width, [&]<class Id>() {
