@@ -83,6 +83,8 @@ class SampleRequest:
     def _timed_types(self, given: Any) -> Collection[EdgeTriple]:
         if given is not None:
             return self._known_types(given, "edge_time")
+        if not self.temporal:
+            return ()
         having = [triple for triple, graph in self.relations.graphs.items() if graph.has_times]
         far = 0 if self.direction == "in" else 2
         if having or any(triple[far] in self.node_time for triple in self.relations.graphs):
