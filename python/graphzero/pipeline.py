@@ -223,6 +223,7 @@ class Pipeline:
         seed: int | None = None,
         progress: Progress = False,
     ) -> None:
+        """Read and check everything; nothing is sampled before the first batch is asked for."""
         relations, splits = as_relations(graph), splits_of(graph)
         if seeds is not None and links is not None:
             raise ValueError("seeds, links: expected one of them, found both")
