@@ -332,7 +332,7 @@ EdgeReport EdgeConverter::TypedEngine<Narrow>::finish(const std::string& path) {
 
 namespace {
 
-constexpr std::uint64_t kLeastMemory = 32 << 20;
+constexpr std::uint64_t kLeastMemory = 32'000'000;
 
 }  // namespace
 
@@ -345,7 +345,7 @@ EdgeConverter::EdgeConverter(const EdgeConverterOptions& options) {
   }
   if (options.memory < kLeastMemory) {
     throw std::invalid_argument(
-        concat("memory: expected at least ", kLeastMemory, " bytes, found ", options.memory));
+        concat("memory: expected at least 32 MB, found ", options.memory, " bytes"));
   }
   if (!options.edge_ids && (!options.directed || (options.out_index && options.in_index))) {
     throw std::invalid_argument(

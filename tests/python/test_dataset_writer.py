@@ -1,5 +1,7 @@
 """DatasetWriter: rows, edges and splits given by labels belong to the nodes that have these labels."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -262,3 +264,29 @@ def test_floats_are_no_labels(tmp_path):
         with pytest.raises(TypeError, match="^src: expected integers, found float64$"):
             w.add_edges([0.5], [1.5])
         w.abort()
+
+
+def test_a_graph_of_other_labels_is_refused(tmp_path, monkeypatch):
+    """Its node 1 would be another node here, whether or not there are as many."""
+    monkeypatch.chdir(tmp_path)
+    with open("e.csv", "w") as file:
+        file.write("source,target\nzoe,adam\nmia,adam\n")
+    gz.convert_edges("e.csv", "e.gl")
+    for ids in (["zoe", "mia", "bob", "adam"], ["zoe", "bob", "adam"]):
+        with gz.DatasetWriter("ds") as writer:
+            writer.add_nodes({"x": np.eye(len(ids))}, ids=ids)
+            message = (
+                r"^edge type .*: e.gl: expected a graph whose nodes are numbered by the labels of 'node', found one "
+                r"numbered by those of e.gi; give the edges as labels, src= and dst=, or ids='e.gi' to add_nodes$"
+            )
+            with pytest.raises(ValueError, match=message):
+                writer.add_edges(graph="e.gl")
+            writer.add_edges(["zoe"], ["adam"])
+        with gz.open("ds") as data:
+            assert data.num_nodes == len(ids)
+        shutil.rmtree("ds")
+    with gz.DatasetWriter("ds") as writer:
+        writer.add_nodes({"x": np.eye(3)}, ids=["zoe", "mia", "adam"])
+        writer.add_edges(graph="e.gl")
+    with gz.open("ds") as data:
+        assert data.num_edges == 2

@@ -282,7 +282,7 @@ def test_the_first_bad_line_is_named_whatever_the_threads(tmp_path):
         ("0,1\n", {"bad_lines": "ignore"}, "bad_lines: expected 'raise' or 'skip', found 'ignore'"),
         ("0,1\n", {"self_loops": "no"}, "self_loops: expected 'keep' or 'drop', found 'no'"),
         ("0,1\n", {"index": "all"}, "index: expected 'both', 'out' or 'in', found 'all'"),
-        ("0,1\n", {"memory": "1MB"}, "memory: expected at least 33554432 bytes, found 1000000"),
+        ("0,1\n", {"memory": "1MB"}, "memory: expected at least 32 MB, found 1000000 bytes"),
         ("0,1\n", {"memory": "lots"}, "expected a size such as '2GB' or '512MiB', found 'lots'"),
         ("0,1\n", {"edge_ids": False}, "edge ids can be left out of a directed graph with one index only"),
         ("0,1\n", {"num_nodes": (2, 2), "directed": False}, "a bipartite graph is directed"),

@@ -924,3 +924,14 @@ def test_a_type_without_edges_keeps_that_these_have_weights_and_times(hetero):
     assert (edge.weight, edge.time) == ("edge_weight", "edge_time")
     assert edge.graph.has_weights
     assert edge.graph.has_times
+
+
+def test_columns_and_attributes_that_are_not_used_are_reported():
+    table = pa.table({"src": [0, 1], "dst": [1, 0], "weight": [0.5, 1.0], "ts": [3, 4]})
+    assert gz.convert_edges(table, "g.gl").unused_columns == ("weight", "ts")
+    assert gz.convert_edges(table, "g.gl", weight="weight").unused_columns == ("ts",)
+    graph = nx.Graph()
+    graph.add_edge(0, 1, weight=2.0, since=1999)
+    assert gz.convert_edges(graph, "g.gl").unused_columns == ("weight", "since")
+    assert gz.convert_edges(graph, "g.gl", weight=True).unused_columns == ("since",)
+    assert gz.convert_edges(nx.Graph(), "g.gl").unused_columns == ()

@@ -192,7 +192,9 @@ class DatasetWriter:
             for column, values in given.items():
                 if values is not None and names[column] is None:
                     raise TypeError(f"{column}: expected the name of an attribute beside graph=, found an array")
-            link_or_copy(graph.path if isinstance(graph, Graph) else os.fsdecode(graph), target)
+            path = graph.path if isinstance(graph, Graph) else os.fsdecode(graph)
+            self._check_labels(path, triple)
+            link_or_copy(path, target)
         else:
             counts = self._manifest.nodes[triple[0]].num_nodes, self._manifest.nodes[triple[2]].num_nodes
             num_nodes = counts if triple[0] != triple[2] else counts[0]
@@ -305,6 +307,22 @@ class DatasetWriter:
             raise ValueError(f"add edge type {kind!r} first")
         with Graph(self._folder.file(self._manifest.edges[kind].graph.file)) as graph:
             return graph.num_input_edges
+
+    def _check_labels(self, graph: str, triple: EdgeTriple) -> None:
+        """Refuse a graph whose nodes are numbered by other labels than those of its node types."""
+        dictionary = os.path.splitext(graph)[0] + ".gi"  # where convert_edges writes it
+        if not os.path.exists(dictionary):
+            return
+        with IdDictionary(dictionary) as labels:
+            fingerprint = labels.fingerprint
+        for end in triple[0], triple[2]:
+            ids = self._manifest.nodes[end].ids
+            if ids is not None and ids.fingerprint != fingerprint:
+                raise ValueError(
+                    f"edge type {triple!r}: {graph}: expected a graph whose nodes are numbered by the labels of "
+                    f"{end!r}, found one numbered by those of {dictionary}; give the edges as labels, src= and dst=, "
+                    f"or ids={dictionary!r} to add_nodes"
+                )
 
     def _id_dictionary(self, kind: str, ids: Any) -> tuple[FileRecord, int, NDArray[np.int64] | None]:
         """Write the dictionary. Return the given row of each node too, where rows are not by node id already."""

@@ -272,11 +272,11 @@ class BatchFeed:
     """
 
     unit = "edges"
-    unused_columns: tuple[str, ...] = ()
     guessed_headers: Mapping[str, tuple[str, str]] = {}
 
     def __init__(self, source: EdgeSource) -> None:
         self._source = source
+        self.unused_columns: tuple[str, ...] = getattr(source, "unused_columns", ())
         self.name = source.name
         self.num_nodes = source.num_nodes
         self.undirected = source.undirected

@@ -120,7 +120,7 @@ def convert_edges(
 ) -> ConversionReport:
     r"""Convert edges from almost anything to a ``.gl`` file, which appears whole or not at all.
 
-    The edge id of an edge is its row in the input.
+    The edge id of an edge is its row in the input; lines that are skipped do not count.
 
     Args:
         source: A text file (plain, gzip, zstd, bzip2 or xz), several of them, a glob, an open binary file, ``.npy``,

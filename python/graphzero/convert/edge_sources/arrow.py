@@ -49,6 +49,7 @@ class ArrowSource:
         if len(names) < 2:
             raise ValueError(f"{name}: expected at least two columns, found {', '.join(names) or 'none'}")
         self._columns = _chosen(names, columns, name)
+        self.unused_columns = tuple(column for column in names if column not in self._columns.values())
         for what, column in list(self._columns.items()):
             _check_type(schema.field(column).type, what, column, name)
 

@@ -20,6 +20,7 @@ class ChainedSource:
             self.num_edges = None
         self.num_nodes: NodeCount = first.num_nodes
         self.undirected = first.undirected
+        self.unused_columns: tuple[str, ...] = getattr(first, "unused_columns", ())
         for source in sources[1:]:
             if source.undirected != self.undirected:
                 kinds = {True: "undirected", False: "directed"}

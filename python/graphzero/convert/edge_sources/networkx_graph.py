@@ -30,6 +30,8 @@ class NetworkxSource:
         self._names = [_attribute_name(weight, "weight"), _attribute_name(time, "time")]
         self.num_edges: int = graph.number_of_edges()
         self.undirected = not graph.is_directed()
+        first: dict[Any, Any] = next((values for *_, values in graph.edges(data=True)), {})
+        self.unused_columns = tuple(str(name) for name in first if name not in self._names)
         kinds = {type(node) for node in graph}
         self._labelled = kinds == {str}
         if not kinds <= {int} and not self._labelled:
