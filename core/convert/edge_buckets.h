@@ -76,7 +76,8 @@ class EdgeBuckets {
       ++filling->shift;
     }
     emit([&](const Record& record) {
-      const auto bucket = static_cast<std::size_t>(record.key >> filling->shift);
+      // All 64 bits of it: one bucket for ids of 32 bits has a shift of 32.
+      const auto bucket = static_cast<std::size_t>(std::uint64_t{record.key} >> filling->shift);
       Record*& next = filling->next[bucket];
       if (next == filling->end[bucket]) start_block(*filling, bucket);
       *next++ = record;
@@ -110,7 +111,7 @@ class EdgeBuckets {
     sorted.buckets.resize(
         num_keys == 0 ? 0 : static_cast<std::size_t>((num_keys - 1) >> sorted.shift) + 1);
     for (RecordBlock& block : blocks_) {
-      const std::size_t bucket = block.bucket >> (sorted.shift - block.shift);
+      const std::uint64_t bucket = std::uint64_t{block.bucket} >> (sorted.shift - block.shift);
       sorted.buckets[bucket].push_back(std::move(block));
     }
     blocks_.clear();

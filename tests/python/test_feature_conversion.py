@@ -9,6 +9,8 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -820,3 +822,31 @@ def test_descriptors_are_given_back():
             gz.convert_features("x.csv", "y.gd", dtype="float32")
     assert len(os.listdir("/proc/self/fd")) == before
     assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 0
+
+
+def test_a_disk_that_fills_meanwhile_makes_no_id_wrong(tmp_path, monkeypatch):
+    """Room for ids is asked for once: the conversion's own files take some of it."""
+    free = iter([1 << 30])
+    monkeypatch.setattr("graphzero.convert.features.free_space", lambda path: next(free, 0))
+    ids = np.random.default_rng(0).permutation(2_000_000)
+    table = pyarrow.table({"id": ids, "x": ids.astype(np.float32)})
+    options = {"id_column": "id", "bad_lines": "skip", "memory": "16MiB"}
+    report = gz.convert_features(table, tmp_path / "x.gd", **options)
+    assert (report.rows, report.num_bad_lines) == (len(ids), 0)
+    assert np.array_equal(gz.FeatureStore(tmp_path / "x.gd").gather(ids).ravel(), ids)
+
+
+def test_parquet_files_are_not_read_ahead(tmp_path):
+    """They would be in memory as a whole, whatever ``memory=`` says."""
+    table = pyarrow.table({"x": np.random.default_rng(0).random(10_000_000)})
+    pyarrow.parquet.write_table(table, tmp_path / "x.parquet", row_group_size=20_000, compression="none")
+    code = f"""
+import graphzero as gz, resource
+from graphzero.convert.arrow_files import pyarrow
+pyarrow("pyarrow.parquet")
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+gz.convert_features({str(tmp_path / "x.parquet")!r}, {str(tmp_path / "x.gd")!r}, memory="16MiB")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    grown = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    assert grown < 60 << 10  # kB; the file has 99 MB

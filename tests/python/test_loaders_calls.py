@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+import graphzero as gz
 from data_sets import pyg
 from graphzero.loaders import LinkNeighborLoader, NeighborLoader
 from loader_cases import NUM_NODES, as_pyg_data, loader_of, values, write_heterogeneous, write_homogeneous
@@ -225,3 +226,15 @@ def test_directed_false_is_induced(data):
         batch(directed=True)
     with pytest.warns(DeprecationWarning, match="directed=False"):
         LinkNeighborLoader(data.dataset, [4], (data.train, data.train), directed=False)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8-quantised"])
+def test_loaders_over_rows_that_are_converted_can_be_pickled(tmp_path, dtype):
+    gz.convert_features(np.arange(80, dtype=np.float32).reshape(40, 2), tmp_path / "x.gd", dtype=dtype)
+    with gz.DatasetWriter(tmp_path / "data") as writer:
+        writer.add_nodes({"x": gz.FeatureStore(tmp_path / "x.gd")})
+        writer.add_edges(np.arange(40), np.roll(np.arange(40), 1))
+    loader = NeighborLoader(gz.open(tmp_path / "data"), [2], batch_size=8, seed=1, form="torch")
+    for batch, other in zip(pickle.loads(pickle.dumps(loader)), loader, strict=True):
+        assert torch.equal(batch.n_id, other.n_id)
+        assert torch.equal(batch.x, other.x)

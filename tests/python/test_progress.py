@@ -84,6 +84,15 @@ def test_a_function_is_called_while_a_step_runs():
     assert (told[0], told[-1]) == ((3, 7), (7, 7))
 
 
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_what_ends_a_program_is_raised_too(kind):
+    def fail(done, total):
+        raise kind
+
+    with pytest.raises(kind), watching(fail, "working", 7, "rows", lambda: 3):
+        time.sleep(0.3)
+
+
 def test_what_a_function_raises_is_raised():
     def fail(done, total):
         raise LookupError(f"{done} of {total}")

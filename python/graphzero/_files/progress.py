@@ -39,13 +39,13 @@ def watching(
 @contextmanager
 def _polling(show: Callable[[], object]) -> Iterator[None]:
     finished = threading.Event()
-    raised: list[Exception] = []
+    raised: list[BaseException] = []
 
     def look() -> None:
         try:
             while not finished.wait(0.1):
                 show()
-        except Exception as error:
+        except BaseException as error:  # KeyboardInterrupt and SystemExit are the caller's, too
             raised.append(error)
 
     looker = threading.Thread(target=look, name="graphzero progress", daemon=True)

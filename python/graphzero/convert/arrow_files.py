@@ -28,7 +28,7 @@ def column_names(schema: Any, name: str) -> list[str]:
 def open_parquet(path: str) -> Any:
     """Open a Parquet file: only its footer is read."""
     try:
-        return pyarrow("pyarrow.parquet").ParquetFile(path)
+        return pyarrow("pyarrow.parquet").ParquetFile(path, pre_buffer=False)
     except pyarrow().ArrowException as error:
         raise FormatError(f"{path}: expected a Parquet file, found: {error}") from error
 

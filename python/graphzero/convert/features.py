@@ -350,13 +350,14 @@ class _Job:
 
     def _place(self, path: str, report: Report) -> None:
         check_free_space(path, (self.num_rows or 0) * self.row_bytes)
+        limit = self._id_limit(path)
         placer = _core.RowPlacer(path_bytes(path), self.stored, self.row_shape, self.quantised, self.memory // 2)
         try:
             for block in self._blocks(report):
                 if block.ids is not None and block.lines is not None:
                     rows, scales = self.values.convert(block.rows, 0)
                     items = rows.reshape(-1).view(np.uint8)
-                    placer.add(block.ids, block.lines, items, scales, self._id_limit(path, placer.num_rows))
+                    placer.add(block.ids, block.lines, items, scales, limit)
                     self._note_refused(placer.take_refused())
             placer.close(self.num_rows or 0)
             while placer.write_range():
@@ -368,11 +369,14 @@ class _Job:
         finally:
             del placer  # which removes what is not finished
 
-    def _id_limit(self, path: str, written: int) -> int:
-        """Return the number of rows the file may have: as expected, or as there is room for on the disk."""
+    def _id_limit(self, path: str) -> int:
+        """Return the number of rows the file may have: as expected, or as there is room for on the disk.
+
+        Asked once, before anything is written: what this conversion takes meanwhile makes no id wrong.
+        """
         if self.num_rows is not None:
             return self.num_rows
-        return written + free_space(path) // max(1, self.row_bytes)
+        return free_space(path) // max(1, self.row_bytes)
 
     def _note_refused(self, refused: _core.RefusedRows) -> None:
         for row in refused.first:

@@ -408,7 +408,8 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         state = feed.position if feed.is_under_way else feed.next_position
         sample: Any = copy(self._request.sample)
         sample.relations = None  # those of the data: its files are to be opened once
-        request = replace(self._request, sample=sample, attributes=Attributes())
+        request = copy(self._request)
+        request.sample, request.attributes = sample, Attributes()
         changed = {"_older": (), "_state": {**state, "seed": self._seed}, "_request": request}
         return {**self.__dict__, **dict.fromkeys(own), **changed}
 
