@@ -836,6 +836,8 @@ def test_a_disk_that_fills_meanwhile_makes_no_id_wrong(tmp_path, monkeypatch):
     assert np.array_equal(gz.FeatureStore(tmp_path / "x.gd").gather(ids).ravel(), ids)
 
 
+@pytest.mark.no_asan
+@pytest.mark.no_tsan
 def test_parquet_files_are_not_read_ahead(tmp_path):
     """They would be in memory as a whole, whatever ``memory=`` says."""
     table = pyarrow.table({"x": np.random.default_rng(0).random(10_000_000)})
