@@ -35,7 +35,7 @@ Rows parse(const TextCase& text, std::size_t num_pieces, const FeatureTextOption
   require(room <= 16 * text.text().size() + 2 * parsed.pieces.size() * row_bytes + 4096,
           "more room than the text can fill");
   all.num_lines = parsed.num_lines;
-  all.num_bad = parsed.num_bad;
+  all.num_bad = parsed.bad.count;
   return all;
 }
 

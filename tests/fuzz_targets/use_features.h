@@ -37,7 +37,7 @@ inline std::optional<std::vector<std::byte>> gathered(Gatherer& gatherer,
                                                       bool proven) {
   std::vector<std::byte> out;
   const bool done = attempt(proven, [&] {
-    out.resize(gatherer.result_bytes(ids.size(), dtype));
+    out.resize(gatherer.result_bytes(ids, dtype));
     gatherer.gather(ids, out, wanted, dtype);
   });
   return done ? std::optional(std::move(out)) : std::nullopt;

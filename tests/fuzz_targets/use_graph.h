@@ -90,7 +90,8 @@ class GraphUser {
     const auto nodes = some_of(graph_.num_nodes(direction));
     for (const NodeId node : nodes) {
       attempt(proven_, [&] { graph_.edges_of(direction, node); });
-      attempt(proven_, [&] { lowest_edge(graph_, direction, node, 0); });
+      const NodeId first = 0;
+      attempt(proven_, [&] { lowest_edges(graph_, direction, {&node, 1}, {&first, 1}); });
     }
     std::vector<std::int64_t> degrees(nodes.size());
     attempt(proven_, [&] { graph_.degrees(direction, nodes, degrees); });
