@@ -59,6 +59,7 @@ void bind_base(nb::module_& m) {
       .def_ro("device_bytes_read", &MemoryFacts::device_bytes_read)
       .def_ro("cgroup_limit", &MemoryFacts::cgroup_limit)
       .def_ro("cgroup_used", &MemoryFacts::cgroup_used)
+      .def_ro("cgroup_page_cache", &MemoryFacts::cgroup_page_cache)
       .def_ro("ram_total", &MemoryFacts::ram_total)
       .def_ro("ram_available", &MemoryFacts::ram_available);
   m.def("available_memory", [] { return without_gil([] { return available_memory(); }); });

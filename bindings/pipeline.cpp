@@ -130,6 +130,27 @@ class KeptPipeline {
     return turn;
   }
 
+  // Whoever's turn it is goes on with the next batch.
+  void set_device_room(const std::vector<std::uint64_t>& bytes) {
+    if (bytes.size() != attributes_.size()) {
+      throw std::invalid_argument(concat("bytes: expected one for each of ", attributes_.size(),
+                                         " attributes, found ", bytes.size()));
+    }
+    const std::uint64_t turn = turn_;
+    change([&](Pipeline& pipeline) {
+      pipeline.set_device_room(bytes);
+      turn_ = turn;
+    });
+  }
+
+  void prepare() {
+    const std::uint64_t turn = turn_;
+    change([&](Pipeline& pipeline) {
+      pipeline.prepare();
+      turn_ = turn;
+    });
+  }
+
   // Ends the iteration that `turn` stands for, if that is under way.
   void end(std::uint64_t turn) {
     if (turn == turn_) change([](Pipeline& pipeline) { pipeline.stop(); });
@@ -173,6 +194,7 @@ class KeptPipeline {
       const Attribute& attribute = attributes_[a];
       const GdLayout& layout = attribute.features->layout();
       std::vector<std::size_t> shape(layout.shape.begin(), layout.shape.end());
+      if (attribute.with_scales) shape = {0, attribute.features->row_bytes() + sizeof(float)};
       shape[0] = batch->rows[a].count;
       BatchRows& found = batch->rows[a];
       const AnyArray values(found.data, shape.size(), shape.data(), owner(std::move(found.memory)),
@@ -226,8 +248,24 @@ nb::dict memory_of(const PipelineStats& stats) {
   memory["ahead"] = stats.held.window_bytes;
   memory["reads"] = stats.held.sweep_bytes;
   memory["batches"] = stats.output_bytes;
-  memory["working"] = stats.budget.working;
+  memory["working"] = stats.plan.budget.working;
   return memory;
+}
+
+nb::dict plan_of(const Plan& plan) {
+  nb::dict result;
+  result["cache"] = plan.budget.cache;
+  result["ahead"] = plan.budget.window;
+  result["outputs"] = plan.budget.num_outputs;
+  result["batches_ahead"] = plan.ahead.most_batches;
+  result["draws_again"] = plan.ahead.draws_again;
+  result["misses"] = plan.misses;
+  result["read_bytes"] = plan.read_bytes;
+  result["read_seconds"] = plan.read_seconds;
+  result["thread_seconds"] = plan.thread_seconds;
+  result["seconds_per_read"] = plan.read_cost.per_read;
+  result["seconds_per_byte"] = plan.read_cost.per_byte;
+  return result;
 }
 
 nb::dict as_dict(const PipelineStats& stats) {
@@ -238,7 +276,8 @@ nb::dict as_dict(const PipelineStats& stats) {
   result["on_device_rows"] = counts.on_device_rows;
   result["mapped_rows"] = counts.mapped_rows;
   result["cached_rows"] = counts.cached_rows;
-  result["unslotted_rows"] = counts.unslotted_rows;
+  result["late_rows"] = counts.sweep.left_out;
+  result["dropped_rows"] = counts.sweep.dropped;
   result["shared_rows"] = counts.sweep.shared;
   result["read_rows"] = counts.sweep.rows;
   result["read_row_bytes"] = counts.sweep.row_bytes;
@@ -252,12 +291,14 @@ nb::dict as_dict(const PipelineStats& stats) {
   result["seconds_assembling"] = counts.assembling;
   result["seconds_reading"] = counts.sweep.busy;
   result["seconds_waited"] = counts.waited;
+  result["seconds_away"] = counts.away;
   result["seconds_preparing"] = stats.preparing;
-  result["threads"] = stats.budget.threads;
+  result["threads"] = stats.plan.budget.threads;
   result["batches_ahead"] = stats.held.batches_ahead;
   result["most_ahead"] = stats.most_ahead;
   result["pinned_bytes"] = stats.pinned_bytes;
   result["memory"] = memory_of(stats);
+  result["plan"] = plan_of(stats.plan);
   nb::list sources;
   for (const PipelineStats::Source& source : stats.sources) {
     sources.append(
@@ -325,7 +366,8 @@ void bind_pipeline(nb::module_& m) {
       .value("SAMPLE", Stage::kSample)
       .value("BEGIN", Stage::kBegin)
       .value("ASSEMBLE", Stage::kAssemble)
-      .value("READ", Stage::kRead);
+      .value("READ", Stage::kRead)
+      .value("FILL", Stage::kFill);
 
   nb::class_<PipelineOptions>(m, "PipelineOptions")
       .def(nb::init<>())
@@ -384,9 +426,10 @@ void bind_pipeline(nb::module_& m) {
           "src_type"_a, "dst_type"_a, "relation"_a.none(), "src"_a, "dst"_a, "times"_a.none(),
           "negatives"_a, "amount"_a, "law"_a, "exclude"_a);
   nb::class_<Attribute>(m, "Attribute")
-      .def(nb::init<const Features*, bool, std::size_t, std::optional<Dtype>, std::uint64_t>(),
-           "features"_a, "of_edges"_a, "of"_a, "wanted"_a.none(), "bytes_on_device"_a,
-           nb::keep_alive<1, 2>());
+      .def(
+          nb::init<const Features*, bool, std::size_t, std::optional<Dtype>, std::uint64_t, bool>(),
+          "features"_a, "of_edges"_a, "of"_a, "wanted"_a.none(), "bytes_on_device"_a,
+          "with_scales"_a, nb::keep_alive<1, 2>());
   nb::class_<HostRowsOut>(m, "HostRows")
       .def_prop_ro(
           "values", [](const HostRowsOut& rows) { return rows.values; },
@@ -424,6 +467,8 @@ void bind_pipeline(nb::module_& m) {
                      return p.read([](Pipeline& pipeline) { return pipeline.num_batches(); });
                    })
       .def("start", &KeptPipeline::start, "epoch"_a, "first"_a, "stride"_a)
+      .def("set_device_room", &KeptPipeline::set_device_room, "bytes"_a)
+      .def("prepare", &KeptPipeline::prepare)
       .def(
           "arrange",
           [](KeptPipeline& p, const OptionalArray& order, const OptionalArray& batch_sizes,
@@ -440,13 +485,22 @@ void bind_pipeline(nb::module_& m) {
           "order"_a.none(), "batch_sizes"_a.none(), "order_name"_a)
       .def(
           "on_device",
-          [](KeptPipeline& p, std::size_t attribute) {
+          [](KeptPipeline& p, std::size_t attribute, std::uint64_t begin, std::uint64_t end) {
             return owned_array(p.read([&](Pipeline& pipeline) {
+              const RowSet& kept = pipeline.on_device(attribute);
               std::vector<std::int64_t> rows;
-              pipeline.on_device(attribute).for_each(
-                  [&](std::uint64_t row) { rows.push_back(static_cast<std::int64_t>(row)); });
+              for (std::uint64_t row = begin; row < end; ++row) {
+                if (kept.find(row) != RowSet::kNone) rows.push_back(static_cast<std::int64_t>(row));
+              }
               return rows;
             }));
+          },
+          "attribute"_a, "begin"_a, "end"_a)
+      .def(
+          "num_on_device",
+          [](KeptPipeline& p, std::size_t attribute) {
+            return p.read(
+                [&](Pipeline& pipeline) { return pipeline.on_device(attribute).count(); });
           },
           "attribute"_a)
       .def("is_ready",
@@ -459,6 +513,12 @@ void bind_pipeline(nb::module_& m) {
             p.change([&](Pipeline& pipeline) { pipeline.set_seed(seed); });
           },
           "seed"_a)
+      .def(
+          "set_memory",
+          [](KeptPipeline& p, std::uint64_t memory) {
+            p.change([&](Pipeline& pipeline) { pipeline.set_memory(memory); });
+          },
+          "memory"_a)
       .def("next", &KeptPipeline::next, "turn"_a,
            nb::sig("def next(self, turn: int) -> Batch | bool | None"))
       .def("end", &KeptPipeline::end, "turn"_a)

@@ -1,9 +1,11 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <utility>
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
@@ -11,6 +13,7 @@
 #include "core/store/features.h"
 #include "core/store/index_reader.h"
 #include "core/store/neighbor_counts.h"
+#include "core/store/page_requests.h"
 #include "core/store/topology.h"
 #include "core/store/verify.h"
 
@@ -74,6 +77,27 @@ void bind_topology(nb::module_& m) {
            [](const Topology& g) {
              return without_gil([&] { return g.mapping()->resident_bytes(); });
            })
+      .def(
+          "drawn_from",
+          [](const Topology& g, Direction direction, bool weights, bool times) {
+            std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;
+            for (const ByteRange& range : g.drawn_from(direction, weights, times))
+              parts.emplace_back(range.offset, range.length);
+            return parts;
+          },
+          "direction"_a, "weights"_a, "times"_a)
+      .def(
+          "resident_part",
+          [](const Topology& g, std::uint64_t offset, std::uint64_t length) {
+            return without_gil([&] { return g.mapping()->resident_bytes(offset, length); });
+          },
+          "offset"_a, "length"_a)
+      .def(
+          "request_part",
+          [](const Topology& g, std::uint64_t offset, std::uint64_t length) {
+            without_gil([&] { PageRequests().touch(g.mapping()->data() + offset, length); });
+          },
+          "offset"_a, "length"_a)
       .def("check_intact", [](const Topology& g) { g.mapping()->check_intact(); })
       .def("preload", [](const Topology& g) { without_gil([&] { g.mapping()->preload(); }); })
       .def(
@@ -193,6 +217,14 @@ void bind_features(nb::module_& m) {
            [](const Features& f) {
              return without_gil([&] { return f.mapping()->resident_bytes(); });
            })
+      // What is read at random to find a row and its scale, through the page cache.
+      .def_prop_ro("lookup_bytes",
+                   [](const Features& f) {
+                     const auto& map = f.layout().row_map;
+                     const auto rows = static_cast<std::uint64_t>(f.num_rows());
+                     return f.scales().size_bytes() +
+                            (map ? rows * static_cast<std::uint64_t>(map->width) : 0);
+                   })
       .def("check_intact", [](const Features& f) { f.mapping()->check_intact(); })
       .def(
           "writable_tensor",

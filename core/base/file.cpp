@@ -112,14 +112,18 @@ MappedFile::MappedFile(std::shared_ptr<const File> file, Mode mode)
 
 void MappedFile::Unmap::operator()(std::byte* data) const { ::munmap(data, size); }
 
+void advise_memory(Advice advice, const std::byte* begin, std::uint64_t length) {
+  constexpr int kCodes[] = {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED,
+                            MADV_POPULATE_READ};
+  const std::uint64_t before = reinterpret_cast<std::uintptr_t>(begin) % machine_page();
+  ::madvise(const_cast<std::byte*>(begin) - before, length + before,
+            kCodes[static_cast<std::size_t>(advice)]);
+}
+
 void MappedFile::advise(Advice advice, std::uint64_t offset, std::uint64_t length) const {
   if (offset >= size_ || length == 0) return;
   length = std::min(length, size_ - offset);
-  const std::uint64_t begin = offset / machine_page() * machine_page();
-  constexpr int kCodes[] = {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED,
-                            MADV_POPULATE_READ};
-  const int code = kCodes[static_cast<std::size_t>(advice)];
-  ::madvise(data() + begin, offset + length - begin, code);
+  advise_memory(advice, data() + offset, length);
 }
 
 void MappedFile::preload() const {
@@ -146,12 +150,13 @@ void MappedFile::preload() const {
 namespace {
 
 // Linux 6.5's cachestat: its cost grows with what is cached, not with the size of the file.
-std::optional<std::uint64_t> cached_pages(int descriptor) {
+std::optional<std::uint64_t> cached_pages(int descriptor, std::uint64_t offset,
+                                          std::uint64_t length) {
   constexpr long kCachestat = 451;
   struct Range {
     std::uint64_t offset;
     std::uint64_t length;  // 0: to the end
-  } range = {0, 0};
+  } range = {offset, length};
   struct Counts {
     std::uint64_t cached, dirty, in_writeback, evicted, recently_evicted;
   } counts = {};
@@ -177,8 +182,10 @@ std::optional<std::uint64_t> resident_pages(std::byte* data, std::uint64_t size)
 
 }  // namespace
 
-std::optional<std::uint64_t> MappedFile::resident_bytes() const {
-  auto pages = cached_pages(file_->descriptor());
+std::optional<std::uint64_t> MappedFile::resident_bytes(std::uint64_t offset,
+                                                        std::uint64_t length) const {
+  if (length == 0) return 0;
+  auto pages = cached_pages(file_->descriptor(), offset, length);
   if (!pages) {
     if (errno == EPERM) return std::nullopt;
     // The kernel answers mincore for files of others with "all resident", to close a side channel.
@@ -187,10 +194,11 @@ std::optional<std::uint64_t> MappedFile::resident_bytes() const {
         ::faccessat(AT_FDCWD, path().c_str(), W_OK, AT_EACCESS) != 0) {
       return std::nullopt;
     }
-    pages = resident_pages(data(), size_);
+    const std::uint64_t before = offset % machine_page();
+    pages = resident_pages(data() + offset - before, length + before);
   }
   if (!pages) return std::nullopt;
-  return std::min(*pages * machine_page(), size_);
+  return std::min(*pages * machine_page(), length);
 }
 
 }  // namespace gz

@@ -56,6 +56,10 @@ enum class Advice {
   kPopulate,  // map what is in the page cache now, and read what is not: no fault later
 };
 
+// Of any memory of this process; anonymous memory needs none. The range is widened to whole pages.
+// Advice is a hint: a kernel that ignores it is no error.
+void advise_memory(Advice advice, const std::byte* begin, std::uint64_t length);
+
 // A whole file in memory without loading it. Arrays handed to users share ownership of this, so a
 // view stays valid whatever happens to the store it came from.
 class MappedFile {
@@ -78,7 +82,6 @@ class MappedFile {
   const File& file() const { return *file_; }
 
   void advise(Advice advice) const { advise(advice, 0, size_); }
-  // The range is widened to whole pages. Advice is a hint: a kernel that ignores it is no error.
   void advise(Advice advice, std::uint64_t offset, std::uint64_t length) const;
 
   // Reads the whole file into the page cache now, in huge pages where the file system has them, so
@@ -91,8 +94,10 @@ class MappedFile {
   // Engine calls ask before they start and again before they return (see `guarded`).
   void check_intact() const { guard_.check_intact(); }
 
-  // Bytes of the file that are in the page cache now; empty where the kernel will not tell us.
-  std::optional<std::uint64_t> resident_bytes() const;
+  // Bytes of the file, or of a part, that are in the page cache now; empty where the kernel will
+  // not tell us.
+  std::optional<std::uint64_t> resident_bytes() const { return resident_bytes(0, size_); }
+  std::optional<std::uint64_t> resident_bytes(std::uint64_t offset, std::uint64_t length) const;
 
  private:
   struct Unmap {

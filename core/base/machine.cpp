@@ -134,16 +134,28 @@ std::vector<std::string> group_folders(const std::string& root, std::string_view
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60;
 
 void tighten(CgroupMemory& memory, const std::vector<std::string>& folders, const char* limit_file,
-             const char* used_file, const char* cache_field) {
+             const char* used_file, const char* cache_field, const char* shared_field) {
   for (const std::string& folder : folders) {
     const auto line = first_line(folder + "/" + limit_file);
     if (!line) continue;
     const auto limit = to_number(*line);  // "max" is not a number
-    if (!limit || *limit >= kNoLimit || (memory.limit && *memory.limit <= *limit)) continue;
+    if (!limit || *limit >= kNoLimit) continue;
+    const auto line_used = first_line(folder + "/" + used_file);
+    const auto used = line_used ? to_number(*line_used) : std::nullopt;
+    auto page_cache = field_of(folder + "/memory.stat", cache_field);
+    if (page_cache) {  // files in memory, such as those of /dev/shm, have nowhere to go
+      const auto shared = field_of(folder + "/memory.stat", shared_field).value_or(0);
+      *page_cache -= std::min(*page_cache, shared);
+    }
+    if (used) {
+      const std::uint64_t held = *used - std::min(*used, page_cache.value_or(0));
+      const std::uint64_t left = *limit - std::min(*limit, held);
+      memory.left = std::min(memory.left.value_or(left), left);
+    }
+    if (memory.limit && *memory.limit <= *limit) continue;
     memory.limit = limit;
-    const auto used = first_line(folder + "/" + used_file);
-    memory.used = used ? to_number(*used) : std::nullopt;
-    memory.page_cache = field_of(folder + "/memory.stat", cache_field);
+    memory.used = used;
+    memory.page_cache = page_cache;
   }
 }
 
@@ -151,9 +163,9 @@ void tighten(CgroupMemory& memory, const std::vector<std::string>& folders, cons
 
 CgroupMemory cgroup_memory(const std::string& root) {
   CgroupMemory memory;
-  tighten(memory, group_folders(root, ""), "memory.max", "memory.current", "file");
+  tighten(memory, group_folders(root, ""), "memory.max", "memory.current", "file", "shmem");
   tighten(memory, group_folders(root, "memory"), "memory.limit_in_bytes", "memory.usage_in_bytes",
-          "total_cache");
+          "total_cache", "total_shmem");
   return memory;
 }
 
@@ -166,13 +178,8 @@ std::uint64_t thread_major_faults() {
 }
 
 std::uint64_t available_memory() {
-  std::uint64_t available = kilobytes_of("/proc/meminfo", "MemAvailable");
-  const CgroupMemory group = cgroup_memory();
-  if (group.limit && group.used) {
-    const std::uint64_t held = *group.used - std::min(*group.used, group.page_cache.value_or(0));
-    available = std::min(available, *group.limit - std::min(*group.limit, held));
-  }
-  return available;
+  const std::uint64_t available = kilobytes_of("/proc/meminfo", "MemAvailable");
+  return std::min(available, cgroup_memory().left.value_or(available));
 }
 
 void require_memory(std::uint64_t bytes, const std::string& job) {
@@ -232,6 +239,7 @@ MemoryFacts memory_facts() {
   const CgroupMemory group = cgroup_memory();
   facts.cgroup_limit = group.limit;
   facts.cgroup_used = group.used;
+  facts.cgroup_page_cache = group.page_cache;
   facts.ram_total = kilobytes_of("/proc/meminfo", "MemTotal");
   facts.ram_available = kilobytes_of("/proc/meminfo", "MemAvailable");
   return facts;

@@ -16,6 +16,7 @@ struct MemoryFacts {
   std::optional<std::uint64_t> device_bytes_read;  // since the process started
   std::optional<std::uint64_t> cgroup_limit;       // the tightest limit above us, if there is one
   std::optional<std::uint64_t> cgroup_used;  // of the group with that limit; includes page cache
+  std::optional<std::uint64_t> cgroup_page_cache;  // the part of it that can be taken back
   std::uint64_t ram_total = 0;
   std::uint64_t ram_available = 0;
 };
@@ -32,6 +33,9 @@ struct CgroupMemory {
   std::optional<std::uint64_t> limit;
   std::optional<std::uint64_t> used;        // page cache included
   std::optional<std::uint64_t> page_cache;  // the part of `used` that the kernel can take back
+  // What can still be allocated: the least that any group above us leaves of its limit. Not always
+  // the one with the tightest limit, as others may fill a larger one.
+  std::optional<std::uint64_t> left;
 };
 
 // Versions 1 and 2, through every ancestor. `root` stands in for "/" in tests.

@@ -12,12 +12,12 @@
 
 namespace gz {
 
-enum class Stage : std::uint8_t { kSample, kBegin, kAssemble, kRead };
+enum class Stage : std::uint8_t { kSample, kBegin, kAssemble, kRead, kFill };
 
 struct StageEvent {
   Stage stage;
   std::uint32_t thread;  // counted from 0 among those that do the same
-  std::uint64_t number;  // of the batch; of kRead the reads in flight
+  std::uint64_t number;  // of the batch; of kRead the reads in flight, of kFill the part
   // Nanoseconds since 1970, of the clock that profilers' traces have: not the steady one.
   std::int64_t begin;
   std::int64_t end;

@@ -17,7 +17,7 @@ void request_rows(const MappedFile& mapping, const RowLayout& layout,
                   std::span<const std::int64_t> rows) {
   RecycledVector<std::int64_t> sorted(rows.begin(), rows.end());
   std::sort(sorted.begin(), sorted.end());
-  PageRequests pages(mapping, 0);
+  PageRequests pages(0);
   for (const std::int64_t row : sorted)
     pages.touch(mapping.data() + layout.begin_of(static_cast<std::uint64_t>(row)),
                 layout.row_bytes);
@@ -37,13 +37,15 @@ GatherCounts MmapReader::gather_converted(std::span<const std::int64_t> rows,
       std::clamp<std::size_t>(kChunkBytes / std::max<std::size_t>(size, 1), 16, 4096);
   const std::byte* const data = mapping_->data() + layout_.data_offset;
   parallel_chunks(rows.size(), grain, [&](std::size_t begin, std::size_t end) {
-    const auto part = rows.subspan(begin, end - begin);
-    const bool cold = cold_detector_.cold();
-    if (cold) request_rows(*mapping_, layout_, part);
-    ColdDetector::Stretch stretch(cold_detector_);
-    copy.copy(data, part, scales.empty() ? scales : scales.subspan(begin, part.size()),
-              out + begin * copy.out_bytes());
-    if (!cold) stretch.end(part.size());
+    const auto request = [&](std::size_t first, std::size_t last) {
+      request_rows(*mapping_, layout_, rows.subspan(first, last - first));
+    };
+    cold_detector_.stretch(begin, end, request, [&](std::size_t first, std::size_t last) {
+      const std::size_t count = last - first;
+      copy.copy(data, rows.subspan(first, count),
+                scales.empty() ? scales : scales.subspan(first, count),
+                out + first * copy.out_bytes());
+    });
   });
   GatherCounts counts;
   counts.rows = rows.size();

@@ -48,6 +48,18 @@ struct Numbers {
   }
 };
 
+struct OneBlock {
+  std::byte* out;
+
+  std::byte* place(std::size_t i, std::size_t row_bytes) const { return out + i * row_bytes; }
+};
+
+struct AnyPlaces {
+  std::span<std::byte* const> outs;
+
+  std::byte* place(std::size_t i, std::size_t) const { return outs[i]; }
+};
+
 // body(i, its place) for every row, while the rows behind it are on their way.
 template <class Places, class Size, class Body>
 void for_each_row(Places places, Size size, Body&& body) {
@@ -95,33 +107,51 @@ RowCopy::RowCopy(Dtype stored, bool quantised, std::uint64_t items_per_row,
   }
 }
 
+RowCopy RowCopy::with_scales(std::uint64_t items_per_row) {
+  RowCopy copy(Dtype::kInt8, /*quantised=*/true, items_per_row, {});
+  copy.adds_scales_ = true;
+  return copy;
+}
+
 // Stores that go past the cache were no faster once the result is read, and slower where it is not
 // aligned to lines, as NumPy's arrays are not.
-template <class Places>
-void RowCopy::copy_from(Places places, std::span<const float> scales, std::byte* out) const {
+template <class Places, class Outs>
+void RowCopy::copy_all(Places places, std::span<const float> scales, Outs outs) const {
   if (convert_) {
-    const std::uint64_t bytes = out_bytes();
     for_each_row(places, stored_bytes(), [&](std::size_t i, const std::byte* row) {
-      convert_(row, items_, scales.empty() ? 1.0f : scales[i], out + i * bytes);
+      convert_(row, items_, scales.empty() ? 1.0f : scales[i], outs.place(i, out_bytes()));
+    });
+    return;
+  }
+  if (adds_scales_) {
+    for_each_row(places, stored_bytes(), [&](std::size_t i, const std::byte* row) {
+      std::byte* const out = outs.place(i, out_bytes());
+      std::memcpy(out, row, items_);
+      std::memcpy(out + items_, &scales[i], sizeof(float));
     });
     return;
   }
   constexpr std::index_sequence<1, 2, 4, 8, 16, 32, 64, 128, 256> kKnownSizes;
   with_row_size(kKnownSizes, stored_bytes(), [&](auto size) {
     for_each_row(places, size, [&](std::size_t i, const std::byte* row) {
-      std::memcpy(out + i * size, row, size);
+      std::memcpy(outs.place(i, size), row, size);
     });
   });
 }
 
 void RowCopy::copy(std::span<const std::byte* const> rows, std::span<const float> scales,
                    std::byte* out) const {
-  copy_from(Addresses{rows}, scales, out);
+  copy_all(Addresses{rows}, scales, OneBlock{out});
+}
+
+void RowCopy::copy(std::span<const std::byte* const> rows, std::span<const float> scales,
+                   std::span<std::byte* const> outs) const {
+  copy_all(Addresses{rows}, scales, AnyPlaces{outs});
 }
 
 void RowCopy::copy(const std::byte* data, std::span<const std::int64_t> rows,
                    std::span<const float> scales, std::byte* out) const {
-  copy_from(Numbers{data, rows}, scales, out);
+  copy_all(Numbers{data, rows}, scales, OneBlock{out});
 }
 
 }  // namespace gz

@@ -38,12 +38,16 @@ class ChosenRows {
 
   std::uint64_t bytes() const { return words_.size() * sizeof(Word); }
 
-  // Calls body(row) for each, rising.
+  std::uint64_t end() const { return words_.size() * 64; }  // above all rows
+
+  // Calls body(row) for each from `first` to before `last`, rising.
   template <class Body>
-  void for_each(Body&& body) const {
-    for (std::size_t i = 0; i < words_.size(); ++i) {
-      for (std::uint64_t bits = words_[i].bits; bits != 0; bits &= bits - 1)
-        body(i * 64 + static_cast<std::uint64_t>(std::countr_zero(bits)));
+  void for_each(std::uint64_t first, std::uint64_t last, Body&& body) const {
+    for (std::uint64_t i = first / 64; i * 64 < last; ++i) {
+      for (std::uint64_t bits = words_[i].bits; bits != 0; bits &= bits - 1) {
+        const std::uint64_t row = i * 64 + static_cast<std::uint64_t>(std::countr_zero(bits));
+        if (row >= first && row < last) body(row);
+      }
     }
   }
 
@@ -75,11 +79,23 @@ class RowSet {
     return kNone;
   }
 
-  // Calls body(row) for each, rising.
+  // All rows lie between these.
+  std::uint64_t begin() const { return begin_; }
+  std::uint64_t end() const { return chosen_ ? chosen_->end() : begin_ + range_; }
+
+  // Calls body(row) for each from `first` to before `last`, rising. Both lie between begin() and
+  // end().
+  template <class Body>
+  void for_each(std::uint64_t first, std::uint64_t last, Body&& body) const {
+    if (chosen_) {
+      chosen_->for_each(first, last, body);
+    } else {
+      for (std::uint64_t row = first; row < last; ++row) body(row);
+    }
+  }
   template <class Body>
   void for_each(Body&& body) const {
-    for (std::uint64_t row = begin_; row < begin_ + range_; ++row) body(row);
-    if (chosen_) chosen_->for_each(body);
+    for_each(begin(), end(), body);
   }
 
  private:

@@ -24,6 +24,9 @@ struct Attribute {
   std::optional<Dtype> wanted;  // empty: as stored
   // Bytes of rows, as they are handed out, that the device of the caller has room for.
   std::uint64_t bytes_on_device = 0;
+  // Only of quantised rows, with no `wanted`: they are handed out as bytes, the stored items of a
+  // row and behind them its scale, a float.
+  bool with_scales = false;
 
   std::span<const std::int64_t> ids_in(const Neighborhood& hood) const {
     return of_edges ? hood.relations[of].edges.span() : hood.types[of].nodes.span();

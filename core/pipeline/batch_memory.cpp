@@ -13,7 +13,8 @@ BatchMemory::Held BatchMemory::fresh(std::size_t bytes) {
   // Batches differ in size by a few percent; the next one is to fit as well. Pages of less are
   // shared with others, and only whole ones can be pinned.
   constexpr std::size_t kFewestPinned = 64 << 10;
-  bytes = std::max<std::size_t>(bytes + bytes / 16, pinning_.pin != nullptr ? kFewestPinned : 1);
+  bytes = bytes <= block_bytes_ ? block_bytes_ : bytes + bytes / 16;
+  bytes = std::max<std::size_t>(bytes, pinning_.pin != nullptr ? kFewestPinned : 1);
   Held held{hand_out(bytes)};
   held.pinned = pinning_.pin_block(held.block.data, held.block.bytes);
   const std::lock_guard lock(mutex_);
@@ -73,7 +74,8 @@ void BatchMemory::give_back(const Held& held) noexcept {
   {
     const std::lock_guard lock(mutex_);
     --use_.num_out;
-    kept = idle_.size() < keep_;
+    // One that was made for a batch far larger than the others would stay so large.
+    kept = idle_.size() < keep_ && (block_bytes_ == 0 || held.block.bytes / 2 <= block_bytes_);
     if (kept) {
       idle_.push_back(held);
     } else {
@@ -90,9 +92,10 @@ BatchMemory::Use BatchMemory::use() const {
   return use_;
 }
 
-void BatchMemory::keep(std::size_t count) {
+void BatchMemory::keep(std::size_t count, std::size_t block_bytes) {
   const std::lock_guard lock(mutex_);
   keep_ = count;
+  block_bytes_ = block_bytes;
   idle_.reserve(count);  // so that giving back needs no memory
 }
 

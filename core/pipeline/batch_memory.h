@@ -34,8 +34,9 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   };
   Use use() const;
 
-  // At most `count` idle blocks are kept for the next take().
-  void keep(std::size_t count);
+  // At most `count` idle blocks are kept for the next take(); new ones have `block_bytes` at least,
+  // if that is not 0, and those of more than twice that are not kept.
+  void keep(std::size_t count, std::size_t block_bytes = 0);
   // Called on the thread that releases a block, with no lock held, when the block has come back. A
   // call may still arrive after it has been replaced, so it owns what it uses.
   void set_on_return(std::function<void()> on_return);
@@ -55,6 +56,7 @@ class BatchMemory : public std::enable_shared_from_this<BatchMemory> {
   mutable std::mutex mutex_;
   std::vector<Held> idle_;
   std::size_t keep_ = 2;
+  std::size_t block_bytes_ = 0;
   Use use_;
   std::function<void()> on_return_;
   const long process_ = process_id();

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/fault_guard.h"
 #include "core/base/parallel.h"
+#include "core/store/page_requests.h"
 
 namespace gz {
 namespace {
@@ -14,6 +15,8 @@ namespace {
 void check_seeds(std::span<const NodeId> seeds, NodeId num_nodes, const char* name) {
   constexpr std::size_t kGrain = 1 << 20;
   parallel_chunks(seeds.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+    // A split is a view of its file, which is mapped for reads at random.
+    PageRequests().touch(&seeds[begin], (end - begin) * sizeof(NodeId));
     for (std::size_t i = begin; i < end; ++i) {
       if (seeds[i] < 0 || seeds[i] >= num_nodes) {
         throw std::out_of_range(concat(name, "[", i, "]: node ", seeds[i],
@@ -136,24 +139,37 @@ std::int64_t BatchSampler::seed_at(const EpochOrder& order, std::uint64_t place)
   return static_cast<std::int64_t>(order[of_all < num_seeds() ? of_all : of_all % num_seeds()]);
 }
 
+void BatchSampler::take(std::span<const std::int64_t> from, std::span<const std::int64_t> places,
+                        std::vector<std::int64_t>& out) const {
+  const auto request = [&](std::size_t first, std::size_t last) {
+    std::vector<const void*> addresses;
+    for (std::size_t i = first; i < last; ++i)
+      addresses.push_back(&from[static_cast<std::size_t>(places[i])]);
+    request_scattered(addresses);
+  };
+  cold_detector_.stretch(0, places.size(), request, [&](std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i < last; ++i)
+      out.push_back(from[static_cast<std::size_t>(places[i])]);
+  });
+}
+
 void BatchSampler::add_seeds(const NodeSeeds& seeds, SampledBatch& batch, BatchSeeds& found) const {
-  for (const std::int64_t id : batch.input_ids) {
-    const auto place = static_cast<std::size_t>(id);
-    found.nodes[seeds.type].push_back(seeds.nodes ? (*seeds.nodes)[place] : id);
-    if (!seeds.times.empty()) found.times[seeds.type].push_back(seeds.times[place]);
+  std::vector<NodeId>& nodes = found.nodes[seeds.type];
+  if (seeds.nodes) {
+    take(*seeds.nodes, batch.input_ids, nodes);
+  } else {
+    nodes.insert(nodes.end(), batch.input_ids.begin(), batch.input_ids.end());
   }
+  if (!seeds.times.empty()) take(seeds.times, batch.input_ids, found.times[seeds.type]);
 }
 
 void BatchSampler::add_seeds(const LinkSeeds& seeds, const NeighborOptions& sampling,
                              SampledBatch& batch, BatchSeeds& found) const {
   std::vector<NodeId> src, dst;
   std::vector<std::int64_t> times;
-  for (const std::int64_t id : batch.input_ids) {
-    const auto place = static_cast<std::size_t>(id);
-    src.push_back(seeds.src[place]);
-    dst.push_back(seeds.dst[place]);
-    if (!seeds.times.empty()) times.push_back(seeds.times[place]);
-  }
+  take(seeds.src, batch.input_ids, src);
+  take(seeds.dst, batch.input_ids, dst);
+  if (!seeds.times.empty()) take(seeds.times, batch.input_ids, times);
   if (seeds.exclude) {
     found.excluded_src = src;
     found.excluded_dst = dst;

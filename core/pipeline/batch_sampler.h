@@ -12,6 +12,7 @@
 #include "core/pipeline/epoch_order.h"
 #include "core/pipeline/link_negatives.h"
 #include "core/sample/neighbor.h"
+#include "core/store/cold_detector.h"
 
 namespace gz {
 
@@ -97,6 +98,9 @@ class BatchSampler {
     std::vector<NodeId> excluded_dst;
   };
 
+  // Appends from[i] for each of `places`, which lie anywhere in what may be a view of a file.
+  void take(std::span<const std::int64_t> from, std::span<const std::int64_t> places,
+            std::vector<std::int64_t>& out) const;
   std::int64_t seed_at(const EpochOrder& order, std::uint64_t place) const;
   void add_seeds(const NodeSeeds& seeds, SampledBatch& batch, BatchSeeds& found) const;
   void add_seeds(const LinkSeeds& seeds, const NeighborOptions& sampling, SampledBatch& batch,
@@ -112,6 +116,7 @@ class BatchSampler {
   std::optional<LinkNegatives> negatives_;           // of links
   std::optional<std::vector<std::int64_t>> places_;  // arranged
   std::vector<std::uint64_t> batch_ends_;            // arranged; empty: batches of batch_size
+  mutable ColdDetector cold_detector_;               // of seeds and their times
 };
 
 }  // namespace gz

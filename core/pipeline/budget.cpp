@@ -8,12 +8,15 @@ namespace gz {
 namespace {
 
 constexpr std::uint64_t kMegabyte = 1'000'000;
-constexpr std::uint64_t kReads = std::uint64_t{8} << 20;
+// In flight: more bring no more bytes per second.
+constexpr std::uint64_t kMostReads = std::uint64_t{8} << 20;
+constexpr std::uint64_t kFewestReads = std::uint64_t{2} << 20;
+constexpr std::uint64_t kReadShare = 64;  // of the memory
 constexpr std::size_t kMostOutputs = 4;
-// Of what batches in flight leave over. More rows that stay mean fewer reads, more batches ahead
-// mean larger ones: measured in docs/design/pipeline.md.
-constexpr double kWindowShare = 0.45;
-
+// For rows that arrive: enough for those of a section of the file. And beside each row that a batch
+// may miss, where it is in the file and in the batch, of two batches.
+constexpr std::uint64_t kLeastRows = std::uint64_t{2} << 20;
+constexpr std::uint64_t kBesideRow = 20;
 // A thread that samples holds the sample as it grows and its table of nodes. What one batch had
 // waits for the next one: fresh memory would cost more than the rows it could hold save.
 std::uint64_t working_bytes(const Needs& needs, std::size_t threads) {
@@ -26,10 +29,11 @@ Budget split_memory(const Needs& needs) {
   Budget budget;
   budget.threads = needs.threads;
   const std::uint64_t output = needs.sample_bytes + needs.row_bytes;
-  const std::uint64_t least_window = 2 * needs.sample_bytes + kReads;
+  const std::uint64_t least_window =
+      2 * needs.sample_bytes + kLeastRows + kBesideRow * needs.swept_rows;
   const std::uint64_t asked = std::min(needs.cache.value_or(0), needs.swept_bytes);
   const auto least_with = [&](std::size_t threads) {
-    return working_bytes(needs, threads) + kReads + 2 * output + least_window + asked;
+    return working_bytes(needs, threads) + kFewestReads + 2 * output + least_window + asked;
   };
   while (budget.threads > needs.least_threads && needs.memory < least_with(budget.threads))
     --budget.threads;
@@ -38,27 +42,28 @@ Budget split_memory(const Needs& needs) {
     throw BudgetTooSmall(
         concat("memory: expected at least ", (least + kMegabyte - 1) / kMegabyte,
                " MB for batches of this size, found ", needs.memory / kMegabyte, " MB"),
-        concat("give more, or use ", budget.threads > 1 ? "fewer threads, " : "",
+        concat("give more, or use ", asked > 0 ? "a smaller cache, " : "",
+               budget.threads > 1 ? "fewer threads, " : "",
                "smaller batches, smaller fanouts or fewer attributes"),
         least);
   }
   budget.working = working_bytes(needs, budget.threads);
-  budget.reads = kReads;
+  budget.reads = std::min(std::clamp(needs.memory / kReadShare, kFewestReads, kMostReads),
+                          kFewestReads + (needs.memory - least));
   while (budget.num_outputs < kMostOutputs &&
-         least + (budget.num_outputs - 1) * output <= needs.memory / 4) {
+         least + (budget.num_outputs - 1) * output <= needs.memory / 16) {
     ++budget.num_outputs;
   }
   budget.outputs = budget.num_outputs * output;
-  const std::uint64_t rest = needs.memory - budget.working - kReads - budget.outputs;
+  budget.output_rows = needs.row_bytes;
+  const std::uint64_t rest = needs.memory - budget.working - budget.reads - budget.outputs;
   if (needs.cache) {
     budget.cache = asked;
   } else if (needs.swept_bytes + needs.swept_bytes / 32 + least_window <= rest) {
     budget.cache = needs.swept_bytes + needs.swept_bytes / 32;  // all of it
-  } else if (needs.swept_bytes > 0) {
-    budget.cache = static_cast<std::uint64_t>(static_cast<double>(rest) * (1 - kWindowShare));
-    budget.cache = std::min(budget.cache, rest - least_window);
   }
   budget.window = rest - budget.cache;
+  budget.least_window = least_window;
   return budget;
 }
 

@@ -16,18 +16,22 @@ struct Needs {
   std::uint64_t sample_bytes = 0;      // ids of the largest batch, as they are handed out
   std::uint64_t row_bytes = 0;         // its attributes, as they are handed out
   std::uint64_t swept_bytes = 0;       // size of all rows that are read from the device
+  std::uint64_t swept_rows = 0;        // of these, those of the largest batch
   std::size_t threads = 1;             // as many of these as memory allows,
   std::size_t least_threads = 1;       // and at least so many
 };
 
 struct Budget {
   std::size_t threads = 1;
-  std::uint64_t working = 0;    // of threads that sample
-  std::uint64_t reads = 0;      // in flight
-  std::size_t num_outputs = 2;  // finished batches, and those being filled
-  std::uint64_t outputs = 0;    // bytes of these
-  std::uint64_t cache = 0;      // rows that stay
-  std::uint64_t window = 0;     // batches ahead: their samples and the rows read for them
+  std::uint64_t working = 0;      // of threads that sample
+  std::uint64_t reads = 0;        // in flight
+  std::size_t num_outputs = 2;    // finished batches, and those being filled
+  std::uint64_t outputs = 0;      // bytes of these
+  std::uint64_t output_rows = 0;  // of one, the rows
+  // Rows that stay: what was asked for, or all. Else the window has what they may take.
+  std::uint64_t cache = 0;
+  std::uint64_t window = 0;        // batches ahead: their samples and the rows read for them
+  std::uint64_t least_window = 0;  // of these
 };
 
 // Names the least memory that would do, and what needs less. Both are there apart from the message

@@ -1,5 +1,6 @@
 #include "core/pipeline/pipeline.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -37,10 +38,10 @@ Pipeline::Pipeline(PipelineOptions options)
       most_threads_(options_.threads > 0 ? options_.threads
                                          : static_cast<std::size_t>(num_threads())),
       process_(process_id()) {
-  budget_.threads = most_threads_;
+  plan_.budget.threads = most_threads_;
   for (const Attribute& attribute : options_.attributes) {
     check_rows(attribute, sampler_.options());
-    sources_.emplace_back(*attribute.features, attribute.wanted, options_.reader);
+    sources_.emplace_back(attribute, options_.reader);
   }
 }
 
@@ -52,20 +53,37 @@ void Pipeline::forget_parent() {
   static_cast<void>(run_.release());
   static_cast<void>(stages_.release());
   stages_ = std::make_unique<StageLog>();
+  // Nor will those rows come that the parent's threads were reading.
+  for (RowSource& source : sources_) {
+    if (source.cache_to_fill() == nullptr) continue;
+    source.leave_cache();
+    prepared_ = false;
+  }
   if (memory_) {
     static_cast<void>(new std::shared_ptr<BatchMemory>(memory_));
-    memory_ = std::make_shared<BatchMemory>(options_.pinning);
-    memory_->keep(budget_.num_outputs);
-    run_options_.memory = memory_;
+    make_batch_memory();
   }
   process_ = process_id();
 }
 
+void Pipeline::make_batch_memory() {
+  const Budget& budget = plan_.budget;
+  memory_ = std::make_shared<BatchMemory>(options_.pinning);
+  memory_->keep(budget.num_outputs,
+                memory_->is_pinned() ? budget.outputs / budget.num_outputs : budget.output_rows);
+  run_options_.memory = memory_;
+}
+
 void Pipeline::prepare() {
+  if (prepared_) return;
   const Stopwatch watch;
   if (!allowance_) allowance_.emplace(options_.memory);
-  // Those of a call that was interrupted make room for new ones.
-  for (RowSource& source : sources_) source.set_cache(nullptr);
+  // Those of a call that was interrupted, or for other room on the device, make room for new ones.
+  for (RowSource& source : sources_) {
+    if (source.cache() != nullptr) past_filling_ += source.cache()->counts();
+    source.set_cache(nullptr);
+    source.set_on_device(RowSet());
+  }
   {
     Preparation preparation(sampler_, options_.attributes, sources_);
     Needs wanted;
@@ -73,18 +91,16 @@ void Pipeline::prepare() {
     wanted.cache = options_.cache;
     wanted.threads = most_threads_;
     wanted.least_threads = options_.threads > 0 ? options_.threads : 1;
-    budget_ = preparation.divide_memory(wanted);
-    run_options_.ahead = preparation.read_ahead(budget_, options_.ahead);
+    plan_ = preparation.divide_memory(wanted, options_.ahead);
   }
-  for (RowSource& source : sources_) source.prepare();
+  for (RowSource& source : sources_) source.preload();
 
-  memory_ = std::make_shared<BatchMemory>(options_.pinning);
-  memory_->keep(budget_.num_outputs);
+  make_batch_memory();
   run_options_.sampler = &sampler_;
   run_options_.attributes = options_.attributes;
   run_options_.sources = &sources_;
-  run_options_.memory = memory_;
-  run_options_.budget = budget_;
+  run_options_.budget = plan_.budget;
+  run_options_.ahead = plan_.ahead;
   prepared_ = true;
   preparing_ += watch.seconds();
 }
@@ -101,19 +117,38 @@ void Pipeline::arrange(Arrangement arrangement) {
 
 void Pipeline::start(std::uint64_t epoch, std::uint64_t first, std::uint64_t stride) {
   stop();
-  if (!prepared_) prepare();
+  prepare();
   RunOptions options = run_options_;
   options.epoch = epoch;
   options.first = first;
   options.stride = stride;
   options.stages = stages_.get();
   run_ = std::make_unique<Run>(std::move(options));
+  epoch_ = epoch;
+  next_ = first;
+  stride_ = stride;
+}
+
+void Pipeline::set_device_room(std::span<const std::uint64_t> bytes) {
+  std::vector<Attribute>& attributes = options_.attributes;
+  const bool same =
+      std::equal(attributes.begin(), attributes.end(), bytes.begin(), bytes.end(),
+                 [](const Attribute& a, std::uint64_t room) { return a.bytes_on_device == room; });
+  if (same) return;
+  forget_parent();
+  const bool under_way = run_ != nullptr;
+  stop();
+  for (std::size_t a = 0; a < attributes.size(); ++a) attributes[a].bytes_on_device = bytes[a];
+  prepared_ = false;
+  if (under_way) start(epoch_, next_, stride_);
 }
 
 std::optional<Batch> Pipeline::next() {
   forget_parent();
   if (!run_) return std::nullopt;
-  return run_->next();
+  std::optional<Batch> batch = run_->next();
+  if (batch) next_ = batch->number + stride_;
+  return batch;
 }
 
 bool Pipeline::is_ready() const { return !run_ || process_ != process_id() || run_->is_ready(); }
@@ -128,10 +163,11 @@ void Pipeline::stop() {
 PipelineStats Pipeline::stats() const {
   PipelineStats stats;
   stats.counts = past_;
-  stats.budget = budget_;
+  stats.plan = plan_;
   stats.memory = options_.memory;
   stats.preparing = preparing_;
-  stats.most_ahead = run_options_.ahead.most_batches;
+  stats.filling = past_filling_;
+  stats.most_ahead = plan_.ahead.most_batches;
   const bool is_ours = process_ == process_id();
   if (run_ && is_ours) {
     stats.counts += run_->counts();

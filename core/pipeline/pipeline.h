@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "core/base/recycled_memory.h"
@@ -12,7 +13,7 @@
 #include "core/gather/reader_choice.h"
 #include "core/pipeline/batch.h"
 #include "core/pipeline/batch_sampler.h"
-#include "core/pipeline/budget.h"
+#include "core/pipeline/preparation.h"
 #include "core/pipeline/row_source.h"
 #include "core/pipeline/run.h"
 
@@ -31,7 +32,7 @@ struct PipelineOptions {
 
 struct PipelineStats {
   RunCounts counts;
-  Budget budget;
+  Plan plan;
   std::uint64_t memory = 0;
   std::size_t threads = 0;
   std::size_t most_ahead = 0;  // batches
@@ -67,11 +68,22 @@ class Pipeline {
   // Of all epochs that begin from now on.
   void arrange(Arrangement arrangement);
 
+  // For a start() that found it too little.
+  void set_memory(std::uint64_t memory) {
+    options_.memory = memory;
+    allowance_.reset();
+  }
+
+  // Samples some batches to see how large they are and divides the memory, unless that is done.
+  // Throws std::invalid_argument if the memory is too little, IoError, MemoryShortage.
+  void prepare();
   // Begins an epoch at batch `first`; every `stride`-th batch follows. A run that is under way
-  // ends. The first call samples some batches to see how large they are, divides the memory and
-  // fills the caches. Throws std::invalid_argument if the memory is too little, IoError,
-  // MemoryShortage.
+  // ends. Calls prepare().
   void start(std::uint64_t epoch, std::uint64_t first, std::uint64_t stride);
+  // How many bytes of rows, as they are handed out, the device has room for from now on, by
+  // attribute. A run that is under way goes on with its next batch. Throws what start() throws, and
+  // is over then.
+  void set_device_room(std::span<const std::uint64_t> bytes);
   // The next batch; empty behind the last one, and without a start().
   std::optional<Batch> next();
   // Whether next() would not wait.
@@ -85,12 +97,13 @@ class Pipeline {
   // What has been noted in this process.
   StageLog::Events stages() const;
 
-  // The rows of the file that are on the device, in the order of their slots. Known after start().
+  // The rows of the file that are on the device, in the order of their slots. Known after
+  // prepare().
   const RowSet& on_device(std::size_t attribute) const { return sources_[attribute].on_device(); }
 
  private:
   void forget_parent();
-  void prepare();
+  void make_batch_memory();
 
   // Goes last: what the others held does not wait for another call.
   std::optional<BlockAllowance> allowance_;
@@ -101,13 +114,17 @@ class Pipeline {
 
   bool prepared_ = false;
   double preparing_ = 0;
-  Budget budget_;
+  Plan plan_;
   RunOptions run_options_;
   std::shared_ptr<BatchMemory> memory_;
   std::unique_ptr<StageLog> stages_ = std::make_unique<StageLog>();
   std::unique_ptr<Run> run_;
-  RunCounts past_;  // of runs that are over
-  long process_;    // that run_ belongs to
+  std::uint64_t epoch_ = 0;  // of run_
+  std::uint64_t next_ = 0;   // the batch that run_ hands out next
+  std::uint64_t stride_ = 1;
+  RunCounts past_;             // of runs that are over
+  GatherCounts past_filling_;  // of caches that are gone
+  long process_;               // that run_ belongs to
 };
 
 }  // namespace gz

@@ -1,24 +1,32 @@
 #include "core/pipeline/plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
-#include "core/gather/row_slots.h"
+#include "core/gather/row_request.h"
 
 namespace gz {
 namespace {
 
-constexpr double kLarger = 1.1;
-// Ten batches say little about hundreds.
-constexpr double kLeastGrowth = 0.5;
-// For a slot and the request for its row.
-constexpr std::uint64_t kBesideSlot = 80;
-constexpr double kMoreSlots = 1.1;
-constexpr double kFewestSlots = 64;
-
-std::uint64_t larger(std::uint64_t bytes) {
-  return static_cast<std::uint64_t>(static_cast<double>(bytes) * kLarger);
-}
+// The next batch may be larger than all that were seen: by as much as these differ, and by a
+// hundredth to a tenth.
+constexpr std::uint64_t kLeastMore = 100;
+constexpr std::uint64_t kMostMore = 10;
+constexpr std::size_t kTellSpread = 8;  // batches
+// For each miss, on average: while its section is read, where it goes.
+constexpr std::uint64_t kBesideMiss = 1;
+// Of each miss of a batch whose sample is kept: its place there.
+constexpr std::uint64_t kPlaceOfMiss = 4;
+// One in so many batches ahead may be there before it is needed.
+constexpr std::uint64_t kEarlyShare = 64;
+// Spare, for chunks that are not full.
+constexpr std::uint64_t kSpare = 50;
+// A batch's chunks: enough for those that are not full to matter little.
+constexpr std::uint64_t kChunksPerBatch = 64;
+constexpr std::uint64_t kChunksPerAttribute = 8;
+constexpr std::uint64_t kLeastChunk = 512;
+constexpr std::uint64_t kMostChunk = 64 << 10;
 
 // a * b / c, where the product may have 128 bits and the result has 64.
 std::uint64_t scaled(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
@@ -26,31 +34,50 @@ std::uint64_t scaled(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
   return static_cast<std::uint64_t>(static_cast<Wide>(a) * b / c);
 }
 
-// Of batches ahead: their samples, which wait packed, and 8 bytes for each miss.
-double bytes_of_samples(std::uint64_t sample_bytes, std::span<const MissedRows> missed,
-                        double batches) {
-  double bytes = static_cast<double>(sample_bytes) / 2;
-  for (const MissedRows& rows : missed) bytes += 8 * rows.growth.of_one;
-  return bytes * batches;
+// A chunk holds a power of two rows. It is cut for the attribute with the most bytes, so that
+// nothing is left over there.
+std::uint64_t chunk_bytes(std::span<const MissedRows> missed) {
+  std::uint64_t total = 0, largest_row = 1, count = 0;
+  const MissedRows* most = nullptr;
+  for (const MissedRows& rows : missed) {
+    if (rows.row_bytes == 0) continue;
+    ++count;
+    total += rows.rows * rows.row_bytes;
+    largest_row = std::max(largest_row, rows.row_bytes);
+    if (most == nullptr || rows.rows * rows.row_bytes > most->rows * most->row_bytes) most = &rows;
+  }
+  if (most == nullptr) return 1;
+  const std::uint64_t wanted = std::clamp(
+      total / std::max(kChunksPerBatch, kChunksPerAttribute * count), kLeastChunk, kMostChunk);
+  const std::uint64_t rows = std::bit_floor(std::max<std::uint64_t>(wanted / most->row_bytes, 1));
+  return std::max(rows * most->row_bytes, largest_row);
 }
 
-// Of batches ahead: a slot for each row that any of them misses.
-double bytes_of_slots(std::span<const MissedRows> missed, double batches) {
-  double bytes = 0;
-  for (const MissedRows& rows : missed)
-    bytes += rows.growth.of(batches) * static_cast<double>(rows.row_bytes + kBesideSlot);
-  return bytes;
+// What the rows of a batch take, with what chunks of other attributes leave over and one chunk of
+// each that is not full.
+std::uint64_t bytes_in_chunks(std::span<const MissedRows> missed, std::uint64_t chunk) {
+  std::uint64_t sum = 0;
+  for (const MissedRows& rows : missed) {
+    if (rows.row_bytes == 0 || rows.rows == 0) continue;
+    const std::uint64_t of_chunk = std::bit_floor(chunk / rows.row_bytes);
+    sum += (rows.rows / of_chunk + 1) * chunk;
+  }
+  return sum;
 }
 
 }  // namespace
 
 BatchBytes largest(std::span<const BatchBytes> batches) {
-  BatchBytes most;
-  for (const BatchBytes& batch : batches) {
-    most.sample = std::max(most.sample, batch.sample);
-    most.rows = std::max(most.rows, batch.rows);
-  }
-  return {larger(most.sample), larger(most.rows)};
+  const auto of = [&](std::uint64_t BatchBytes::* part) -> std::uint64_t {
+    std::uint64_t most = 0, least = ~std::uint64_t{0};
+    for (const BatchBytes& batch : batches) {
+      most = std::max(most, batch.*part);
+      least = std::min(least, batch.*part);
+    }
+    const std::uint64_t spread = batches.size() < kTellSpread ? most : most - least;
+    return most + std::min(spread + most / kLeastMore, most / kMostMore);
+  };
+  return {of(&BatchBytes::sample), of(&BatchBytes::rows)};
 }
 
 void divide_room(std::uint64_t room, std::span<const std::uint64_t> sizes,
@@ -68,44 +95,47 @@ void divide_room(std::uint64_t room, std::span<const std::uint64_t> sizes,
   }
 }
 
-Growth growth_of_misses(RecycledVector<std::int64_t> missed, std::size_t num_batches,
-                        std::size_t most) {
-  const auto total = static_cast<double>(missed.size());
-  std::sort(missed.begin(), missed.end());
-  const auto different = std::unique(missed.begin(), missed.end()) - missed.begin();
-  Growth growth;
-  growth.of_one = static_cast<double>(most);
-  if (num_batches > 1 && total > 0) {
-    const auto count = static_cast<double>(num_batches);
-    const double times = static_cast<double>(different) / (total / count);
-    growth.power = std::clamp(std::log(times) / std::log(count), kLeastGrowth, 1.0);
-  }
-  return growth;
-}
-
-ReadAhead plan_read_ahead(std::uint64_t window, std::uint64_t sample_bytes,
-                          std::size_t most_batches, std::span<const MissedRows> missed) {
-  const auto room = static_cast<double>(window);
-  const auto fits = [&](std::size_t batches) {
-    const auto ahead = static_cast<double>(batches);
-    return bytes_of_samples(sample_bytes, missed, ahead) + bytes_of_slots(missed, ahead) <= room;
-  };
+ReadAhead plan_read_ahead(const AheadNeeds& needs) {
+  std::uint64_t of_requests = 0;
   ReadAhead plan;
-  while (plan.most_batches < most_batches && fits(plan.most_batches + 1)) ++plan.most_batches;
-  plan.sample_bytes = sample_bytes / 2;
-  // Some to spare where the window has room for them. A batch that alone has more misses than fit
-  // there reads the rest when it is assembled.
-  const auto ahead = static_cast<double>(plan.most_batches);
-  const double of_slots = bytes_of_slots(missed, ahead);
-  const double for_slots = room - bytes_of_samples(sample_bytes, missed, ahead);
-  const double share = of_slots > 0 ? std::clamp(for_slots / of_slots, 0.0, kMoreSlots) : 0;
-  for (const MissedRows& rows : missed) {
-    const double slots =
-        std::min({rows.growth.of(ahead) * share + kFewestSlots, static_cast<double>(rows.num_rows),
-                  static_cast<double>(RowSlots::kNone)});
-    plan.rows.push_back(
-        {rows.growth.of_one, rows.growth.fresh_share(ahead), static_cast<std::size_t>(slots)});
+  plan.sample_bytes = needs.sample_bytes / 2;  // packed
+  for (const MissedRows& rows : needs.missed) {
+    if (rows.row_bytes == 0) continue;
+    plan.sample_bytes += kPlaceOfMiss * rows.rows;
+    of_requests += RowRequest::bytes(rows.rows, rows.sections) + kBesideMiss * rows.rows;
   }
+  plan.chunk_bytes = chunk_bytes(needs.missed);
+  const std::uint64_t row_bytes = bytes_in_chunks(needs.missed, plan.chunk_bytes);  // of a batch
+  plan.draws_again = needs.draws_again;
+  plan.num_near = needs.num_outputs + 2;
+  // Batches are somewhere between asked for and there: on average, half of what they miss has
+  // arrived. Of one that is early all has. Rows of the first one go where it is assembled, but
+  // batches differ, and they do not come at quite equal distances: half of a batch's rows are
+  // spare.
+  const std::uint64_t of_batch =
+      of_requests + row_bytes / 2 + (needs.draws_again ? 0 : plan.sample_bytes);
+  const std::uint64_t fixed =
+      row_bytes + (needs.draws_again ? plan.num_near * plan.sample_bytes : 0);
+  const std::uint64_t room = needs.window - needs.window / kSpare;
+  std::uint64_t batches = room > fixed && of_batch > 0 ? (room - fixed) / of_batch : 1;
+  batches -= 2 * (batches / kEarlyShare);
+  plan.most_batches =
+      static_cast<std::size_t>(std::clamp<std::uint64_t>(batches, 1, needs.most_batches));
+  plan.num_early = 1 + plan.most_batches / kEarlyShare;
+  if (row_bytes > 0) {
+    const std::uint64_t samples = needs.draws_again ? plan.num_near : plan.most_batches;
+    const std::uint64_t beside = plan.most_batches * of_requests + samples * plan.sample_bytes;
+    const std::uint64_t left = needs.window > beside ? needs.window - beside : 0;
+    // No more than all of them would take.
+    const std::uint64_t most = (plan.most_batches + plan.num_early) * row_bytes;
+    plan.chunks = static_cast<std::size_t>(std::min(left, 2 * most) / plan.chunk_bytes);
+    std::uint64_t missed = 0;
+    for (const MissedRows& rows : needs.missed) missed += rows.rows;
+    plan.worth_taking = std::max<std::uint64_t>(
+        std::min(left, 2 * most) / (row_bytes / std::max<std::uint64_t>(missed, 1) + 1) / 8, 1);
+  }
+  plan.sample_bytes += of_requests;
+  plan.request_bytes = of_requests;
   return plan;
 }
 

@@ -1,14 +1,11 @@
 // How a pipeline uses its memory, computed from what some of its batches were measured to need.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
-
-#include "core/base/recycled_vector.h"
 
 namespace gz {
 
@@ -29,43 +26,39 @@ BatchBytes largest(std::span<const BatchBytes> batches);
 void divide_room(std::uint64_t room, std::span<const std::uint64_t> sizes,
                  const std::function<std::uint64_t(std::size_t, std::uint64_t)>& take);
 
-// How many different rows so many batches miss: a power of their number (Heaps' law).
-struct Growth {
-  double of_one = 0;
-  double power = 1;
-
-  double of(double batches) const { return of_one * std::pow(batches, power); }
-  // Of the misses of one more batch, those of rows that no other misses.
-  double fresh_share(double batches) const { return power * std::pow(batches, power - 1); }
-};
-
-// From the rows that `num_batches` batches miss, one after the other. `most` is what a batch is
-// expected to miss at most.
-Growth growth_of_misses(RecycledVector<std::int64_t> missed, std::size_t num_batches,
-                        std::size_t most);
-
-// The rows of one attribute that batches miss. None of a mapped file.
+// The rows of one attribute that a batch misses. None of a mapped file.
 struct MissedRows {
-  Growth growth;
+  std::uint64_t rows = 0;  // at most, as far as one can tell
   std::uint64_t row_bytes = 0;
-  std::uint64_t num_rows = 0;
+  std::size_t sections = 0;  // of the file
 };
 
 // What batches ahead may hold.
 struct ReadAhead {
-  struct Rows {
-    double misses_per_batch = 0;  // what to expect
-    double fresh_share = 1;       // of these, rows that no batch ahead misses
-    std::size_t slots = 0;        // rows that are kept or read ahead
-  };
   std::size_t most_batches = 1;
-  std::uint64_t sample_bytes = 0;  // of a batch that waits: what to expect
-  std::vector<Rows> rows;          // by attribute
+  // Of a batch that waits, what to expect: its sample and what it has asked for, and the latter.
+  std::uint64_t sample_bytes = 0;
+  std::uint64_t request_bytes = 0;
+  // Samples of all but the first batches are drawn again when their rows have arrived: what they
+  // would take holds rows of more batches.
+  bool draws_again = false;
+  std::size_t num_near = 0;   // those first batches
+  std::size_t num_early = 1;  // batches whose rows are all there, at which the sweep rests
+  std::size_t chunks = 0;     // memory of rows that have arrived
+  std::size_t chunk_bytes = 1;
+  std::uint64_t worth_taking = 1;  // rows that have arrived, at most
 };
 
-// As many batches as fit into `window` bytes, and at most `most_batches`. `sample_bytes` is a
-// sample's size as it is handed out; `missed` is by attribute.
-ReadAhead plan_read_ahead(std::uint64_t window, std::uint64_t sample_bytes,
-                          std::size_t most_batches, std::span<const MissedRows> missed);
+struct AheadNeeds {
+  std::uint64_t window = 0;        // bytes
+  std::uint64_t sample_bytes = 0;  // of a sample as it is handed out
+  std::size_t num_outputs = 2;     // batches that are handed out or being assembled
+  std::size_t most_batches = 1;
+  std::vector<MissedRows> missed;  // by attribute
+  bool draws_again = false;
+};
+
+// As many batches as fit.
+ReadAhead plan_read_ahead(const AheadNeeds& needs);
 
 }  // namespace gz

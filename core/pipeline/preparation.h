@@ -15,8 +15,21 @@
 #include "core/pipeline/packed_ids.h"
 #include "core/pipeline/plan.h"
 #include "core/pipeline/row_source.h"
+#include "core/pipeline/traffic.h"
 
 namespace gz {
+
+// What was decided, and what to expect of it.
+struct Plan {
+  Budget budget;
+  ReadAhead ahead;
+  // Of a batch:
+  double misses = 0;
+  double read_bytes = 0;
+  double read_seconds = 0;    // of the device
+  double thread_seconds = 0;  // of all threads together
+  ReadCost read_cost;         // of the largest file that is read past the page cache
+};
 
 // Samples some batches of the first epoch to see what batches are like, and decides by them. What
 // is given outlives it.
@@ -26,32 +39,53 @@ class Preparation {
               std::deque<RowSource>& sources);
 
   // Divides the memory of `wanted`, whose measured fields are set here, and gives each source the
-  // rows that it keeps on the device and in the cache; these are not read yet. Throws
-  // BudgetTooSmall.
-  Budget divide_memory(Needs wanted);
-
-  // After divide_memory(). `most_batches` is what the user asked for.
-  ReadAhead read_ahead(const Budget& budget, std::optional<std::size_t> most_batches) const;
+  // rows that it keeps on the device and in the cache; these are not read yet. `most_batches` is
+  // how far to read ahead at most, if the user said so. Throws BudgetTooSmall.
+  Plan divide_memory(Needs wanted, std::optional<std::size_t> most_batches);
 
  private:
   // What is kept of a sampled batch.
   struct Probe {
     std::uint64_t sample_bytes = 0;
-    std::vector<PackedIds> ids;  // by attribute
+    // Those that some attribute is of. Attributes may be many.
+    std::vector<PackedIds> nodes;  // by type
+    std::vector<PackedIds> edges;  // by relation
+
+    const PackedIds& ids(const Attribute& attribute) const {
+      return attribute.of_edges ? edges[attribute.of] : nodes[attribute.of];
+    }
+  };
+
+  // Of the rows of an attribute that are read from the device.
+  struct Swept {
+    std::size_t attribute;
+    std::uint64_t data_bytes;
+    RecycledVector<float> scores;  // none if the file is stored hottest first, or of edges
+    RowTraffic traffic;
   };
 
   Probe probe(const EpochOrder& order, std::uint64_t number) const;
   RecycledVector<float> scores_of(std::size_t attribute) const;
   void choose_device_rows(std::size_t attribute);
-  void choose_cached_rows(std::size_t attribute, std::uint64_t bytes);
+  Swept look_at(std::size_t attribute) const;
+  std::uint64_t rows_in(const Swept& swept, std::uint64_t bytes) const;
+  void choose_cached_rows(Swept& swept, std::uint64_t bytes);
   RecycledVector<std::int64_t> host_rows(std::size_t attribute, const Probe& probe) const;
-  Growth growth_of_misses(std::size_t attribute) const;
+  std::uint64_t most_misses(std::size_t attribute) const;
+  AheadNeeds ahead_needs(std::optional<std::size_t> most_batches) const;
+  void expect(Plan& plan, std::span<const double> cached) const;
+  Plan plan_with_cache(const Budget& budget, std::uint64_t cache, const AheadNeeds& needs) const;
+  Plan best_plan(const Budget& budget, const AheadNeeds& needs, bool is_cache_given) const;
 
   const BatchSampler& sampler_;
   std::span<const Attribute> attributes_;
   std::deque<RowSource>& sources_;
   std::vector<Probe> probes_;
-  std::uint64_t sample_bytes_ = 0;  // of the largest batch to expect
+  double sample_seconds_ = 0;  // of a batch
+  // Of the largest batch to expect.
+  std::uint64_t sample_bytes_ = 0;
+  std::uint64_t row_bytes_ = 0;
+  std::vector<Swept> swept_;
 };
 
 }  // namespace gz

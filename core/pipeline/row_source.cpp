@@ -18,22 +18,30 @@ std::uint64_t items_per_row(const Features& features) {
   return features.row_bytes() / item_size(features.layout().dtype);
 }
 
+RowCopy copy_of(const Attribute& attribute) {
+  const Features& features = *attribute.features;
+  if (attribute.with_scales) return RowCopy::with_scales(items_per_row(features));
+  return RowCopy(features.layout().dtype, !features.scales().empty(), items_per_row(features),
+                 attribute.wanted);
+}
+
 }  // namespace
 
-RowSource::RowSource(const Features& features, std::optional<Dtype> wanted, ReaderKind reader)
-    : features_(&features),
-      layout_{features.layout().data_offset, features.row_bytes(),
-              static_cast<std::uint64_t>(features.num_rows())},
-      copy_(features.layout().dtype, !features.scales().empty(), items_per_row(features), wanted),
-      chosen_(choose_reader(features.mapping(), layout_,
+RowSource::RowSource(const Attribute& attribute, ReaderKind reader)
+    : features_(attribute.features),
+      layout_{features_->layout().data_offset, features_->row_bytes(),
+              static_cast<std::uint64_t>(features_->num_rows())},
+      copy_(copy_of(attribute)),
+      chosen_(choose_reader(features_->mapping(), layout_,
                             data_bytes() == 0 ? ReaderKind::kMmap : reader)) {
   if (copy_.needs_scales()) {
-    scales_.emplace(features.mapping(),
-                    RowLayout{*features.layout().scale_offset, sizeof(float), layout_.num_rows});
+    scales_.emplace(features_->mapping(),
+                    RowLayout{*features_->layout().scale_offset, sizeof(float), layout_.num_rows});
   }
 }
 
-void RowSource::prepare() {
+void RowSource::preload() {
+  if (host_data_bytes() == 0) return;
   const MappedFile& mapping = *features_->mapping();
   if (is_mapped()) {
     const std::uint64_t there = mapping.resident_bytes().value_or(mapping.size());
@@ -48,11 +56,14 @@ void RowSource::prepare() {
     }
     return;
   }
-  if (cache_ && !cache_->is_filled()) cache_->fill(*chosen_.reader);
   if (copy_.needs_scales()) {
-    PageRequests pages(mapping);
+    PageRequests pages;
     pages.touch(features_->scales().data(), features_->scales().size_bytes());
   }
+}
+
+ReadCost RowSource::read_cost() const {
+  return gz::read_cost(*chosen_.file, features_->mapping()->size());
 }
 
 Sweep::Source RowSource::for_sweep() const {
@@ -84,74 +95,93 @@ RecycledVector<std::int64_t> RowSource::host_rows(std::span<const std::int64_t> 
   return on_host;
 }
 
-RecycledVector<std::int64_t> RowSource::find_misses(std::span<const std::int64_t> rows,
-                                                    Misses& misses) const {
-  RecycledVector<std::int64_t> wanted;
-  if (is_mapped()) return wanted;
+RowSource::MissedRows RowSource::find_misses(std::span<const std::int64_t> rows) const {
+  MissedRows missed;
+  if (is_mapped()) return missed;
   RecycledVector<std::uint32_t> places;
   places.reserve(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (cache_ && cache_->find(static_cast<std::uint64_t>(rows[i])) != nullptr) continue;
+    if (cache_ && cache_->has(static_cast<std::uint64_t>(rows[i]))) continue;
     places.push_back(static_cast<std::uint32_t>(i));
   }
-  wanted.reserve(places.size());
-  for (const std::uint32_t place : places) wanted.push_back(rows[place]);
-  misses.places.assign(places.begin(), places.end());  // no larger than it has to be
-  return wanted;
+  missed.rows.reserve(places.size());
+  for (const std::uint32_t place : places) missed.rows.push_back(rows[place]);
+  missed.places.assign(places.begin(), places.end());  // no larger than it has to be
+  return missed;
 }
 
-void RowSource::copy_rows(std::span<const std::int64_t> rows, std::size_t first,
-                          const Misses& misses, const Sweep* sweep, std::size_t source,
-                          std::byte* out) {
+// None if they are not needed.
+std::span<const float> RowSource::scales_of(std::span<const std::int64_t> rows,
+                                            std::span<float> to) {
+  if (!scales_) return {};
+  scales_->gather(rows, std::as_writable_bytes(to).data());
+  return to.first(rows.size());
+}
+
+void RowSource::copy_rows(std::span<const std::int64_t> rows, std::byte* out) {
   if (copy_.out_bytes() == 0) return;
-  std::array<float, kGroup> scales;
+  std::array<float, kGroup> room;
   guarded(*features_->mapping(), [&] {
     for (std::size_t begin = 0; begin < rows.size(); begin += kGroup) {
       const auto part = rows.subspan(begin, std::min(kGroup, rows.size() - begin));
-      const auto steps = std::span(scales).first(scales_ ? part.size() : 0);
-      if (scales_) scales_->gather(part, std::as_writable_bytes(steps).data());
       std::byte* const to = out + begin * copy_.out_bytes();
       if (is_mapped()) {
-        chosen_.reader->gather_converted(part, steps, copy_, to);
-      } else {
-        copy_found(part, steps, first + begin, misses, sweep, source, to);
+        chosen_.reader->gather_converted(part, scales_of(part, room), copy_, to);
+      } else if (cache_) {
+        copy_cached(part, to);
       }
     }
   });
 }
 
-// At most kGroup rows, from the cache and from slots. Rows that found no slot are read now.
-void RowSource::copy_found(std::span<const std::int64_t> rows, std::span<const float> scales,
-                           std::size_t first, const Misses& misses, const Sweep* sweep,
-                           std::size_t source, std::byte* out) {
+// At most kGroup rows.
+void RowSource::copy_cached(std::span<const std::int64_t> rows, std::byte* out) {
   std::array<const std::byte*, kGroup> places;
-  std::vector<std::size_t> unslotted;
-  const auto in_batch = [](std::uint32_t place, std::size_t other) { return place < other; };
-  auto miss = static_cast<std::size_t>(
-      std::lower_bound(misses.places.begin(), misses.places.end(), first, in_batch) -
-      misses.places.begin());
+  std::array<std::byte*, kGroup> outs;
+  std::array<std::int64_t, kGroup> found;
+  std::array<float, kGroup> room;
+  std::size_t count = 0;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (miss == misses.places.size() || misses.places[miss] != first + i) {
-      places[i] = cache_->find(static_cast<std::uint64_t>(rows[i]));
-      continue;
-    }
-    const Sweep::Slot slot = misses.slots[miss++];
-    if (slot == RowSlots::kNone) {
-      unslotted.push_back(i);
-    } else {
-      places[i] = sweep->row(source, slot);
-    }
+    const std::byte* const place = cache_->find(static_cast<std::uint64_t>(rows[i]));
+    if (place == nullptr) continue;
+    places[count] = place;
+    outs[count] = out + i * copy_.out_bytes();
+    found[count++] = rows[i];
   }
+  copy_.copy(std::span(places).first(count), scales_of(std::span(found).first(count), room),
+             std::span(outs).first(count));
+}
+
+GatherCounts RowSource::copy_missed(const Misses& misses, RowRequest::Part part, std::byte* out) {
+  RowRequest& request = *misses.request;
+  GatherCounts counts;
+  std::array<const std::byte*, kGroup> places;
+  std::array<std::byte*, kGroup> outs;
+  std::array<std::int64_t, kGroup> rows;
+  std::array<float, kGroup> room;
   Buffer<std::byte> read;
-  if (!unslotted.empty()) {
-    read.extend(unslotted.size() * layout_.row_bytes);
-    RecycledVector<std::int64_t> wanted;
-    for (const std::size_t i : unslotted) wanted.push_back(rows[i]);
-    chosen_.reader->gather(wanted, read.data());
-    for (std::size_t i = 0; i < unslotted.size(); ++i)
-      places[unslotted[i]] = read.data() + i * layout_.row_bytes;
+  const std::uint32_t end = request.end(part.section);
+  for (std::uint32_t first = request.begin(part.section); first < end;) {
+    const std::size_t count = std::min<std::size_t>(kGroup, end - first);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      rows[i] = static_cast<std::int64_t>(request.row(part.section, first + i));
+      outs[i] = out + misses.places[first + i] * copy_.out_bytes();
+      if (part.has_memory) places[i] = request.place(first + i);
+    }
+    if (!part.has_memory) {
+      read.clear();
+      std::byte* const to = read.extend(count * layout_.row_bytes);
+      counts += chosen_.reader->gather(std::span(rows).first(count), to);
+      for (std::size_t i = 0; i < count; ++i) places[i] = to + i * layout_.row_bytes;
+    }
+    guarded(*features_->mapping(), [&] {
+      copy_.copy(std::span(places).first(count), scales_of(std::span(rows).first(count), room),
+                 std::span(outs).first(count));
+    });
+    first += static_cast<std::uint32_t>(count);
   }
-  copy_.copy(std::span(places).first(rows.size()), scales, out);
+  request.taken(part.section);
+  return counts;
 }
 
 }  // namespace gz

@@ -1,4 +1,4 @@
-// The rows of one attribute, wherever they are: in the cache, in a slot, in the page cache.
+// The rows of one attribute, wherever they are: in the cache, in the page cache, or on their way.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include "core/base/recycled_vector.h"
 #include "core/base/types.h"
 #include "core/gather/mmap_reader.h"
+#include "core/gather/read_cost.h"
 #include "core/gather/reader_choice.h"
 #include "core/gather/row_cache.h"
 #include "core/gather/row_copy.h"
@@ -21,14 +22,14 @@ namespace gz {
 
 // Rows of a batch that are neither mapped nor cached.
 struct Misses {
-  RecycledVector<std::uint32_t> places;  // in the batch, rising
-  RecycledVector<Sweep::Slot> slots;     // beside them
+  RecycledVector<std::uint32_t> places;  // in the batch, by index in the request
+  std::shared_ptr<RowRequest> request;
 };
 
-// Ids are a user's, rows those of the file. After prepare() safe on many threads.
+// Ids are a user's, rows those of the file. Once choices are made safe on many threads.
 class RowSource {
  public:
-  RowSource(const Features& features, std::optional<Dtype> wanted, ReaderKind reader);
+  RowSource(const Attribute& attribute, ReaderKind reader);
 
   const Features& features() const { return *features_; }
   const RowLayout& layout() const { return layout_; }
@@ -39,6 +40,8 @@ class RowSource {
 
   const RowCache* cache() const { return cache_.get(); }
   void set_cache(std::unique_ptr<RowCache> cache) { cache_ = std::move(cache); }
+  // In a forked child, whose parent may have held its lock.
+  void leave_cache() { static_cast<void>(cache_.release()); }
 
   // Rows that need not be handed out; the others are host rows.
   const RowSet& on_device() const { return on_device_; }
@@ -47,10 +50,19 @@ class RowSource {
     return (layout_.num_rows - on_device_.count()) * layout_.row_bytes;
   }
 
-  // Reads what is to be in memory before the first batch: the cache, or a mapped file that fits.
-  void prepare();
+  // Has a mapped file that fits brought to the page cache, and the scales of any.
+  void preload();
 
-  // What the sweep needs to know; `slots` is for the caller to set. Not for mapped files.
+  // Rows that stay are read in parts, by threads that have nothing else to do.
+  RowCache* cache_to_fill() const {
+    return cache_ && !cache_->is_filled() ? cache_.get() : nullptr;
+  }
+  void fill_cache(std::size_t part) { cache_->fill(*chosen_.reader, part); }
+
+  // What reads cost the device. Not for mapped files.
+  ReadCost read_cost() const;
+
+  // What the sweep needs to know. Not for mapped files.
   Sweep::Source for_sweep() const;
 
   // Where the rows of `ids` are in the file.
@@ -60,20 +72,23 @@ class RowSource {
   RecycledVector<std::int64_t> host_rows(std::span<const std::int64_t> rows,
                                          DeviceRowIndex& index) const;
 
-  // Those of `rows` that have to be read: their places go to `misses`, they themselves are
-  // returned.
-  RecycledVector<std::int64_t> find_misses(std::span<const std::int64_t> rows,
-                                           Misses& misses) const;
+  // Those of `rows` that have to be read, and their places among `rows`.
+  struct MissedRows {
+    RecycledVector<std::int64_t> rows;
+    RecycledVector<std::uint32_t> places;
+  };
+  MissedRows find_misses(std::span<const std::int64_t> rows) const;
 
-  // Copies `rows`, which are those from place `first` of a batch on, to `out`. The slots of
-  // `misses` are those of `source` in `sweep`, and there.
-  void copy_rows(std::span<const std::int64_t> rows, std::size_t first, const Misses& misses,
-                 const Sweep* sweep, std::size_t source, std::byte* out);
+  // Copies what is mapped or cached of `rows` to `out`, which has room for all.
+  void copy_rows(std::span<const std::int64_t> rows, std::byte* out);
+
+  // Copies a section of what was missed to its places in `out`, where all rows of the batch go, and
+  // gives back its memory. Returns what had to be read now.
+  GatherCounts copy_missed(const Misses& misses, RowRequest::Part part, std::byte* out);
 
  private:
-  void copy_found(std::span<const std::int64_t> rows, std::span<const float> scales,
-                  std::size_t first, const Misses& misses, const Sweep* sweep, std::size_t source,
-                  std::byte* out);
+  std::span<const float> scales_of(std::span<const std::int64_t> rows, std::span<float> to);
+  void copy_cached(std::span<const std::int64_t> rows, std::byte* out);
 
   const Features* features_;
   RowLayout layout_;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/base/parallel.h"
-#include "core/base/stopwatch.h"
 
 namespace gz {
 namespace {
@@ -20,6 +19,13 @@ constexpr std::size_t kPieceBytes = 512 << 10;
 constexpr std::size_t kSample = ~std::size_t{0};  // the piece that is no attribute
 
 constexpr std::size_t kIdsAtOnce = 512;
+
+// One thread reads some millions of rows per second.
+constexpr std::size_t kThreadsPerSweeper = 4;
+constexpr std::size_t kMostSweepers = 4;
+// Of the batches ahead, how many may join the sweep at the same place.
+constexpr double kJoinTogether = 1.0 / 8;
+constexpr double kLeastTogether = 2;
 
 // Arrays begin at lines of their own.
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -49,7 +55,10 @@ Run::Run(RunOptions options)
       num_batches_(options_.sampler->num_batches()),
       wakeup_(std::make_shared<Wakeup>()),
       next_number_(options_.first),
-      sample_bytes_(options_.ahead.sample_bytes) {
+      sample_bytes_(options_.ahead.sample_bytes),
+      sample_room_(
+          options_.budget.window -
+          std::min(options_.budget.window, options_.ahead.chunks * options_.ahead.chunk_bytes)) {
   const auto wake = [wakeup = wakeup_] {
     {
       const std::lock_guard lock(wakeup->mutex);
@@ -64,10 +73,19 @@ Run::Run(RunOptions options)
     if (source.is_mapped()) continue;
     use_ring = use_ring && source.choice().kind == ReaderKind::kDirect;
     swept.push_back(source.for_sweep());
-    swept.back().slots = options_.ahead.rows[a].slots;
   }
-  if (!swept.empty())
-    sweep_ = std::make_unique<Sweep>(std::move(swept), use_ring, wake, options_.stages);
+  if (!swept.empty()) {
+    Sweep::Options given;
+    given.use_ring = use_ring;
+    given.threads =
+        std::clamp<std::size_t>(options_.budget.threads / kThreadsPerSweeper, 1, kMostSweepers);
+    given.read_bytes = options_.budget.reads;
+    given.chunks = options_.ahead.chunks;
+    given.chunk_bytes = options_.ahead.chunk_bytes;
+    given.on_progress = wake;
+    given.stages = options_.stages;
+    sweep_ = std::make_unique<Sweep>(std::move(swept), std::move(given));
+  }
   options_.memory->set_on_return(wake);
   try {
     for (std::size_t i = 0; i < options_.budget.threads; ++i)
@@ -90,121 +108,247 @@ Run::~Run() {
 void Run::work(std::size_t thread) {
   std::unique_lock lock(wakeup_->mutex);
   while (!stop_) {
-    if (!work_once(lock, thread)) wakeup_->changed.wait(lock);
+    if (work_once(lock, thread)) continue;
+    set_haste();
+    wakeup_->changed.wait(lock);
   }
 }
 
 // Does the most urgent thing there is to do. False if there is none.
 bool Run::work_once(std::unique_lock<std::mutex>& lock, std::size_t thread) {
-  Entry* assembled = nullptr;
+  note_failures();
+  return assemble_some(lock, thread) || begin_one(lock, thread) || sample_one(lock, thread) ||
+         fill_some(lock, thread);
+}
+
+// Runs body() without the lock, and returns what it threw.
+template <class Body>
+std::exception_ptr Run::unlocked(std::unique_lock<std::mutex>& lock, std::size_t thread,
+                                 Stage stage, std::uint64_t batch, Body&& body) {
+  lock.unlock();
+  std::exception_ptr error;
+  try {
+    const StageLog::Range range(options_.stages, stage, thread, batch);
+    body();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  lock.lock();
+  return error;
+}
+
+// What went wrong for all is told to the first batch that it concerns.
+void Run::note_failures() {
   for (const auto& entry : window_) {
-    if (entry->state == State::kAssembling && entry->next_piece < entry->pieces.size()) {
-      assembled = entry.get();
-      break;
-    }
-  }
-  const auto guard = [&](Entry& entry, Stage stage, auto&& body) {
-    lock.unlock();
-    std::exception_ptr error;
+    if (entry->state != State::kWaiting && entry->state != State::kAssembling) continue;
+    if (entry->error) return;
     try {
-      const StageLog::Range range(options_.stages, stage, thread, entry.batch.number);
-      body();
+      if (fill_error_) std::rethrow_exception(fill_error_);
+      if (is_there(*entry)) continue;
+      if (sweep_) sweep_->check();
+      return;
     } catch (...) {
-      error = std::current_exception();
+      entry->error = std::current_exception();
+      if (entry->num_busy == 0) finish(*entry);
+      return;
     }
-    lock.lock();
-    if (error && !entry.error) entry.error = error;
-  };
-
-  if (assembled == nullptr) {
-    if (Entry* const entry = entry_to_assemble()) {
-      entry->state = State::kBeginning;
-      guard(*entry, Stage::kBegin, [&] { begin(*entry); });
-      entry->state = State::kAssembling;
-      if (entry->error) entry->pieces.clear();
-      entry->pieces_left = entry->pieces.size();
-      if (entry->error) finish(*entry);
-      wakeup_->changed.notify_all();
-      return true;
-    }
-  } else {
-    const Piece piece = assembled->pieces[assembled->next_piece++];
-    const Stopwatch watch;
-    guard(*assembled, Stage::kAssemble, [&] { assemble(*assembled, piece); });
-    counts_.assembling += watch.seconds();
-    if (--assembled->pieces_left == 0) finish(*assembled);
-    return true;
   }
+}
 
-  if (can_sample()) {
-    window_.push_back(std::make_unique<Entry>());
-    Entry& entry = *window_.back();
-    entry.batch.number = std::exchange(next_number_, next_number_ + options_.stride);
-    entry.bytes = sample_bytes_;
-    window_bytes_ += entry.bytes;
-    ++num_sampling_;
+bool Run::assemble_some(std::unique_lock<std::mutex>& lock, std::size_t thread) {
+  for (const auto& held : window_) {
+    if (held->state != State::kAssembling) continue;
+    Entry& entry = *held;
+    const std::optional<Piece> piece = next_piece(entry);
+    if (!piece) continue;
+    ++entry.num_busy;
     const Stopwatch watch;
-    guard(entry, Stage::kSample, [&] { sample(entry); });
-    counts_.sampling += watch.seconds();
-    --num_sampling_;
-    window_bytes_ -= entry.bytes;
-    entry.bytes = entry.packed.bytes();
-    for (const PackedIds& rows : entry.rows) entry.bytes += rows.bytes();
-    for (const auto& index : entry.device_index)
-      if (index) entry.bytes += 4 * index->slots.size() + 8 * index->places.size();
-    window_bytes_ += entry.bytes;
-    sample_bytes_ = std::max(sample_bytes_, entry.bytes);
-    for (std::size_t a = 0; a < entry.misses.size(); ++a) {
-      double& most = options_.ahead.rows[a].misses_per_batch;
-      most = std::max(most, static_cast<double>(entry.misses[a].slots.size()));
-    }
-    entry.state = State::kWaiting;
-    if (entry.error) {
+    GatherCounts late;
+    const std::exception_ptr error = unlocked(lock, thread, Stage::kAssemble, entry.batch.number,
+                                              [&] { late = assemble(entry, *piece); });
+    counts_.assembling += watch.seconds();
+    counts_.late += late;
+    --entry.num_busy;
+    if (error && !entry.error) entry.error = error;
+    if (is_assembled(entry)) {
       finish(entry);
-    } else {
-      count_rows(entry);
+    } else if (!piece->missed.empty()) {
+      set_haste();
     }
-    set_hurry();
-    wakeup_->changed.notify_all();
     return true;
   }
   return false;
+}
+
+// What may be done for a batch now.
+std::optional<Run::Piece> Run::next_piece(Entry& entry) const {
+  if (entry.error) return std::nullopt;
+  if (entry.next_piece < entry.pieces.size()) {
+    const std::size_t a = entry.pieces[entry.next_piece].attribute;
+    if (a == kSample || (*options_.sources)[a].cache_to_fill() == nullptr)
+      return std::move(entry.pieces[entry.next_piece++]);
+  }
+  for (std::size_t a = 0; a < entry.misses.size(); ++a) {
+    RowRequest* const request = entry.misses[a].request.get();
+    if (request == nullptr) continue;
+    const std::uint64_t size =
+        std::max<std::uint64_t>((*options_.sources)[a].copy().out_bytes(), 1);
+    const std::uint64_t worth =
+        std::clamp<std::uint64_t>(kPieceBytes / size, 1, options_.ahead.worth_taking);
+    const std::uint64_t there = request->rows_to_take();
+    if (there == 0) continue;
+    if (there < worth && !request->is_ready() && !sweep_->is_short()) continue;
+    Piece piece{a};
+    for (std::uint64_t rows = 0; rows < std::min(worth, there);) {
+      const RowRequest::Part part = request->take();
+      piece.missed.push_back(part);
+      rows += request->end(part.section) - request->begin(part.section);
+    }
+    return piece;
+  }
+  return std::nullopt;
+}
+
+bool Run::is_assembled(const Entry& entry) const {
+  if (entry.num_busy > 0) return false;
+  if (entry.error) return true;
+  return entry.next_piece == entry.pieces.size() &&
+         std::all_of(entry.misses.begin(), entry.misses.end(), [](const Misses& misses) {
+           return !misses.request || misses.request->is_all_taken();
+         });
+}
+
+bool Run::begin_one(std::unique_lock<std::mutex>& lock, std::size_t thread) {
+  Entry* const entry = entry_to_begin();
+  if (entry == nullptr) return false;
+  entry->state = State::kBeginning;
+  entry->error = unlocked(lock, thread, Stage::kBegin, entry->batch.number, [&] { begin(*entry); });
+  entry->state = State::kAssembling;
+  if (entry->error) finish(*entry);
+  set_haste();
+  wakeup_->changed.notify_all();
+  return true;
+}
+
+bool Run::sample_one(std::unique_lock<std::mutex>& lock, std::size_t thread) {
+  Entry* again = entry_to_draw_again();
+  if (again == nullptr) {
+    if (!can_sample()) return false;
+    window_.push_back(std::make_unique<Entry>());
+    window_.back()->batch.number = std::exchange(next_number_, next_number_ + options_.stride);
+    joins_left_ -= 1;
+  }
+  Entry& entry = again != nullptr ? *again : *window_.back();
+  entry.state = State::kSampling;
+  entry.is_kept = !options_.ahead.draws_again || is_near(entry);
+  window_bytes_ -= entry.bytes;
+  entry.bytes = entry.is_kept ? sample_bytes_ : options_.ahead.request_bytes;
+  window_bytes_ += entry.bytes;
+  const Stopwatch watch;
+  RunCounts counts;
+  entry.error =
+      unlocked(lock, thread, Stage::kSample, entry.batch.number, [&] { counts = sample(entry); });
+  counts_.sampling += watch.seconds();
+  if (again == nullptr) counts_ += counts;
+  window_bytes_ -= entry.bytes;
+  entry.bytes = entry.packed.bytes();
+  for (const PackedIds& rows : entry.rows) entry.bytes += rows.bytes();
+  for (const auto& index : entry.device_index)
+    if (index) entry.bytes += 4 * index->slots.size() + 8 * index->places.size();
+  for (const Misses& misses : entry.misses) {
+    if (misses.request) entry.bytes += 4 * misses.places.size() + misses.request->bytes();
+  }
+  window_bytes_ += entry.bytes;
+  // A batch far larger than the others is not what to expect of the next one.
+  if (entry.is_kept)
+    sample_bytes_ =
+        std::max(options_.ahead.sample_bytes, sample_bytes_ - sample_bytes_ / 8 + entry.bytes / 8);
+  entry.state = State::kWaiting;
+  if (entry.error) finish(entry);
+  set_haste();
+  wakeup_->changed.notify_all();
+  return true;
+}
+
+// Rows that stay are read while the first batches are on their way.
+bool Run::fill_some(std::unique_lock<std::mutex>& lock, std::size_t thread) {
+  if (fill_error_) return false;
+  for (RowSource& source : *options_.sources) {
+    RowCache* const cache = source.cache_to_fill();
+    if (cache == nullptr) continue;
+    const std::size_t part = cache->begin_part();
+    if (part == cache->num_parts()) continue;
+    const std::exception_ptr error =
+        unlocked(lock, thread, Stage::kFill, part, [&] { source.fill_cache(part); });
+    if (error && !stop_) fill_error_ = error;
+    if (error || cache->is_filled()) wakeup_->changed.notify_all();
+    return true;
+  }
+  return false;
+}
+
+// Whether a batch is among those whose samples are kept in any case.
+bool Run::is_near(const Entry& entry) const {
+  const std::size_t count = std::min(window_.size(), options_.ahead.num_near);
+  return std::any_of(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(count),
+                     [&](const auto& near) { return near.get() == &entry; });
+}
+
+Run::Entry* Run::entry_to_draw_again() {
+  for (std::size_t i = 0; i < std::min(window_.size(), options_.ahead.num_near); ++i) {
+    if (window_[i]->state == State::kWaiting && !window_[i]->is_kept) return window_[i].get();
+  }
+  return nullptr;
 }
 
 bool Run::can_sample() {
   if (over_ || next_number_ >= num_batches_) return false;
   if (window_.empty()) return true;
   if (window_.size() >= options_.ahead.most_batches + options_.budget.num_outputs) return false;
-  if (window_bytes_ + sample_bytes_ > options_.budget.window) return false;
-  // A batch whose rows find no room ahead would read them one batch at a time.
-  for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
-    if ((*options_.sources)[a].is_mapped()) continue;
-    const ReadAhead::Rows& rows = options_.ahead.rows[a];
-    const double of_batch =
-        std::min(rows.misses_per_batch * rows.fresh_share, static_cast<double>(rows.slots));
-    const double wanted = of_batch * static_cast<double>(num_sampling_ + 1);
-    if (static_cast<double>(sweep_->num_free(sweep_source_[a])) < wanted) return false;
-  }
-  return true;
+  if (!sweep_) return window_bytes_ + sample_bytes_ <= options_.budget.window;
+  // A sample that is not kept takes next to nothing.
+  const bool is_kept = !options_.ahead.draws_again || window_.size() < options_.ahead.num_near;
+  if (is_kept && window_bytes_ + sample_bytes_ > sample_room_) return false;
+  // Batches join the sweep at equal distances, so that on average half of what they miss has
+  // arrived.
+  const auto most = static_cast<double>(options_.ahead.most_batches);
+  const double turns = sweep_->turns();
+  joins_left_ = std::min(joins_left_ + most * (turns - std::exchange(turns_, turns)),
+                         std::max(most * kJoinTogether, kLeastTogether));
+  // There are too many for the memory.
+  const std::uint64_t dropped = sweep_->counts().dropped;
+  if (std::exchange(dropped_, dropped) != dropped) joins_left_ = 0;
+  if (joins_left_ >= 1) return true;
+  const auto waits = [&](const auto& entry) {
+    return entry->state == State::kSampling ||
+           (entry->state == State::kWaiting && !is_there(*entry));
+  };
+  const auto waiting =
+      static_cast<std::size_t>(std::count_if(window_.begin(), window_.end(), waits));
+  return waiting < options_.budget.num_outputs;
 }
 
-// Batches are begun in order, when their rows have been read and there is memory to put them in. If
-// the caller holds all of that and waits for another batch, it gets more.
-Run::Entry* Run::entry_to_assemble() {
+// Whether all rows of a batch that has been sampled have arrived, or found no memory.
+bool Run::is_there(const Entry& entry) const {
+  return std::all_of(entry.misses.begin(), entry.misses.end(), [](const Misses& misses) {
+    return !misses.request || misses.request->is_ready();
+  });
+}
+
+// Batches are begun in order, as soon as there is memory to put them in: rows that arrive need not
+// wait elsewhere. If the caller holds all of that memory and waits for another batch, it gets more.
+Run::Entry* Run::entry_to_begin() const {
   std::size_t held = 0;
+  std::size_t beginning = 0;  // those that are about to take memory
   for (const auto& entry : window_) {
     if (entry->state == State::kSampling) return nullptr;
     if (entry->state != State::kWaiting) {
       ++held;
+      beginning += entry->state == State::kBeginning ? 1 : 0;
       continue;
     }
-    try {
-      if (sweep_ && !sweep_->is_there(entry->due)) return nullptr;
-    } catch (...) {
-      entry->error = std::current_exception();
-      return entry.get();
-    }
-    const bool room = options_.memory->use().num_out < options_.budget.num_outputs;
+    if (!entry->is_kept) return nullptr;
+    const bool room = options_.memory->use().num_out + beginning < options_.budget.num_outputs;
     return room || (next_waits_ && held == 0) ? entry.get() : nullptr;
   }
   return nullptr;
@@ -222,11 +366,13 @@ const PackedIds& Run::rows_of(const Entry& entry, std::size_t attribute) const {
   return are_ids ? ids_of(entry, attribute) : entry.rows[attribute];
 }
 
-void Run::sample(Entry& entry) {
+// Returns where the rows come from.
+RunCounts Run::sample(Entry& entry) {
   SampledBatch sampled = options_.sampler->sample(order_, options_.epoch, entry.batch.number);
   entry.misses.resize(options_.attributes.size());
   entry.rows.resize(options_.attributes.size());
   entry.device_index.resize(options_.attributes.size());
+  RunCounts counts;
   for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
     const RowSource& source = (*options_.sources)[a];
     std::span<const std::int64_t> rows = options_.attributes[a].ids_in(sampled.hood);
@@ -237,16 +383,30 @@ void Run::sample(Entry& entry) {
     }
     RecycledVector<std::int64_t> on_host;
     if (source.on_device().count() > 0) {
+      counts.on_device_rows += rows.size();
       on_host = source.host_rows(rows, entry.device_index[a].emplace());
       rows = on_host;
+      counts.on_device_rows -= rows.size();
     }
-    if (source.features().is_reordered() || entry.device_index[a]) entry.rows[a] = PackedIds(rows);
-    if (source.is_mapped()) continue;
+    if (entry.is_kept && (source.features().is_reordered() || entry.device_index[a]))
+      entry.rows[a] = PackedIds(rows);
+    if (!entry.is_kept) entry.device_index[a].reset();
+    if (source.is_mapped()) {
+      counts.mapped_rows += rows.size();
+      continue;
+    }
     Misses& misses = entry.misses[a];
-    const RecycledVector<std::int64_t> missed = source.find_misses(rows, misses);
-    misses.slots.resize(missed.size());
-    sweep_->reserve(sweep_source_[a], missed, misses.slots, entry.due);
+    const RowSource::MissedRows missed = source.find_misses(rows);
+    counts.cached_rows += rows.size() - missed.rows.size();
+    if (!misses.request)
+      misses.request = sweep_->request(sweep_source_[a], entry.batch.number, missed.rows);
+    if (!entry.is_kept) continue;
+    misses.places.resize(missed.rows.size());
+    misses.request->for_each_index(missed.rows, [&](std::size_t i, std::uint32_t index) {
+      misses.places[index] = missed.places[i];
+    });
   }
+  if (!entry.is_kept) return counts;
   for (SampledNodes& type : sampled.hood.types) {
     entry.packed.types.push_back(
         {PackedIds(type.nodes.span()), PackedIds(type.trees.span()), std::move(type.per_hop)});
@@ -258,11 +418,14 @@ void Run::sample(Entry& entry) {
   }
   sampled.hood = {};
   entry.batch.sampled = std::move(sampled);
+  return counts;
 }
 
 // Finds memory for all attributes of a batch, and cuts them into pieces.
 void Run::begin(Entry& entry) {
-  if (entry.error) return;
+  for (const Misses& misses : entry.misses) {
+    if (misses.request) sweep_->protect(*misses.request);
+  }
   std::vector<std::size_t> offsets;
   std::size_t bytes = 0;
   for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
@@ -324,47 +487,37 @@ void Run::hand_out_ids(Entry& entry) {
   entry.memory.reset();  // now, as this wakes other threads if nothing of the batch is in it
 }
 
-void Run::assemble(Entry& entry, const Piece& piece) {
+// Returns what was read for it.
+GatherCounts Run::assemble(Entry& entry, const Piece& piece) {
+  GatherCounts late;
   if (piece.attribute == kSample) {
     hand_out_ids(entry);
-    return;
+    return late;
   }
   RowSource& source = (*options_.sources)[piece.attribute];
   const PackedIds& rows = rows_of(entry, piece.attribute);
   std::byte* const out = entry.batch.rows[piece.attribute].data;
+  if (!piece.missed.empty()) {
+    for (const RowRequest::Part& part : piece.missed)
+      late += source.copy_missed(entry.misses[piece.attribute], part, out);
+    sweep_->memory_came_back();
+    return late;
+  }
   std::array<std::int64_t, kIdsAtOnce> part;
   for (std::size_t first = piece.first; first < piece.first + piece.count; first += kIdsAtOnce) {
     const std::size_t count = std::min(kIdsAtOnce, piece.first + piece.count - first);
     rows.unpack(first, std::span(part).first(count));
-    source.copy_rows(std::span(part).first(count), first, entry.misses[piece.attribute],
-                     sweep_.get(), sweep_source_[piece.attribute],
-                     out + first * source.copy().out_bytes());
+    source.copy_rows(std::span(part).first(count), out + first * source.copy().out_bytes());
   }
-}
-
-// Where the rows of a batch that has been sampled come from. Holds the lock.
-void Run::count_rows(const Entry& entry) {
-  for (std::size_t a = 0; a < entry.misses.size(); ++a) {
-    const std::uint64_t rows = rows_of(entry, a).size();
-    counts_.on_device_rows += ids_of(entry, a).size() - rows;
-    if ((*options_.sources)[a].is_mapped()) {
-      counts_.mapped_rows += rows;
-      continue;
-    }
-    const auto& slots = entry.misses[a].slots;
-    counts_.cached_rows += rows - slots.size();
-    counts_.unslotted_rows +=
-        static_cast<std::uint64_t>(std::count(slots.begin(), slots.end(), RowSlots::kNone));
-  }
+  return late;
 }
 
 // Gives back what a batch needed on its way. Holds the lock.
 void Run::finish(Entry& entry) {
   for (const BatchRows& rows : entry.batch.rows) counts_.rows += rows.count;
   for (std::size_t a = 0; a < entry.misses.size(); ++a) {
-    // Rows of a batch that failed may still be on their way.
-    if ((*options_.sources)[a].is_mapped() || entry.error) continue;
-    sweep_->release(sweep_source_[a], entry.misses[a].slots);
+    if (entry.misses[a].request)
+      sweep_->release(sweep_source_[a], std::move(entry.misses[a].request));
   }
   entry.misses.clear();
   entry.rows.clear();
@@ -372,25 +525,37 @@ void Run::finish(Entry& entry) {
   entry.packed = {};
   window_bytes_ -= std::exchange(entry.bytes, 0);
   entry.state = State::kDone;
-  set_hurry();
+  set_haste();
   wakeup_->changed.notify_all();
   wakeup_->ready.notify_all();
 }
 
-// The sweep goes on while at least as many batches are behind the first that waits for it as are
-// ready before: it is not late, and finds as many rows on its way as it can.
-void Run::set_hurry() {
+// Tells the sweep whether the first batch that is not there needs it.
+void Run::set_haste() {
   if (!sweep_) return;
-  std::size_t ready = 0;
+  Sweep::Haste haste;
+  haste.num_arrived = sweep_->num_arrived();
+  std::size_t num_early = 0;  // batches that are there, and that nobody has begun
   for (const auto& entry : window_) {
-    try {
-      if (entry->state == State::kWaiting && !sweep_->is_there(entry->due)) break;
-    } catch (...) {  // reported when the batch is assembled
+    if (entry->state == State::kSampling || entry->state == State::kBeginning) {
+      haste.memory_comes = true;
       break;
     }
-    ++ready;
+    if (entry->state == State::kDone) continue;
+    const bool is_begun = entry->state == State::kAssembling;
+    if (!is_there(*entry)) {
+      const auto has_rows = [](const Misses& misses) {
+        return misses.request && misses.request->rows_to_take() > 0;
+      };
+      haste.memory_comes = haste.memory_comes || !is_begun || entry->num_busy > 0 ||
+                           std::any_of(entry->misses.begin(), entry->misses.end(), has_rows);
+      break;
+    }
+    haste.memory_comes = true;
+    num_early += is_begun ? 0 : 1;
   }
-  sweep_->set_hurry(window_.size() - ready >= ready);
+  haste.is_early = num_early >= options_.ahead.num_early;
+  sweep_->set_haste(haste);
 }
 
 // Holds the lock.
@@ -407,6 +572,8 @@ bool Run::is_ready() const {
 std::optional<Batch> Run::next() {
   const Stopwatch watch;
   std::unique_lock lock(wakeup_->mutex);
+  if (since_last_) counts_.away += since_last_->seconds();
+  since_last_.reset();
   next_waits_ = true;
   wakeup_->changed.notify_all();
   while (!has_next()) {
@@ -427,7 +594,7 @@ std::optional<Batch> Run::next() {
   if (over_ || window_.empty()) return std::nullopt;
   const std::unique_ptr<Entry> entry = std::move(window_.front());
   window_.pop_front();
-  set_hurry();
+  set_haste();
   wakeup_->changed.notify_all();
   if (entry->error) {
     over_ = true;
@@ -435,6 +602,7 @@ std::optional<Batch> Run::next() {
     std::rethrow_exception(entry->error);
   }
   ++counts_.batches;
+  since_last_.emplace();
   return std::move(entry->batch);
 }
 
@@ -442,6 +610,8 @@ RunCounts Run::counts() const {
   const std::lock_guard lock(wakeup_->mutex);
   RunCounts counts = counts_;
   if (sweep_) counts.sweep = sweep_->counts();
+  counts.sweep.reads += counts.late.device_reads;
+  counts.sweep.bytes += counts.late.device_bytes;
   return counts;
 }
 

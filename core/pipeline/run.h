@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "core/base/stage_log.h"
+#include "core/base/stopwatch.h"
 #include "core/gather/sweep.h"
 #include "core/pipeline/batch.h"
 #include "core/pipeline/batch_sampler.h"
@@ -32,10 +33,11 @@ struct RunCounts {
   std::uint64_t on_device_rows = 0;  // that are not handed out
   std::uint64_t mapped_rows = 0;     // through the page cache
   std::uint64_t cached_rows = 0;
-  std::uint64_t unslotted_rows = 0;  // that found no room ahead and were read when needed
   double sampling = 0;
   double assembling = 0;
   double waited = 0;  // in next()
+  double away = 0;    // of the caller, between one batch and the next
+  GatherCounts late;  // of rows that batches read themselves; among those of the sweep at the end
   Sweep::Counts sweep;
 
   RunCounts& operator+=(const RunCounts& more) {
@@ -44,10 +46,10 @@ struct RunCounts {
     on_device_rows += more.on_device_rows;
     mapped_rows += more.mapped_rows;
     cached_rows += more.cached_rows;
-    unslotted_rows += more.unslotted_rows;
     sampling += more.sampling;
     assembling += more.assembling;
     waited += more.waited;
+    away += more.away;
     sweep += more.sweep;
     return *this;
   }
@@ -56,7 +58,7 @@ struct RunCounts {
 struct RunOptions {
   const BatchSampler* sampler = nullptr;
   std::vector<Attribute> attributes;
-  std::deque<RowSource>* sources = nullptr;  // by attribute
+  std::deque<RowSource>* sources = nullptr;  // by attribute; their caches are filled on the way
   ReadAhead ahead;
   std::shared_ptr<BatchMemory> memory;
   Budget budget;
@@ -85,7 +87,7 @@ class Run {
   struct Held {
     std::size_t batches_ahead = 0;
     std::uint64_t window_bytes = 0;  // samples that wait
-    std::uint64_t sweep_bytes = 0;   // slots and reads
+    std::uint64_t sweep_bytes = 0;   // rows that have arrived, and reads
   };
   Held held() const;
 
@@ -109,11 +111,13 @@ class Run {
     std::size_t unpacked_bytes() const;  // with each array aligned
   };
   enum class State { kSampling, kWaiting, kBeginning, kAssembling, kDone };
-  // Rows `first` … of one attribute; the piece of no attribute is the sample itself.
+  // Rows `first` … of one attribute that are mapped or cached; the piece of no attribute is the
+  // sample itself. Or sections of what was missed.
   struct Piece {
     std::size_t attribute;
-    std::size_t first;
-    std::size_t count;
+    std::size_t first = 0;
+    std::size_t count = 0;
+    std::vector<RowRequest::Part> missed = {};
   };
   // A batch on its way.
   struct Entry {
@@ -122,14 +126,14 @@ class Run {
     std::vector<PackedIds> rows;  // by attribute, where they are not the ids
     std::vector<std::optional<DeviceRowIndex>> device_index;  // by attribute
     std::vector<Misses> misses;                               // by attribute
-    std::uint64_t due = 0;                                    // when the sweep has read them
-    std::uint64_t bytes = 0;                                  // counted in the window
+    bool is_kept = true;      // else it is drawn again when it comes near the front
+    std::uint64_t bytes = 0;  // counted in the window
     Batch batch;
     BatchMemory::Block memory;     // of its rows, and of its ids if that is pinned
     std::size_t memory_taken = 0;  // bytes
-    std::vector<Piece> pieces;
+    std::vector<Piece> pieces;     // of what is not missed
     std::size_t next_piece = 0;
-    std::size_t pieces_left = 0;
+    std::size_t num_busy = 0;  // pieces that threads are at
     std::exception_ptr error;
   };
   // Wakes the threads of a run. Callbacks that may come after the run's end own it too.
@@ -141,19 +145,31 @@ class Run {
 
   void work(std::size_t thread);
   bool work_once(std::unique_lock<std::mutex>& lock, std::size_t thread);
+  bool assemble_some(std::unique_lock<std::mutex>& lock, std::size_t thread);
+  bool begin_one(std::unique_lock<std::mutex>& lock, std::size_t thread);
+  bool sample_one(std::unique_lock<std::mutex>& lock, std::size_t thread);
+  bool fill_some(std::unique_lock<std::mutex>& lock, std::size_t thread);
+  template <class Body>
+  std::exception_ptr unlocked(std::unique_lock<std::mutex>& lock, std::size_t thread, Stage stage,
+                              std::uint64_t batch, Body&& body);
   bool can_sample();
-  Entry* entry_to_assemble();
-  void sample(Entry& entry);
+  Entry* entry_to_begin() const;
+  bool is_near(const Entry& entry) const;
+  Entry* entry_to_draw_again();
+  RunCounts sample(Entry& entry);
   void begin(Entry& entry);
+  std::optional<Piece> next_piece(Entry& entry) const;
+  bool is_assembled(const Entry& entry) const;
+  void note_failures();
   void hand_out_ids(Entry& entry);
   IdArray ids_in(Entry& entry, std::size_t count);
-  void assemble(Entry& entry, const Piece& piece);
-  void count_rows(const Entry& entry);
+  GatherCounts assemble(Entry& entry, const Piece& piece);
   void finish(Entry& entry);
   const PackedIds& ids_of(const Entry& entry, std::size_t attribute) const;
   const PackedIds& rows_of(const Entry& entry, std::size_t attribute) const;
   bool has_next() const;
-  void set_hurry();
+  bool is_there(const Entry& entry) const;
+  void set_haste();
 
   RunOptions options_;
   EpochOrder order_;
@@ -165,9 +181,14 @@ class Run {
   std::uint64_t next_number_;
   std::uint64_t window_bytes_ = 0;
   std::uint64_t sample_bytes_;
-  std::size_t num_sampling_ = 0;
-  bool next_waits_ = false;  // somebody is in next()
+  std::uint64_t sample_room_;  // of the window, what samples may take
+  double joins_left_ = 0;      // batches that may be sampled while the sweep is here
+  double turns_ = 0;           // of the sweep, when that was counted
+  std::uint64_t dropped_ = 0;  // rows, by the sweep, at that time
+  bool next_waits_ = false;    // somebody is in next()
   bool over_ = false;
+  std::exception_ptr fill_error_;
+  std::optional<Stopwatch> since_last_;  // batch that was handed out
   RunCounts counts_;
 
   std::atomic<bool> stop_{false};

@@ -162,20 +162,19 @@ class FrontierDraw {
   }
 
   void request_offsets(const Frontier& frontier, std::size_t begin, std::size_t end) {
-    const MappedFile& mapping = *reader_.graph().mapping();
     addresses_.clear();
     for (std::size_t i = begin; i < end; ++i) {
       addresses_.push_back(reader_.offset_of(frontier.nodes[i]));
       addresses_.push_back(reader_.offset_of(frontier.nodes[i]) + 1);
     }
-    request_scattered(mapping, addresses_);
+    request_scattered(addresses_);
     const bool reads_lists =
         Pick::kReadsLists || (limits_.time && !limits_.time->node_times.empty());
     if (!reads_lists) return;
     for (std::size_t i = begin; i < end; ++i) {
       const EdgeRange list = reader_.edges_of(frontier.nodes[i]);
-      PageRequests(mapping, 0)
-          .touch(reader_.entry(list.begin), static_cast<std::size_t>(list.size()) * sizeof(Id));
+      PageRequests(0).touch(reader_.entry(list.begin),
+                            static_cast<std::size_t>(list.size()) * sizeof(Id));
     }
   }
 
@@ -185,7 +184,7 @@ class FrontierDraw {
       addresses_.push_back(reader_.entry(position));
       addresses_.push_back(reader_.edge_id_address(position));
     }
-    request_scattered(*reader_.graph().mapping(), addresses_);
+    request_scattered(addresses_);
   }
 
   IndexReader<Id> reader_;

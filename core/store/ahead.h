@@ -32,7 +32,7 @@ class Pages {
       addresses_.push_back(address);
   }
   void flush() {
-    request_scattered(mapping_, addresses_);
+    request_scattered(addresses_);
     addresses_.clear();
   }
 

@@ -1,7 +1,9 @@
 // Whether pages of a mapping are worth requesting before they are read.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/base/machine.h"
@@ -23,6 +25,26 @@ class ColdDetector {
         return true;
     }
     return false;
+  }
+
+  // One stretch: the places begin … end-1 are read by read(first, last), after request(first, last)
+  // asked for their pages if they are worth asking for. Unless that is known, the first kLook
+  // places tell for the rest.
+  template <class Request, class Read>
+  void stretch(std::size_t begin, std::size_t end, Request request, Read read) {
+    if (cold()) {
+      request(begin, end);
+      read(begin, end);
+      return;
+    }
+    Stretch looked(*this);
+    const std::size_t few = std::min(end, begin + kLook);
+    read(begin, few);
+    const bool is_cold = looked.end(few - begin);
+    if (few == end) return;
+    if (is_cold) request(few, end);
+    read(few, end);
+    if (!is_cold) looked.end(end - few);
   }
 
   // Counts the faults of the calling thread between its construction and end().
@@ -50,6 +72,7 @@ class ColdDetector {
   // A fault costs some 100 microseconds, a request one: at one fault in 50 reads both are even.
   static constexpr std::uint64_t kFewOf = 50;
   static constexpr int kPatience = 64;
+  static constexpr std::size_t kLook = 64;
 
   std::atomic<int> cold_stretches_{0};
 };

@@ -117,7 +117,7 @@ class IntegerLookup {
   }
 
   void request(std::span<const std::int64_t> items, std::span<const std::uint64_t> nodes) const {
-    PageRequests pages(*d_.mapping_);
+    PageRequests pages;
     for (const std::uint64_t node : nodes)
       pages.touch(items.data() + node * kGiFanout, kGiFanout * sizeof(std::int64_t));
   }
@@ -160,7 +160,7 @@ class StringLookup {
     for (std::size_t i = 0; i < probes.size(); ++i) probes[i] = start(labels[begin + i]);
     const auto by_slot = order_by(probes.size(), [&](std::size_t i) { return probes[i].slot; });
     {
-      PageRequests pages(*d_.mapping_);
+      PageRequests pages;
       for (const std::uint32_t i : by_slot)
         pages.touch(d_.slots_.data() + probes[i].slot, sizeof(std::uint64_t));
     }
@@ -168,14 +168,14 @@ class StringLookup {
 
     const auto by_id = order_by(probes.size(), [&](std::size_t i) { return probes[i].id; });
     {
-      PageRequests pages(*d_.mapping_);
+      PageRequests pages;
       for (const std::uint32_t i : by_id) {
         if (probes[i].id != kUnknownLabel)
           pages.touch(d_.offsets_.data() + probes[i].id, 2 * sizeof(std::int64_t));
       }
     }
     {
-      PageRequests pages(*d_.mapping_);
+      PageRequests pages;
       for (const std::uint32_t i : by_id) {
         if (probes[i].id == kUnknownLabel) continue;
         const auto label = d_.string(static_cast<std::uint64_t>(probes[i].id));
@@ -355,7 +355,7 @@ void IdDictionary::integers(std::span<const NodeId> ids, std::span<std::int64_t>
   check_ids(*this, ids);
   guarded(*mapping_, [&] {
     if (is_cold(ids.size())) {
-      PageRequests pages(*mapping_);
+      PageRequests pages;
       for (const std::uint32_t i : order_by(ids.size(), [&](std::size_t j) { return ids[j]; }))
         pages.touch(labels_.data() + ids[i], sizeof(std::int64_t));
     }
@@ -374,7 +374,7 @@ StringBatch IdDictionary::strings(std::span<const NodeId> ids) const {
     std::vector<std::uint32_t> order;
     if (cold) {
       order = order_by(ids.size(), [&](std::size_t i) { return ids[i]; });
-      PageRequests pages(*mapping_);
+      PageRequests pages;
       for (const std::uint32_t i : order)
         pages.touch(offsets_.data() + ids[i], 2 * sizeof(std::int64_t));
     }
@@ -387,7 +387,7 @@ StringBatch IdDictionary::strings(std::span<const NodeId> ids) const {
     });
     std::partial_sum(batch.offsets.begin(), batch.offsets.end(), batch.offsets.begin());
     if (cold) {
-      PageRequests pages(*mapping_);
+      PageRequests pages;
       for (const std::uint32_t i : order) {
         const auto label = string(static_cast<std::uint64_t>(ids[i]));
         pages.touch(label.data(), label.size());

@@ -1,4 +1,4 @@
-// Asks the kernel for pages of a mapping before they are read, many at a time.
+// Asks the kernel for pages of mapped files before they are read, many at a time.
 #pragma once
 
 #include <algorithm>
@@ -19,15 +19,13 @@ class PageRequests {
   // that is a gain; where they are scattered, a gap of 0 reads nothing in vain.
   static constexpr std::uint64_t kUsualGap = 16 << 10;
 
-  explicit PageRequests(const MappedFile& mapping, std::uint64_t gap = kUsualGap)
-      : mapping_(mapping), gap_(gap) {}
+  explicit PageRequests(std::uint64_t gap = kUsualGap) : gap_(gap) {}
   ~PageRequests() { flush(); }
   PageRequests(const PageRequests&) = delete;
   PageRequests& operator=(const PageRequests&) = delete;
 
   void touch(const void* data, std::size_t size) {
-    const auto begin =
-        static_cast<std::uint64_t>(static_cast<const std::byte*>(data) - mapping_.data());
+    const auto begin = reinterpret_cast<std::uintptr_t>(data);
     if (begin > end_ + gap_) {
       flush();
       begin_ = begin / kPage * kPage;
@@ -42,21 +40,21 @@ class PageRequests {
 
   void flush() {
     for (; end_ > begin_; begin_ += std::min(kMost, end_ - begin_))
-      mapping_.advise(Advice::kWillNeed, begin_, std::min(kMost, end_ - begin_));
+      advise_memory(Advice::kWillNeed, reinterpret_cast<const std::byte*>(begin_),
+                    std::min(kMost, end_ - begin_));
   }
 
-  const MappedFile& mapping_;
   std::uint64_t gap_;
-  std::uint64_t begin_ = 0;
-  std::uint64_t end_ = 0;
+  std::uintptr_t begin_ = 0;
+  std::uintptr_t end_ = 0;
 };
 
 // Requests the pages of `addresses`, which may come in any order and are sorted here, and no other
 // page. Null ones are skipped. An item at an address does not cross a page: items are aligned to
 // their size.
-inline void request_scattered(const MappedFile& mapping, std::vector<const void*>& addresses) {
+inline void request_scattered(std::vector<const void*>& addresses) {
   std::sort(addresses.begin(), addresses.end());
-  PageRequests pages(mapping, 0);
+  PageRequests pages(0);
   for (const void* const address : addresses) {
     if (address != nullptr) pages.touch(address, 1);
   }

@@ -47,19 +47,18 @@ template <class Id>
 void RowMap::translate_as(std::span<const std::int64_t> ids, std::span<std::int64_t> rows) const {
   const auto* const places = reinterpret_cast<const Id*>(places_);
   parallel_chunks(ids.size(), kGrain, [&](std::size_t begin, std::size_t end) {
-    const bool cold = cold_detector_.cold();
-    if (cold) {
+    const auto request = [&](std::size_t first, std::size_t last) {
       std::vector<const void*> addresses;
-      addresses.reserve(end - begin);
-      for (std::size_t i = begin; i < end; ++i) addresses.push_back(places + ids[i]);
-      request_scattered(*mapping_, addresses);
-    }
-    ColdDetector::Stretch stretch(cold_detector_);
-    for (std::size_t i = begin; i < end; ++i) {
-      if (i + kAhead < end) prefetch(places + ids[i + kAhead]);
-      rows[i] = checked_place<Id>(ids[i]);
-    }
-    if (!cold) stretch.end(end - begin);
+      addresses.reserve(last - first);
+      for (std::size_t i = first; i < last; ++i) addresses.push_back(places + ids[i]);
+      request_scattered(addresses);
+    };
+    cold_detector_.stretch(begin, end, request, [&](std::size_t first, std::size_t last) {
+      for (std::size_t i = first; i < last; ++i) {
+        if (i + kAhead < last) prefetch(places + ids[i + kAhead]);
+        rows[i] = checked_place<Id>(ids[i]);
+      }
+    });
   });
 }
 

@@ -67,6 +67,9 @@ class Topology {
   // Throws std::invalid_argument if the graph has no weights.
   std::span<const double> weight_sums(Direction direction) const;
 
+  // The parts of the file that drawing in a direction reads. Throws as index().
+  std::vector<ByteRange> drawn_from(Direction direction, bool weights, bool times) const;
+
   // Throws std::out_of_range naming `node` if it has no list, FormatError if its offsets are
   // corrupt.
   EdgeRange edges_of(Direction direction, NodeId node) const;

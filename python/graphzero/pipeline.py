@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+import weakref
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -17,12 +18,14 @@ from graphzero import _core
 from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.arrays import IntArray, plain, time_vector
 from graphzero._base.integers import as_seed, integer
-from graphzero._base.memory_sizes import byte_text
+from graphzero._base.memory_sizes import byte_text, pipeline_budget
+from graphzero._base.pipeline_limits import LIMITS, plan_reason, roofline
 from graphzero._files.progress import Progress
 from graphzero._inputs.attributes import Attribute, attributes_of
 from graphzero._inputs.batch_order import BatchOrder
 from graphzero._inputs.edge_types import as_relations
 from graphzero._inputs.fanouts import FanoutsLike, read_fanouts
+from graphzero._inputs.graph_memory import has_room, read_ahead, resident_topology, topology_bytes
 from graphzero._inputs.pipeline_request import LinkNegatives, PipelineRequest, as_bytes, natural
 from graphzero._inputs.sample_request import Method, SampleRequest, SubgraphType, TemporalStrategy
 from graphzero._inputs.seeds import LinkSeeds, NodeSeeds, read_links, read_nodes, refuse_without_edges, splits_of
@@ -34,6 +37,15 @@ from graphzero.sampling import named
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+# Batches of an epoch that is worth reading the whole topology for.
+_LONG_EPOCH = 32
+# What the core's stats() adds up.
+_COUNTS = (
+    *("batches", "rows", "on_device_rows", "mapped_rows", "cached_rows", "late_rows", "dropped_rows", "shared_rows"),
+    *("read_rows", "read_row_bytes", "device_reads", "device_bytes", "queue_waits", "queued_reads"),
+    *("seconds_sampling", "seconds_assembling", "seconds_reading", "seconds_waited", "seconds_away"),
+)
 
 _NEGATIVES = {None: _core.Negatives.NONE, "binary": _core.Negatives.BINARY, "triplet": _core.Negatives.TRIPLET}
 
@@ -137,7 +149,7 @@ class Pipeline:
         world_size: The number of processes that share the seeds of each epoch.
         drop_uneven_inputs: Leave out some of the last seeds instead of taking some of the first again.
         memory: Bytes to hold, a number or a size such as ``"4GB"``: cached rows, batches sampled and read ahead,
-            finished batches. Default: half of what is available.
+            finished batches. Default: half of what is available, or less if the graph would not fit beside it.
         cache: Bytes of ``memory`` for cached rows. Default: what the rest leaves.
         ahead: The most batches to prepare ahead. Default: as many as fit.
         dtype: Convert features while copying, as in [`gather`][graphzero.FeatureStore.gather]: one type for all that
@@ -294,7 +306,8 @@ class Pipeline:
         self._epoch = 0  # the one under way, or the next
         self._position = 0  # batches of it that have been handed out
         self._begun = False
-        self._started = (0.0, 0, 0.0)  # this iteration: time, position, seconds waited before
+        self._has_started = False
+        self._started: tuple[float, int, dict[str, Any]] = (0.0, 0, {})  # this iteration: time, position, counts before
         self._ended: str | None = None  # the status of an epoch that is over, until another begins
 
     @property
@@ -364,9 +377,9 @@ class Pipeline:
         core = self._open()
         epoch, position = (self._epoch + 1, 0) if self._begun else (self._epoch, self._position)
         self._request.order.begin_epoch(core)
-        turn = core.start(epoch, position + worker, num_workers)  # only the latest iteration may go on
+        turn = self._start(core, epoch, position + worker, num_workers)  # only the latest iteration may go on
         self._epoch, self._position, self._begun, self._ended = epoch, position, True, None
-        self._started = (time.perf_counter(), position, core.stats()["seconds_waited"])
+        self._started = (time.perf_counter(), position, core.stats())
         del core  # close() frees its memory, also during an iteration
         process = os.getpid()
         progress, shown = self._request.progress, 0.0
@@ -392,6 +405,30 @@ class Pipeline:
                 still_open.end(turn)
             if shown:
                 _show("\n")
+
+    def _start(self, core: _core.Pipeline, epoch: int, first: int, stride: int) -> int:
+        sample = self._request.sample
+        if not self._has_started and has_room(sample, self._attributes, self._memory_of_rows(core)):
+            own = weakref.ref(self)
+            if len(self) >= _LONG_EPOCH:
+                read_ahead(sample, lambda: (pipeline := own()) is None or pipeline.closed)
+        try:
+            turn = core.start(epoch, first, stride)
+        except _core.BudgetTooSmall:
+            most = pipeline_budget()
+            if self._request.memory is not None or most <= core.stats()["memory"]["budget"]:
+                raise
+            core.set_memory(most)  # the default left room for the graph, and too little for batches
+            turn = core.start(epoch, first, stride)
+        self._has_started = True
+        return turn
+
+    def _memory_of_rows(self, core: _core.Pipeline) -> int:
+        """Return how many bytes of its budget it will hold at most: no more than there are rows that are not mapped."""
+        stats = core.stats()
+        read = [kind != _core.ReaderKind.MMAP for kind, *_ in stats["sources"]]
+        rows = sum(attribute.store.nbytes for attribute, is_read in zip(self._attributes, read, strict=True) if is_read)
+        return min(int(stats["memory"]["budget"]), rows)
 
     def is_ready(self) -> bool:
         """Return whether the iteration under way would return its next batch, or end, without waiting."""
@@ -429,11 +466,20 @@ class Pipeline:
             number=found.number,
         )
 
-    def rows_on_device(self) -> dict[Attribute, IntArray]:
-        """Return the stored rows that the device is to have, in the order of its slots. Begin an iteration first."""
+    def _set_device_room(self, room: Mapping[Attribute, int]) -> None:
+        """Give the device other room for rows, in bytes. An iteration under way goes on with its next batch."""
+        self._open().set_device_room([room.get(attribute, 0) for attribute in self._attributes])
+
+    def _num_rows_on_device(self) -> dict[Attribute, int]:
+        """Return how many rows of attributes the device is to have, where it has any."""
         core = self._open()
-        rows = {attribute: plain(core.on_device(number)) for number, attribute in enumerate(self._attributes)}
-        return {attribute: found for attribute, found in rows.items() if len(found)}
+        core.prepare()
+        counts = {attribute: core.num_on_device(number) for number, attribute in enumerate(self._attributes)}
+        return {attribute: count for attribute, count in counts.items() if count}
+
+    def _rows_on_device(self, attribute: Attribute, begin: int, end: int) -> IntArray:
+        """Return those of some stored rows that the device is to have; its slots are in the same order."""
+        return plain(self._open().on_device(self._attributes.index(attribute), begin, end))
 
     def stats(self) -> dict[str, Any]:
         """Return where time, bytes and memory went since the pipeline was made.
@@ -442,22 +488,38 @@ class Pipeline:
             ``rows`` in finished batches. Of these, and of batches being made: ``mapped_rows`` came through the page
             cache, ``cached_rows`` from the cache, ``on_device_rows`` are on a device already, ``shared_rows`` were read
             for another batch ahead, ``read_rows`` were read, in ``device_reads`` of ``device_bytes``, and
-            ``unslotted_rows`` too, for lack of room ahead. ``hit_rate`` is the share that needed no read of its own,
+            ``late_rows`` too, for lack of room ahead. ``hit_rate`` is the share that needed no read of its own,
             ``read_amplification`` the bytes read per byte of a row read, ``queue_depth`` the mean number of reads in
             flight, ``fill_bytes`` what was read to fill the cache. ``seconds_sampling``, ``seconds_assembling`` and
             ``seconds_reading`` are sums over threads; ``seconds_waited`` is how long the iteration waited for batches,
-            ``seconds_preparing`` how long it took to choose cached rows and read them. ``memory`` has the bytes held
-            now, by purpose, and the ``budget``; ``pinned_bytes`` of them are page-locked for a device. ``sources`` has
-            the reader of each attribute, the reason for it, and how many of its rows are cached.
+            ``seconds_away`` how long the caller was busy with them, ``seconds_preparing`` how long it took to choose
+            cached rows. ``dropped_rows`` had to be read again for lack of memory. ``memory`` has the bytes held now, by
+            purpose, and the ``budget``; ``pinned_bytes`` of them are page-locked for a device. ``plan`` is how the
+            budget was divided and what was expected of it, with the reason in a sentence. ``roofline`` has the least
+            seconds a batch can take because of the ``device``, the ``threads`` and the ``caller``, and which of them is
+            the ``limit``. ``topology`` has the ``bytes`` of the graph that samples are drawn from, and how many are
+            ``resident`` in the page cache, which takes some milliseconds to find out. ``sources`` has the reader of
+            each attribute, the reason for it, and how many of its rows are cached.
         """
+        sample = self._request.sample
+        topology = {"bytes": topology_bytes(sample), "resident": resident_topology(sample)}
+        return {**self._counts(), "topology": topology}
+
+    def _counts(self, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return ``stats()``, of the time since ``before``, without what the kernel would have to be asked for."""
         stats = self._open().stats()
+        for name in _COUNTS if before else ():
+            stats[name] -= before[name]
         wanted, waits, queued = (stats.pop(name) for name in ("read_row_bytes", "queue_waits", "queued_reads"))
-        read = stats["read_rows"] + stats["unslotted_rows"]
-        here = stats["mapped_rows"] + stats["cached_rows"] + stats["shared_rows"] + read
+        read = stats["read_rows"] + stats["late_rows"]
+        here = stats["mapped_rows"] + stats["cached_rows"] + stats["shared_rows"] + read - stats["dropped_rows"]
         rows = stats["on_device_rows"] + here
-        stats["hit_rate"] = 1 - read / rows if rows else None
+        # Rows that were dropped have been read more than once.
+        stats["hit_rate"] = 1 - min(1, max(0, read - stats["dropped_rows"]) / rows) if rows else None
         stats["read_amplification"] = stats["device_bytes"] / wanted if wanted else None
         stats["queue_depth"] = queued / waits if waits else None
+        stats["plan"]["reason"] = plan_reason(stats["plan"], stats["threads"])
+        stats["roofline"] = roofline(stats)
         stats["sources"] = {
             (attribute.name if not self._relations.is_hetero else (attribute.of, attribute.name)): {
                 "reader": kind.name.lower(),
@@ -479,21 +541,24 @@ class Pipeline:
 
     def status(self) -> str:
         """Return the most important of ``stats()`` in one line: of this epoch, or of the one that has just ended."""
-        stats = self.stats()
+        begin, first, before = self._started
+        stats = self._counts(before)
         if self._ended is not None:
             return self._ended
-        begin, first, waited = self._started
         seconds = max(time.perf_counter() - begin, 1e-9)
         held = sum(size for purpose, size in stats["memory"].items() if purpose != "budget")
         parts = [
             f"epoch {self._epoch} batch {self._position}/{len(self)}",
             f"{(self._position - first) / seconds:.1f} batches/s",
-            f"waited {(stats['seconds_waited'] - waited) / seconds:.0%}",
+            f"waited {stats['seconds_waited'] / seconds:.0%}",
             "hits -" if stats["hit_rate"] is None else f"hits {stats['hit_rate']:.1%}",
             f"{stats['device_reads']:,} reads, {byte_text(stats['device_bytes'])}",
             f"{stats['batches_ahead']} ahead",
             f"{byte_text(held)} of {byte_text(stats['memory']['budget'])}",
         ]
+        limit = stats["roofline"]["limit"]
+        if limit is not None:
+            parts.append(f"limited by {LIMITS[limit]}")
         return " · ".join(parts)
 
     def _open(self) -> _core.Pipeline:

@@ -160,6 +160,18 @@ TEST(blocks_are_pinned_for_as_long_as_they_are_held) {
   EXPECT(pinned.empty());
 }
 
+TEST(a_block_for_a_batch_far_larger_than_the_others_is_not_kept) {
+  const auto memory = std::make_shared<BatchMemory>();
+  memory->keep(2, kBytes);
+  BatchMemory::Block usual = memory->take(kBytes / 4), large = memory->take(5 * kBytes);
+  EXPECT(memory->use().bytes >= 6 * kBytes);
+  usual.reset();
+  large.reset();
+  EXPECT(memory->use().bytes >= kBytes && memory->use().bytes < 2 * kBytes);
+  usual = memory->take(kBytes);
+  EXPECT(memory->use().bytes < 2 * kBytes);  // the kept one has room
+}
+
 TEST(what_cannot_be_pinned_is_handed_out_as_it_is) {
   const auto memory = std::make_shared<BatchMemory>(fake_driver());
   pinning_fails = true;

@@ -20,6 +20,7 @@ Needs random_needs(Rng& rng) {
   needs.sample_bytes = up_to(28);
   needs.row_bytes = up_to(32);
   needs.swept_bytes = rng.below(4) == 0 ? 0 : up_to(42);
+  needs.swept_rows = needs.swept_bytes == 0 ? 0 : up_to(24);
   needs.threads = 1 + rng.below(16);
   needs.least_threads = rng.below(2) == 0 ? needs.threads : 1;
   if (rng.below(2) == 0) needs.cache = up_to(36);
@@ -32,7 +33,9 @@ std::uint64_t least_of(Needs needs) {
   const std::string message = test::message_of([&] { split_memory(needs); });
   const std::string opening = "memory: expected at least ";
   EXPECT(message.find(opening) == 0);
-  const std::string fewer = needs.least_threads > 1 ? "fewer threads, smaller " : "smaller ";
+  const bool has_cache = needs.cache.value_or(0) > 0 && needs.swept_bytes > 0;
+  const std::string fewer = std::string(has_cache ? "a smaller cache, " : "") +
+                            (needs.least_threads > 1 ? "fewer threads, " : "") + "smaller ";
   EXPECT(message.find(" MB for batches of this size, found 0 MB; give more, or use " + fewer) !=
          std::string::npos);
   return std::stoull(message.substr(opening.size())) * kMegabyte;
@@ -50,7 +53,9 @@ void check(const Needs& needs) {
   EXPECT(budget.threads >= needs.least_threads && budget.threads <= needs.threads);
   EXPECT(budget.num_outputs >= 2 && budget.num_outputs <= 4);
   EXPECT(budget.outputs == budget.num_outputs * (needs.sample_bytes + needs.row_bytes));
-  EXPECT(budget.window >= 2 * needs.sample_bytes);
+  EXPECT(budget.window >= budget.least_window);
+  EXPECT(budget.least_window >= 2 * needs.sample_bytes + 20 * needs.swept_rows);
+  EXPECT(budget.reads >= 2 << 20 && budget.reads <= 8 << 20);
   if (needs.cache) {
     EXPECT(budget.cache == std::min(*needs.cache, needs.swept_bytes));
   }
@@ -95,7 +100,7 @@ TEST(all_rows_are_cached_where_they_fit) {
   EXPECT(split_memory(needs).cache >= needs.swept_bytes);
   needs.swept_bytes *= 100;
   const Budget budget = split_memory(needs);
-  EXPECT(budget.cache > 0 && budget.window > 0);
+  EXPECT(budget.cache == 0 && budget.window > budget.least_window);  // a plan divides it
   EXPECT(budget.cache + budget.window + budget.outputs + budget.working + budget.reads ==
          needs.memory);
 }
@@ -117,7 +122,7 @@ TEST(threads_are_as_many_as_memory_allows) {
 
 TEST(more_memory_means_more_batches_at_once) {
   EXPECT(split_memory(needs_of_megabytes(100, 20, 0)).num_outputs == 2);
-  EXPECT(split_memory(needs_of_megabytes(1000, 20, 0)).num_outputs == 4);
+  EXPECT(split_memory(needs_of_megabytes(4000, 20, 0)).num_outputs == 4);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 
 std::vector<std::uint64_t> listed(const ChosenRows& chosen) {
   std::vector<std::uint64_t> rows;
-  chosen.for_each([&](std::uint64_t row) { rows.push_back(row); });
+  chosen.for_each(0, chosen.end(), [&](std::uint64_t row) { rows.push_back(row); });
   return rows;
 }
 

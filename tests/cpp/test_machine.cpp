@@ -49,6 +49,33 @@ TEST(version_2_limits_are_the_tightest_of_all_ancestors) {
   EXPECT(cgroup_cores(root.path()) == 1.5);
 }
 
+TEST(memory_that_cannot_be_taken_back_is_not_left_in_a_group) {
+  const FakeRoot root;
+  root.write("proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  root.write("proc/self/cgroup", "0::/a\n");
+  root.write("sys/fs/cgroup/a/memory.max", "1000\n");
+  root.write("sys/fs/cgroup/a/memory.current", "600\n");
+  root.write("sys/fs/cgroup/a/memory.stat", "anon 100\nfile 500\nshmem 200\n");
+  const CgroupMemory memory = cgroup_memory(root.path());
+  EXPECT(memory.page_cache == 300u);
+  EXPECT(memory.left == 700u);
+}
+
+TEST(others_in_a_larger_group_above_leave_less_than_our_own_limit) {
+  const FakeRoot root;
+  root.write("proc/self/mountinfo", "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+  root.write("proc/self/cgroup", "0::/a/b\n");
+  root.write("sys/fs/cgroup/a/memory.max", "1000\n");
+  root.write("sys/fs/cgroup/a/memory.current", "950\n");
+  root.write("sys/fs/cgroup/a/memory.stat", "anon 940\nfile 10\n");
+  root.write("sys/fs/cgroup/a/b/memory.max", "800\n");
+  root.write("sys/fs/cgroup/a/b/memory.current", "100\n");
+  root.write("sys/fs/cgroup/a/b/memory.stat", "anon 100\nfile 0\n");
+  const CgroupMemory memory = cgroup_memory(root.path());
+  EXPECT(memory.limit == 800u);
+  EXPECT(memory.left == 60u);
+}
+
 TEST(version_1_limits_are_found_beside_an_empty_version_2) {
   const FakeRoot root;
   root.write("proc/self/mountinfo",
@@ -64,6 +91,7 @@ TEST(version_1_limits_are_found_beside_an_empty_version_2) {
   const CgroupMemory memory = cgroup_memory(root.path());
   EXPECT(memory.limit == 4096u);
   EXPECT(memory.used == 100u);
+  EXPECT(memory.left == 3996u);
   EXPECT(!cgroup_cores(root.path()));
 }
 

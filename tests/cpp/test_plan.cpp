@@ -1,5 +1,5 @@
-#include <cmath>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "core/pipeline/plan.h"
@@ -17,10 +17,20 @@ std::vector<std::uint64_t> shares(std::uint64_t room, const std::vector<std::uin
 }
 
 TEST(the_next_batch_may_be_larger_than_all_that_were_measured) {
-  const std::vector<BatchBytes> batches = {{1000, 50}, {200, 4000}};
-  EXPECT(largest(batches).sample == 1100);
-  EXPECT(largest(batches).rows == 4400);
+  const std::vector<BatchBytes> few = {{1000, 50}, {200, 4000}};
+  EXPECT(largest(few).sample == 1100);
+  EXPECT(largest(few).rows == 4400);
   EXPECT(largest({}).rows == 0);
+}
+
+TEST(batches_that_hardly_differ_are_expected_to_stay_so) {
+  std::vector<BatchBytes> batches(8, {10'000, 50'000});
+  EXPECT(largest(batches).sample == 10'100 && largest(batches).rows == 50'500);
+  batches[3] = {10'300, 49'000};
+  EXPECT(largest(batches).sample == 10'300 + 300 + 103);
+  EXPECT(largest(batches).rows == 50'000 + 1000 + 500);
+  batches[4].rows = 10;
+  EXPECT(largest(batches).rows == 55'000);
 }
 
 TEST(room_for_all_is_given_to_all) {
@@ -46,52 +56,86 @@ TEST(what_an_item_leaves_is_for_those_that_follow) {
   EXPECT((given == std::vector<std::uint64_t>{500, 1000}));
 }
 
-TEST(batches_that_miss_different_rows_miss_twice_as_many_together) {
-  const Growth growth = growth_of_misses({1, 2, 3, 4}, 2, 2);
-  EXPECT(growth.power == 1);
-  EXPECT(growth.of(10) == 20);
-  EXPECT(growth.fresh_share(10) == 1);
+AheadNeeds needs_of(std::uint64_t window, std::uint64_t sample_bytes, std::size_t most_batches,
+                    std::vector<MissedRows> missed, bool draws_again = false) {
+  AheadNeeds needs;
+  needs.window = window;
+  needs.sample_bytes = sample_bytes;
+  needs.most_batches = most_batches;
+  needs.missed = std::move(missed);
+  needs.draws_again = draws_again;
+  return needs;
 }
 
-TEST(batches_that_share_misses_miss_fewer_rows_together) {
-  const Growth growth = growth_of_misses({1, 2, 3, 1, 2, 4, 1, 3, 5, 2, 3, 6}, 4, 3);
-  EXPECT(growth.power == 0.5);  // 6 different rows in 4 batches of 3
-  EXPECT(growth.of(4) == 6);
-  EXPECT(growth.fresh_share(4) == 0.25);
-}
-
-TEST(few_batches_say_little_about_many) {
-  EXPECT(growth_of_misses({7, 7, 7, 7}, 4, 1).power == 0.5);
-  EXPECT(growth_of_misses({7, 8}, 1, 2).power == 1);
-  EXPECT(growth_of_misses({}, 4, 0).of(100) == 0);
-}
+const std::vector<MissedRows> kMissed = {{10'000, 512, 100}, {}};
+// 80 kB for each of 64 chunks would be too much; 64 kB hold 128 rows, and one chunk is not full.
+constexpr std::uint64_t kChunk = 64 << 10;
+constexpr std::uint64_t kRows = (10'000 / 128 + 1) * kChunk;
 
 TEST(as_many_batches_are_ahead_as_the_window_holds) {
-  const std::vector<MissedRows> missed = {{{100, 1}, 920, 1'000'000}};
-  // A batch: half its sample, 8 bytes for each miss, a slot and 80 bytes beside it for each row.
-  const std::uint64_t of_batch = 1000 + 8 * 100 + 100 * 1000;
-  EXPECT(plan_read_ahead(10 * of_batch, 2000, 50, missed).most_batches == 10);
-  EXPECT(plan_read_ahead(10 * of_batch - 1, 2000, 50, missed).most_batches == 9);
-  EXPECT(plan_read_ahead(10 * of_batch, 2000, 5, missed).most_batches == 5);
-  EXPECT(plan_read_ahead(0, 2000, 50, missed).most_batches == 1);
+  // Half of the sample and of the rows; for each miss where it is in the batch, and in the request
+  // and on its way; the sections. A fiftieth is spare, and a batch's rows.
+  const std::uint64_t of_batch = 1000 + kRows / 2 + 4 * 10'000 + (4 + 1) * 10'000 + 9 * 100;
+  const std::uint64_t window = (10 * of_batch + kRows) / 49 * 50 + 50;
+  const auto batches = [&](std::uint64_t bytes, std::size_t most) {
+    return plan_read_ahead(needs_of(bytes, 2000, most, kMissed)).most_batches;
+  };
+  EXPECT(batches(window, 50) == 10);
+  EXPECT(batches(window - 200, 50) == 9);
+  EXPECT(batches(window, 5) == 5);
+  EXPECT(batches(0, 50) == 1);
 }
 
-TEST(slots_are_for_the_rows_of_all_batches_ahead) {
-  const std::vector<MissedRows> missed = {{{100, 1}, 920, 1'000'000}, {}};
-  const ReadAhead plan = plan_read_ahead(kTera, 2000, 10, missed);
-  EXPECT(plan.sample_bytes == 1000);
-  EXPECT(plan.rows[0].slots == 1164);  // a tenth more, and 64
-  EXPECT(plan.rows[0].misses_per_batch == 100);
-  EXPECT(plan.rows[1].slots == 0);
-  EXPECT(plan.rows[1].fresh_share == 1);
+TEST(more_batches_fit_if_samples_are_drawn_again) {
+  const ReadAhead kept = plan_read_ahead(needs_of(200'000'000, 8'000'000, 500, kMissed));
+  const ReadAhead drawn = plan_read_ahead(needs_of(200'000'000, 8'000'000, 500, kMissed, true));
+  EXPECT(!kept.draws_again && drawn.draws_again && drawn.num_near == 4);
+  EXPECT(drawn.most_batches > 2 * kept.most_batches);
+  EXPECT(drawn.request_bytes == (4 + 1) * 10'000 + 9 * 100);
+  EXPECT(drawn.sample_bytes == 4'000'000 + 4 * 10'000 + drawn.request_bytes);
 }
 
-TEST(slots_are_never_more_than_rows_nor_than_the_window_holds) {
-  const std::vector<MissedRows> few = {{{100, 1}, 920, 150}};
-  EXPECT(plan_read_ahead(kTera, 2000, 10, few).rows[0].slots == 150);
-  const std::vector<MissedRows> many = {{{100, 1}, 920, 1'000'000}};
-  EXPECT(plan_read_ahead(1000 + 800 + 50'000, 2000, 10, many).rows[0].slots == 114);
-  EXPECT(plan_read_ahead(0, 2000, 10, many).rows[0].slots == 64);
+TEST(one_in_so_many_batches_may_be_early) {
+  EXPECT(plan_read_ahead(needs_of(kTera, 2000, 50, kMissed)).num_early == 1);
+  EXPECT(plan_read_ahead(needs_of(kTera, 2000, 640, kMissed)).num_early == 11);
+}
+
+TEST(what_samples_leave_of_the_window_is_for_rows) {
+  const ReadAhead plan = plan_read_ahead(needs_of(100'000'000, 2000, 50, kMissed));
+  EXPECT(plan.most_batches > 20 && plan.most_batches < 50);
+  EXPECT(plan.chunk_bytes == kChunk);
+  const std::uint64_t used = plan.most_batches * plan.sample_bytes + plan.chunks * plan.chunk_bytes;
+  EXPECT(used <= 100'000'000 && used > 99'000'000);
+  // An eighth of what there is memory for.
+  EXPECT(plan.worth_taking > 20'000 && plan.worth_taking < 25'000);
+}
+
+TEST(memory_for_rows_is_no_more_than_all_of_them_take) {
+  const ReadAhead plan = plan_read_ahead(needs_of(kTera, 2000, 10, {{100, 1000, 1}}));
+  EXPECT(plan.chunk_bytes == 1000);
+  EXPECT(plan.chunks * plan.chunk_bytes < 4 * 13 * 100 * 1000);
+  EXPECT(plan_read_ahead(needs_of(kTera, 2000, 10, {})).chunks == 0);
+  EXPECT(plan_read_ahead(needs_of(kTera, 2000, 10, {{3, 1'000'000, 1}})).chunk_bytes == 1'000'000);
+}
+
+TEST(chunks_are_cut_for_the_attribute_with_the_most_bytes) {
+  const auto chunk = [](std::vector<MissedRows> missed) {
+    return plan_read_ahead(needs_of(kTera, 2000, 10, std::move(missed))).chunk_bytes;
+  };
+  EXPECT(chunk({{5000, 2800, 10}}) == 16 * 2800);
+  EXPECT(chunk({{5000, 8, 10}, {5000, 2800, 10}}) == 16 * 2800);
+  EXPECT(chunk({{5000, 100, 10}, {1, 70'000, 10}}) == 70'000);
+  // Many attributes have small ones, so that each fills several.
+  EXPECT(chunk(std::vector<MissedRows>(300, {3000, 16, 1})) == 4096);
+}
+
+TEST(what_chunks_leave_over_counts) {
+  const auto batches = [](std::uint64_t row_bytes) {
+    return plan_read_ahead(needs_of(100'000'000, 0, 500, {{5000, 512, 10}, {5000, row_bytes, 10}}))
+        .most_batches;
+  };
+  // A chunk of 32 kB holds 128 rows of 250 bytes and 64 rows of 260.
+  EXPECT(batches(250) > batches(260) + 5);
 }
 
 }  // namespace

@@ -59,8 +59,14 @@ TEST(chosen_rows_are_counted_as_in_a_list) {
       }
       EXPECT(chosen.count() == list.size());
       std::vector<std::uint64_t> listed;
-      chosen.for_each([&](std::uint64_t row) { listed.push_back(row); });
+      chosen.for_each(0, chosen.end(), [&](std::uint64_t row) { listed.push_back(row); });
       EXPECT(listed == list);
+      listed.clear();
+      const std::uint64_t first = num_rows / 3, last = num_rows - num_rows / 4;
+      chosen.for_each(first, last, [&](std::uint64_t row) { listed.push_back(row); });
+      std::vector<std::uint64_t> between = list;
+      std::erase_if(between, [&](std::uint64_t row) { return row < first || row >= last; });
+      EXPECT(listed == between);
       std::uint64_t rank = 0;
       bool right = true;
       for (std::uint64_t row = 0; row < num_rows; ++row) {
@@ -73,12 +79,17 @@ TEST(chosen_rows_are_counted_as_in_a_list) {
   }
 }
 
+void fill(RowCache& cache, RowReader& reader) {
+  for (std::size_t part = cache.begin_part(); part < cache.num_parts(); part = cache.begin_part())
+    cache.fill(reader, part);
+}
+
 TEST(a_prefix_is_found_and_nothing_behind_it) {
   const RowLayout layout = {0, 12, 1000};
   RowCache cache(layout, RowSet(0, 300));
   NumberReader reader(12);
   EXPECT(!cache.is_filled());
-  cache.fill(reader);
+  fill(cache, reader);
   EXPECT(cache.is_filled() && cache.count() == 300 && cache.counts().rows == 300);
   bool right = true;
   for (std::int64_t row = 0; row < 300; ++row)
@@ -93,7 +104,7 @@ TEST(chosen_rows_are_found_and_no_others) {
   for (std::uint64_t row = 5; row < layout.num_rows; row += 7) chosen.choose(row);
   RowCache cache(layout, RowSet(std::move(chosen)));
   NumberReader reader(3);
-  cache.fill(reader);
+  fill(cache, reader);
   EXPECT(cache.is_filled());
   bool right = true;
   for (std::uint64_t row = 0; row < layout.num_rows; row += 3) {
@@ -109,38 +120,47 @@ TEST(an_empty_cache_is_full_and_finds_nothing) {
   RowCache cache({0, 8, 10}, RowSet());
   NumberReader reader(8);
   EXPECT(cache.is_filled());
-  cache.fill(reader);
+  fill(cache, reader);
   EXPECT(reader.read.empty() && cache.find(0) == nullptr);
 }
 
-// A step reads 2^20 rows; three are needed.
-TEST(a_filling_that_was_interrupted_goes_on_where_it_was) {
-  constexpr std::size_t kAtOnce = 1 << 20, kCount = 2 * kAtOnce + 12345;
-  const RowLayout layout = {0, 3, 2 * kCount};
+// A part has 16 MB.
+TEST(a_part_that_could_not_be_read_is_read_again_and_no_other) {
+  constexpr std::size_t kRowBytes = 1000, kOfPart = (16 << 20) / kRowBytes, kCount = 3 * kOfPart;
+  const RowLayout layout = {0, kRowBytes, 2 * kCount};
   for (const std::uint64_t step : {1, 2}) {
     std::optional<RowCache> cache;
     if (step == 1) {
-      cache.emplace(layout, RowSet(0, kCount));
+      cache.emplace(layout, RowSet(5, 5 + kCount));
     } else {
       ChosenRows chosen(layout.num_rows);
       for (std::uint64_t i = 0; i < kCount; ++i) chosen.choose(i * step);
       cache.emplace(layout, RowSet(std::move(chosen)));
     }
-    NumberReader reader(3);
-    const auto second_step = static_cast<std::int64_t>(kAtOnce * step);
-    reader.fail_from = second_step;
-    EXPECT(test::message_of([&] { cache->fill(reader); }) == "no more");
+    EXPECT(cache->num_parts() >= 3 && cache->num_parts() <= 4);
+    NumberReader reader(kRowBytes);
+    EXPECT(cache->begin_part() == 0 && cache->begin_part() == 1 && cache->begin_part() == 2);
+    cache->fill(reader, 0);
+    const std::size_t of_first = reader.read.size();
+    reader.fail_from = 0;
+    EXPECT(test::message_of([&] { cache->fill(reader, 2); }) == "no more");
     EXPECT(!cache->is_filled());
     reader.fail_from.reset();
-    cache->fill(reader);
-    EXPECT(cache->is_filled());
-    const auto of_first_step = std::count_if(reader.read.begin(), reader.read.end(),
-                                             [&](std::int64_t row) { return row < second_step; });
-    EXPECT(of_first_step == kAtOnce);  // none of them twice
+    cache->fill(reader, 1);
+    EXPECT(!cache->is_filled());
+    EXPECT(cache->begin_part() == 2);
+    cache->fill(reader, 2);
+    fill(*cache, reader);
+    EXPECT(cache->is_filled() && cache->begin_part() == cache->num_parts());
+    EXPECT(reader.read.size() == kCount && of_first < kCount / 2);  // none of them twice
+    EXPECT(cache->counts().rows == kCount);
     bool right = true;
-    for (std::uint64_t i = 0; i < kCount; ++i)
-      right = right && is_row(cache->find(i * step), static_cast<std::int64_t>(i * step), 3);
-    EXPECT(right);
+    for (std::uint64_t i = 0; i < kCount; i += 7) {
+      const std::uint64_t row = step == 1 ? i + 5 : i * step;
+      right = right && cache->has(row) &&
+              is_row(cache->find(row), static_cast<std::int64_t>(row), kRowBytes);
+    }
+    EXPECT(right && !cache->has(step == 1 ? 4 : 1));
   }
 }
 

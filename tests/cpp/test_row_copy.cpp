@@ -45,6 +45,19 @@ TEST(quantised_rows_may_stay_as_they_are) {
   }
 }
 
+TEST(quantised_rows_may_bring_their_scales) {
+  const RowCopy copy = RowCopy::with_scales(3);
+  EXPECT(!copy.converts() && copy.needs_scales());
+  EXPECT(copy.stored_bytes() == 3 && copy.out_bytes() == 7);
+  const signed char items[] = {1, -2, 3, 4, 5, -6};
+  const auto* const data = reinterpret_cast<const std::byte*>(items);
+  const std::vector<float> scales = {0.5f, 2.0f};
+  std::vector<std::byte> out(14);
+  copy.copy(data, std::vector<std::int64_t>{1, 0}, scales, out.data());
+  EXPECT(std::memcmp(out.data(), items + 3, 3) == 0 && std::memcmp(&out[7], items, 3) == 0);
+  EXPECT(std::memcmp(&out[3], &scales[0], 4) == 0 && std::memcmp(&out[10], &scales[1], 4) == 0);
+}
+
 TEST(a_type_that_is_not_offered_is_named_with_those_that_are) {
   EXPECT(test::message_of([] { RowCopy(Dtype::kFloat32, false, 1, Dtype::kInt64); }) ==
          "dtype: expected float32, float16 or bfloat16, which float32 rows can be gathered as, "

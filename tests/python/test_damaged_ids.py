@@ -262,8 +262,8 @@ def test_rows_for_a_device_are_those_of_a_permutation():
 
     for places, expected in (([2, 0, 1, 3], [1, 2]), ([0, 0, 1, 3], [1, 2])):
         path = files.write("map.gd", files.build(files.gd(np.zeros((4, 2)), row_map=np.array(places, np.int32))))
-        assert _ids_of(gz.FeatureStore(path), 2).tolist() == expected
+        assert _ids_of(gz.FeatureStore(path), 0, 2).tolist() == expected
     for places in ([0, 0, 2, 3], [0, -1, 2, 3]):
         path = files.write("map.gd", files.build(files.gd(np.zeros((4, 2)), row_map=np.array(places, np.int32))))
         with pytest.raises(gz.FormatError, match=r"map.gd: corrupt row_map: .* found none for place 1"):
-            _ids_of(gz.FeatureStore(path), 2)
+            _ids_of(gz.FeatureStore(path), 0, 2)

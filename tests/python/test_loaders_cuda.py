@@ -1,5 +1,8 @@
 """Batches on a CUDA device: the same as on the host, and nothing is left there."""
 
+import gc
+import itertools
+
 import numpy as np
 import pytest
 
@@ -46,7 +49,7 @@ def assert_same_batches(found, expected):
 
 @pytest.mark.parametrize("name", ["x", "hot", "half", "bf16", "int8"])
 @pytest.mark.parametrize("reader", ["mmap", "direct"])
-@pytest.mark.parametrize("gpu_cache", [None, "60kB", "1GB"])
+@pytest.mark.parametrize("gpu_cache", [None, "60kB", "1GB", "auto"])
 def test_batches_are_those_of_the_host(world, name, reader, gpu_cache):
     ours = loader(world, name, reader=reader, device="cuda", gpu_cache=gpu_cache)
     theirs = loader(world, name, reader=reader)
@@ -56,6 +59,88 @@ def test_batches_are_those_of_the_host(world, name, reader, gpu_cache):
     assert stats["pinned_bytes"] > 0
     assert (stats["gpu_cache_bytes"] > 0) == (gpu_cache is not None)
     assert (stats["on_device_rows"] > 0) == (gpu_cache is not None)
+
+
+def test_int8_rows_stay_int8_on_the_device(world):
+    ours = loader(world, "int8", device="cuda", gpu_cache="1GB")
+    next(iter(ours))
+    assert ours.stats()["gpu_cache_bytes"] == 2000 * (25 + 4 + 8)  # items, scale, label
+
+
+def test_rows_come_after_some_batches_and_the_model_goes_on(world):
+    """All of them: after that nothing is read, and positions are those of a loader without."""
+    gc.collect()  # loaders of other tests, which have rows to share
+    options = {"device": "cuda", "edge_features": None}
+    ours, theirs = loader(world, reader="direct", **options), loader(world, gpu_cache=None, **options)
+    assert ours.stats()["gpu_cache"] == "auto: waits for 8 batches, which show what the model needs"
+    for number, (one, other) in enumerate(zip(ours, theirs, strict=True)):
+        assert torch.equal(one.x, other.x)
+        if number < 19:
+            assert ours.state_dict() == theirs.state_dict()
+        assert ours.stats()["gpu_cache_rows"] == (0 if number < 8 else 4000)
+    stats = ours.stats()
+    assert stats["gpu_cache"].startswith("auto: all rows, 216.0 kB; ")
+    assert_same_batches(ours, loader_at(theirs, 1))
+    assert ours.stats()["device_reads"] == stats["device_reads"]
+
+
+def loader_at(loader, epoch):
+    loader.set_epoch(epoch)
+    return (batch.cpu() for batch in loader)
+
+
+LIMIT, STEP = 1_200_000_000, 16 << 20
+
+
+def train_growing(graph, store, steps, **options):
+    """A model that comes to hold more with every batch; returns the bytes of rows beside it."""
+    from graphzero.loaders import NeighborLoader
+
+    ours = NeighborLoader((graph, store), [3], batch_size=1000, seed=1, memory="200MB", device="cuda", **options)
+    model, rows = [], []
+    batches = iter(ours)
+    for _ in range(steps):
+        batch = next(batches)
+        model.append(torch.zeros(STEP // 4, device="cuda"))
+        activations = batch.x.sum() + torch.zeros(STEP // 4, device="cuda").sum()
+        assert torch.isfinite(activations)
+        rows.append(ours.stats()["gpu_cache_bytes"])
+    ours.close()
+    return rows
+
+
+def test_a_model_that_grows_does_not_run_out_of_memory_because_of_rows(tmp_path, monkeypatch):
+    """600 MB of rows; torch may have 1.2 GB, which the model comes to need but for what batches take."""
+    monkeypatch.setattr("graphzero.loaders._device.gpu_memory._LEAST_MARGIN", 64_000_000)
+    monkeypatch.setattr("graphzero.loaders._device.gpu_memory._LEAST_ROOM", 1_000_000)
+    count = 300_000
+    rng = np.random.default_rng(0)
+    gz.write_graph(f"{tmp_path}/g.gl", *rng.integers(0, count, (2, 600_000)), num_nodes=count)
+    gz.write_features(f"{tmp_path}/x.gd", np.ones((count, 500), np.float32))
+    graph, store = gz.Graph(f"{tmp_path}/g.gl"), gz.FeatureStore(f"{tmp_path}/x.gd")
+    gc.collect()
+    torch.cuda.empty_cache()
+    total = torch.cuda.mem_get_info()[1]
+    steps = (LIMIT - 250_000_000) // STEP
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + LIMIT) / total)
+    try:
+        assert train_growing(graph, store, steps, gpu_cache=None) == [0] * steps
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        rows = train_growing(graph, store, steps)
+        assert max(rows) > 300_000_000
+        assert rows[-1] < max(rows) / 3
+        given_back = [one > two for one, two in itertools.pairwise(rows)]
+        taken = [one < two for one, two in itertools.pairwise(rows)]
+        assert sum(taken) == 1
+        assert sum(given_back) <= 12
+        torch.cuda.empty_cache()
+        with pytest.raises(torch.cuda.OutOfMemoryError):  # the test would notice
+            train_growing(graph, store, steps, gpu_cache=max(rows))
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+        gc.collect()
+        torch.cuda.empty_cache()
 
 
 def test_links_and_types(world):

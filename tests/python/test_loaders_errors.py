@@ -225,6 +225,8 @@ def test_options_of_links(data, options, kind, message):
         ),
         ({"device": "xpu"}, "device: expected one that torch .* can use, found 'xpu'"),
         ({"gpu_cache": "1GB"}, "gpu_cache: expected device with it, such as device='cuda', found none"),
+        ({"gpu_cache": "all"}, "gpu_cache: expected 'auto', a size such as '8GB', or None, found 'all'"),
+        ({"gpu_cache": -1}, "gpu_cache: expected a number of bytes, found -1"),
         ({"gpu_cache": "1GB", "device": "cpu"}, "gpu_cache: expected a CUDA device with it, found device='cpu'"),
         (
             {"custom_cls": dict, "form": "torch"},

@@ -171,7 +171,16 @@ def test_where_time_and_memory_went(data):
     assert stats["memory"]["budget"] == 80_000_000
     assert set(stats["sources"]) == {"x", "y", "time", "edge_attr"}
     assert stats["gpu_cache_rows"] == 0
+    assert stats["gpu_cache"] == "no rows on a GPU"
     assert loader.status().startswith("epoch 0 batch 3/3")
+
+
+@pytest.mark.parametrize("gpu_cache", ["auto", None, 0, "0GB"])
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_without_a_gpu_its_memory_is_not_asked_for(data, gpu_cache, device):
+    loader = loader_of(NeighborLoader, data, gpu_cache=gpu_cache, device=device)
+    assert len(list(loader)) == 3
+    assert loader.stats()["gpu_cache_rows"] == 0
 
 
 def test_stages_have_names_in_a_profile(data):

@@ -245,7 +245,7 @@ def test_the_state_of_one_rank_serves_all_that_have_their_own_seeds(data, as_ran
 
 
 def test_ranks_share_the_memory_of_the_machine_unless_told(data, monkeypatch):
-    monkeypatch.setattr("graphzero.loaders._process.ranks.pipeline_budget", lambda: 900_000_000)
+    monkeypatch.setattr("graphzero._inputs.pipeline_request.pipeline_budget", lambda beside: 900_000_000)
     budgets = [loader.stats()["memory"]["budget"] for loader in parts_of(NeighborLoader, data, 3)]
     assert budgets == [300_000_000] * 3
     told = parts_of(NeighborLoader, data, 3, memory="70MB")[0]
@@ -253,7 +253,7 @@ def test_ranks_share_the_memory_of_the_machine_unless_told(data, monkeypatch):
 
 
 def test_torchrun_says_how_many_ranks_share_the_machine(data, monkeypatch):
-    monkeypatch.setattr("graphzero.loaders._process.ranks.pipeline_budget", lambda: 900_000_000)
+    monkeypatch.setattr("graphzero._inputs.pipeline_request.pipeline_budget", lambda beside: 900_000_000)
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 9)
     loader = loader_of(NeighborLoader, data, rank=0, world_size=9, seed=5)

@@ -184,10 +184,10 @@ def test_more_workers_than_are_counted(data, impatient, monkeypatch):
 @pytest.mark.no_tsan
 def test_workers_share_the_memory(data, impatient):
     """Enough for this process is not for both of them."""
-    loader = loader_of(NeighborLoader, data, memory="30MB")
+    loader = loader_of(NeighborLoader, data, memory="8MB")
     assert len(list(loader)) == 3
     message = (
-        r"memory: expected at least (\d+) MB, found 30.0 MB, of which each of 2 workers gets 15.0 MB and needs \d+ MB"
+        r"memory: expected at least (\d+) MB, found 8.0 MB, of which each of 2 workers gets 4.0 MB and needs \d+ MB"
     )
     with pytest.raises(ValueError, match=message) as told:
         list(workers(loader))

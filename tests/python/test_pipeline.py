@@ -113,7 +113,7 @@ def test_rows_of_any_size_and_shape(world, reader, shape):
 @pytest.mark.parametrize("ahead", [1, None])
 @pytest.mark.parametrize("reader", ["direct", "pread"])
 def test_a_batch_far_larger_than_the_others(tmp_path, reader, ahead):
-    """Batch 5 is not among those that are looked at beforehand, and its rows find no room ahead."""
+    """Batch 5 is not among those that are looked at beforehand. Its rows are more than one batch ahead has room for."""
     hub = np.full(8000, 55)
     gz.write_graph("hub.gl", np.arange(200, 8200), hub, num_nodes=8200)
     rows = np.random.default_rng(1).standard_normal((8200, 30)).astype(np.float32)
@@ -125,7 +125,12 @@ def test_a_batch_far_larger_than_the_others(tmp_path, reader, ahead):
         assert [len(batch.sample.node) for batch in found] == [10] * 5 + [8010] + [10] * 14
         for batch in found:
             assert_same(batch.node_features["x"], rows[batch.sample.node])
-    assert pipeline.stats()["unslotted_rows"] > 4000
+    stats = pipeline.stats()
+    if ahead == 1:
+        assert stats["late_rows"] > 4000
+        assert stats["device_bytes"] >= 120 * stats["late_rows"]
+    del found, batch
+    assert pipeline.stats()["memory"]["batches"] < 120 * 8010  # what it was assembled in is not kept
 
 
 def write_quantised(path):

@@ -32,12 +32,14 @@ def test_the_least_memory_is_named_and_is_enough(world, options):
     with pytest.raises(ValueError, match="memory: expected at least") as raised:
         next(iter(make(world, **{"memory": "1MB", "cache": None, **options})))
     fewer = "fewer threads, " if "threads" in options else ""
+    if options.get("cache"):
+        fewer = f"a smaller cache, {fewer}"
     message = (
         r"memory: expected at least (\d+) MB for batches of this size, found 1 MB; give more, or use "
         f"{fewer}smaller batches, smaller fanouts or fewer attributes"
     )
     least = int(re.fullmatch(message, str(raised.value))[1])
-    assert least >= 17
+    assert least >= 4
     assert len(list(make(world, **{"memory": f"{least}MB", "cache": None, **options}))) == -(
         -NUM_NODES // options.get("batch_size", 100)
     )
@@ -124,7 +126,7 @@ def test_memory_is_all_that_a_pipeline_holds(large, reader, memory):
     assert batches == 2 * -(-7_500 // batch_size_for(memory))
     if reader != "auto":
         assert (source["reader"], source["num_rows"]) == (reader, 150_000)
-        assert 0 < source["cached_rows"] < 150_000
+        assert source["cached_rows"] < 150_000
         assert memory / 2 < most - before
     assert most - before < memory + BESIDE
     assert after - before < BESIDE / 2
@@ -142,7 +144,8 @@ STATS = {
     "pinned_bytes",
     "mapped_rows",
     "cached_rows",
-    "unslotted_rows",
+    "dropped_rows",
+    "late_rows",
     "shared_rows",
     "read_rows",
     "device_reads",
@@ -156,12 +159,16 @@ STATS = {
     "seconds_assembling",
     "seconds_reading",
     "seconds_waited",
+    "seconds_away",
     "seconds_preparing",
     "threads",
     "batches_ahead",
     "most_ahead",
     "memory",
+    "plan",
+    "roofline",
     "sources",
+    "topology",
 }
 
 
@@ -179,9 +186,9 @@ def test_every_row_is_counted_once(world, reader, cache, ahead):
     stats = pipeline.stats()
     assert set(stats) == STATS
     assert (stats["batches"], stats["rows"], stats["threads"]) == (40, rows, 2)
-    missed = stats["read_rows"] + stats["shared_rows"] + stats["unslotted_rows"]
+    missed = stats["read_rows"] + stats["shared_rows"] + stats["late_rows"] - stats["dropped_rows"]
     assert rows == stats["mapped_rows"] + stats["cached_rows"] + missed
-    assert stats["hit_rate"] == 1 - (stats["read_rows"] + stats["unslotted_rows"]) / rows
+    assert stats["hit_rate"] == 1 - (stats["read_rows"] + stats["late_rows"]) / rows
     if reader == "mmap":
         assert stats["mapped_rows"] == rows
         assert stats["device_reads"] == stats["fill_reads"] == 0
@@ -267,7 +274,7 @@ def test_the_status_is_one_line(world):
     next(iterator)
     line = re.fullmatch(
         r"epoch 0 batch 1/20 · [\d.]+ batches/s · waited \d+% · hits [\d.]+% · [\d,]+ reads, [\d.]+ [kM]?B · \d+ ahead"
-        r" · [\d.]+ MB of 40.0 MB",
+        r" · [\d.]+ MB of 40.0 MB · limited by (the disk|the threads|your loop)",
         pipeline.status(),
     )
     assert line is not None, pipeline.status()

@@ -19,6 +19,10 @@ def byte_text(count: float) -> str:
 
 
 _MEGABYTE = 1_000_000
+# What a process takes beside its budget (docs/guide/memory.md), and page tables and the like.
+_MOST_RESERVED = 64 << 20
+# A finished batch of 120,000 rows of 512 bytes.
+_BATCH = 60_000_000
 _UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 _UNITS |= {f"{unit}i": 1024**i for i, unit in enumerate("kmgt", start=1)}
 
@@ -46,9 +50,24 @@ def conversion_budget(memory: int | str | None = None) -> int:
     return max(64 << 20, min(pipeline_budget(), 8_000_000_000)) if memory is None else byte_count(memory)
 
 
-def pipeline_budget() -> int:
-    """Return the default budget of a pipeline: half of what is available here and in the control group."""
-    return _core.available_memory() // 2
+def pipeline_budget(beside: int = 0) -> int:
+    """Return the default budget of a pipeline: half of what is available here and in the control group.
+
+    It is less where ``beside``, bytes that are read at random through the page cache, would not fit then: a page of the
+    topology that is missing is read for one neighbour, rows are read for many batches together. Where they do not fit
+    beside a quarter and four usual batches, the budget is a quarter, or six batches if that is more: fewer make reads
+    of rows slower than the graph gets faster (docs/benchmarks/pipeline.md).
+    """
+    available = _core.available_memory()
+    half, quarter = available // 2, available // 4
+    rest = available - beside - reserved_beside(available)
+    fits = rest >= max(quarter, 4 * _BATCH)
+    return min(half, rest if fits else max(quarter, 6 * _BATCH))
+
+
+def reserved_beside(available: int) -> int:
+    """Return what is left for the process itself, of what is available."""
+    return min(_MOST_RESERVED, available // 8)
 
 
 def budget_for_shares(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from graphzero._base.memory_sizes import byte_count, pipeline_budget
 from graphzero._files.progress import Progress
 from graphzero._inputs.attributes import Attribute, Attributes, check_names, wanted_dtype
 from graphzero._inputs.batch_order import BatchOrder
+from graphzero._inputs.graph_memory import page_cache_needed
 from graphzero._inputs.sample_request import SampleRequest
 from graphzero._inputs.seeds import LinkSeeds, NodeSeeds
 from graphzero.features import READERS, Reader
@@ -37,11 +38,13 @@ class DeviceOptions:
     """What a device that takes the batches has of its own.
 
     ``pinning`` are the addresses of ``cuCtxSetCurrent``, ``cuMemHostRegister`` and ``cuMemHostUnregister``, and a
-    context. ``room`` is how many bytes of rows the device has room for, by attribute.
+    context. ``room`` is how many bytes of rows the device has room for, by attribute. ``with_scales`` are quantised
+    attributes that it converts itself: their rows come as int8, the four bytes of a row's scale behind its items.
     """
 
     pinning: tuple[int, int, int, int] | None = None
     room: Mapping[Attribute, int] = field(default_factory=dict)
+    with_scales: Collection[Attribute] = ()
 
 
 @dataclass
@@ -77,6 +80,10 @@ class PipelineRequest:
         if isinstance(self.dtype, Mapping):
             check_names(self.dtype, self.attributes, "dtype")
 
+    def default_memory(self) -> int:
+        """Return the budget of one process that was given none."""
+        return pipeline_budget(page_cache_needed(self.sample, self.attributes))
+
     def core_options(self) -> _core.PipelineOptions:
         """Return the options as the core takes them."""
         options = _core.PipelineOptions()
@@ -87,7 +94,7 @@ class PipelineRequest:
         options.world_size = self.world_size
         options.rank = self.rank
         options.drop_uneven = bool(self.drop_uneven_inputs)
-        options.memory = pipeline_budget() if self.memory is None else self.memory
+        options.memory = self.default_memory() if self.memory is None else self.memory
         options.cache = self.cache
         options.ahead = self.ahead
         options.threads = self.threads or 0
@@ -108,6 +115,7 @@ class PipelineRequest:
                 numbers[attribute.of],
                 wanted_dtype(attribute, self.dtype),
                 self.device.room.get(attribute, 0),
+                attribute in self.device.with_scales,
             )
             for attribute in self.attributes
         ]

@@ -18,7 +18,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 from graphzero import _core
 from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.integers import as_seed
-from graphzero._base.memory_sizes import budget_for_shares, pipeline_budget
+from graphzero._base.memory_sizes import budget_for_shares
 from graphzero._inputs.attributes import Attributes
 from graphzero._inputs.pipeline_request import PipelineRequest
 from graphzero._inputs.sample_request import SampleRequest
@@ -27,13 +27,14 @@ from graphzero.loaders._data.edge_values import weighted_types
 from graphzero.loaders._data.graph_data import GraphData
 from graphzero.loaders._data.node_times import NodeTimes
 from graphzero.loaders._data.subgraph_types import subgraph_type_of
+from graphzero.loaders._device.gpu_memory import read_gpu_cache
 from graphzero.loaders._device.ranges import stage
 from graphzero.loaders._device.tracing import add_to_trace
 from graphzero.loaders._device.transfer import as_device
 from graphzero.loaders._epoch.assembly import Assembly
 from graphzero.loaders._epoch.feed import Feed
 from graphzero.loaders._epoch.index_calls import IndexCalls, places_of
-from graphzero.loaders._process.ranks import default_memory, ranks_of_loader, shared_seed
+from graphzero.loaders._process.ranks import memory_of_rank, ranks_of_loader, shared_seed
 from graphzero.loaders._process.worker_epochs import WorkerEpochs
 from graphzero.loaders.options import LoaderKeywords, LoaderOptions, read_options
 from graphzero.loaders.pyg.identity import PygClassIdentity
@@ -95,7 +96,7 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
             sample=request.sample.with_seed(self._ranks.seed_of_draws(self._seed)),
             rank=self._ranks.rank,
             world_size=self._ranks.world_size,
-            memory=default_memory(self._ranks.world_size) if request.memory is None else request.memory,
+            memory=memory_of_rank(request, self._ranks.world_size) if request.memory is None else request.memory,
         )
         self._prepare()
         self._worker_epochs = WorkerEpochs()
@@ -143,9 +144,10 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         wanted = self._data.device if options.device is None else options.device
         self._device = None if wanted is None else as_device(wanted)
         is_cuda = self._device is not None and self._device.type == "cuda"
-        if options.gpu_cache is not None and wanted is None:
+        size = read_gpu_cache(options.gpu_cache)
+        if isinstance(size, int) and wanted is None:
             raise value_error("gpu_cache", "expected device with it, such as device='cuda', found none")
-        if options.gpu_cache is not None and not is_cuda:
+        if isinstance(size, int) and not is_cuda:
             raise value_error("gpu_cache", f"expected a CUDA device with it, found device={wanted!r}")
         self._assemble(is_cuda=is_cuda)
 
@@ -158,7 +160,7 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
 
     def _make_feed(self, **changed: Any) -> Feed:
         request = replace(self._request, **changed)
-        return Feed(request, self._assembly, self._device, self._options.gpu_cache, self._stays)
+        return Feed(request, self._assembly, self._device, read_gpu_cache(self._options.gpu_cache), self._stays)
 
     @property
     def _stays(self) -> frozenset[str]:
@@ -204,7 +206,7 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         if self._device is not None:
             raise value_error("device", "expected none in a worker process; move batches where they are used")
         memory, threads = self._request.memory, self._request.threads
-        total = pipeline_budget() if memory is None else memory
+        total = self._request.default_memory() if memory is None else memory
         if threads is None:
             threads = max(1, num_threads() // num_workers)
         self._feed = self._make_feed(memory=total // num_workers, threads=threads)
@@ -232,6 +234,7 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
                 self._replace_feed(other)
                 feed = other
             own = self._assembly  # whatever is assigned to the data while this iteration is under way
+            own.load_form()
             batches = feed.batches(worker, num_workers, partial(self._parts, own), partial(self._form, own))
         try:
             yield from batches
@@ -359,7 +362,10 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         self._begin_at = own
 
     def stats(self) -> dict[str, Any]:
-        """Return [`Pipeline.stats`][graphzero.Pipeline.stats]: where time, bytes and memory went."""
+        """Return [`Pipeline.stats`][graphzero.Pipeline.stats]: where time, bytes and memory went.
+
+        Also ``gpu_cache_rows`` that are on a GPU and the ``gpu_cache_bytes`` they take; ``gpu_cache`` says why.
+        """
         return self._open().stats()
 
     def status(self) -> str:

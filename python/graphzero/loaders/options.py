@@ -66,8 +66,9 @@ class LoaderOptions:
             calls it; ``"backward"`` the other way.
         device: Where batches go, such as ``"cuda"``: they are copied ahead on a stream of their own. Default: that of
             the data set, as set by ``data.to("cuda")``.
-        gpu_cache: Bytes of a CUDA device's memory for the rows needed most, such as ``"8GB"``. They are neither read
-            nor copied again.
+        gpu_cache: Bytes of a CUDA device's memory for the rows needed most, such as ``"8GB"``; ``None`` for none. They
+            are neither read nor copied again. ``"auto"`` takes what is free after the first batches but a margin, and
+            gives it back when the model needs it. Without a CUDA device it means nothing.
         rank: Which of ``world_size`` processes this is, that divide each epoch. If given, all need the same ``seed``.
             Default: that of ``torch.distributed``.
         world_size: The number of processes. Default: that of ``torch.distributed``.
@@ -106,7 +107,7 @@ class LoaderOptions:
     time_window: int | None = None
     sample_direction: Literal["forward", "backward"] = "forward"
     device: Any = None
-    gpu_cache: int | str | None = None
+    gpu_cache: int | str | None = "auto"
     rank: int | None = None
     world_size: int | None = None
     distributed: bool | None = None

@@ -16,6 +16,7 @@ from graphzero import _core
 from graphzero._base.integers import as_seed
 from graphzero._base.memory_sizes import budget_for_shares, byte_count, pipeline_budget
 from graphzero._inputs.attributes import Attribute, Attributes
+from graphzero.graph import as_direction
 from graphzero.loaders import NeighborLoader
 from graphzero.loaders._device.transfer import as_device
 from graphzero.loaders.loader import Loader
@@ -94,7 +95,10 @@ class Run:
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
-        self.memory = pipeline_budget() if settings.memory is None else byte_count(settings.memory)
+        graphs = [edge.graph for edge in self.task.data.edges.values()]
+        arrays = [array for graph in graphs for array in graph._core.drawn_from(as_direction("in"), False, False)]
+        beside = sum(length for _, length in arrays)
+        self.memory = pipeline_budget(beside) if settings.memory is None else byte_count(settings.memory)
         self._shares = self._shares_of(self.memory)
         self.num_batches = {split: self._try(split) for split in self._shares}
         self.loader = self._loader("train")

@@ -23,8 +23,10 @@ _log = logging.getLogger("graphzero")
 # Above the ids of threads that Linux gives (2^22). Each loader has room for as many as a pipeline may have.
 _FIRST_THREAD = 1 << 23
 _THREADS_EACH = 1 << 13
-_READER = _THREADS_EACH - 1
+_READER = _THREADS_EACH - 64  # and those that follow
 _CATEGORY = "graphzero"
+# What a stage's number is; of all others a batch.
+_NUMBERS = {_core.Stage.READ: "reads in flight", _core.Stage.FILL: "part of the cache"}
 _GZIP = b"\x1f\x8b"
 
 
@@ -82,8 +84,9 @@ def _events(stages: Stages, trace: dict[str, Any], loader: int) -> list[dict[str
         stage = _core.Stage(int(stages.stage[i]))
         is_read = stage == _core.Stage.READ
         number = int(stages.thread[i])
-        thread = _FIRST_THREAD + _THREADS_EACH * loader + (_READER if is_read else number)
-        names[thread] = "graphzero reader" if is_read else f"graphzero worker {number}"
+        thread = _FIRST_THREAD + _THREADS_EACH * loader + (_READER + number if is_read else number)
+        reader = f"graphzero reader {number}" if number else "graphzero reader"
+        names[thread] = reader if is_read else f"graphzero worker {number}"
         events.append(
             {
                 "ph": "X",
@@ -93,7 +96,7 @@ def _events(stages: Stages, trace: dict[str, Any], loader: int) -> list[dict[str
                 "tid": thread,
                 "ts": float(begin[i]),
                 "dur": float(end[i] - begin[i]),
-                "args": {"reads in flight" if is_read else "batch": int(stages.number[i])},
+                "args": {_NUMBERS.get(stage, "batch"): int(stages.number[i])},
             }
         )
     for thread, name in sorted(names.items()):

@@ -12,10 +12,11 @@ from typing import Any
 import torch
 
 from graphzero._base.argument_errors import value_error
+from graphzero._inputs.attributes import Attribute
 from graphzero.loaders._batch.parts import Parts, Values
 from graphzero.loaders._batch.tensors import as_tensor
-from graphzero.loaders._device.gpu_rows import DeviceRows
-from graphzero.pipeline import HostRows
+from graphzero.loaders._device.gpu_rows import DeviceRows, dequantised
+from graphzero.pipeline import HostRows, Pipeline
 
 _log = logging.getLogger("graphzero")
 
@@ -74,46 +75,92 @@ class InFlightBatch:
     event: Any = None
 
 
+class InFlightMemory:
+    """Holds what the device still reads: the pipeline fills memory that is dropped with another batch."""
+
+    def __init__(self) -> None:
+        self._copies: deque[tuple[Any, list[Any]]] = deque()
+
+    def add(self, event: Any, held: list[Any]) -> None:
+        """Hold some memory until an event is over."""
+        self._copies.append((event, held))
+
+    def release(self, most: int) -> None:
+        """Drop what has been read, and wait until fewer than ``most`` copies are on their way."""
+        while self._copies and (len(self._copies) >= most or self._copies[0][0].query()):
+            self._copies[0][0].synchronize()  # before the tuple is dropped, and with it the memory
+            self._copies.popleft()
+
+    def clear(self) -> None:
+        """Drop everything, once the device is known to have read it."""
+        self._copies.clear()
+
+
 class CudaTransfer:
     """Copies batches to a CUDA device on a stream of their own."""
 
     def __init__(
-        self, device: torch.device, dtypes: dict[str, Any], rows: DeviceRows | None, stays: Collection[str]
+        self,
+        device: torch.device,
+        dtypes: dict[str, Any],
+        with_scales: Collection[Attribute],
+        stays: Collection[str],
     ) -> None:
         self.device = device
-        self.rows = rows
+        self.rows: DeviceRows | None = None
+        self._with_scales = with_scales  # converted here
+        self._shapes = {(one.of, one.name): one.store.shape[1:] for one in with_scales}
         self._stays = stays  # names of what is not copied
         self._dtypes = {name: getattr(torch, str(dtype).removeprefix("torch.")) for name, dtype in dtypes.items()}
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
-        # What the device still reads must not be used again.
-        self._in_flight: deque[tuple[Any, list[Any]]] = deque()
+        self._in_flight = InFlightMemory()
+
+    def load_rows(self, pipeline: Pipeline) -> None:
+        """Load the rows that a pipeline, which has begun, leaves to the device."""
+        self.rows = DeviceRows(pipeline, self.device, self._with_scales)
+        self.rows.use_on(self._stream)
+
+    def drop_rows(self) -> None:
+        """Free the rows, for whoever needs the device's memory."""
+        if self.rows is None:
+            return
+        self._stream.synchronize()  # a batch on its way may be reading them, and they are to be free now
+        self.rows = None
+        torch.cuda.empty_cache()
 
     def send(self, parts: Parts) -> InFlightBatch:
         """Begin to copy a batch."""
-        while self._in_flight and (len(self._in_flight) >= _MOST_IN_FLIGHT or self._in_flight[0][0].query()):
-            self._in_flight.popleft()[0].synchronize()
+        self._in_flight.release(_MOST_IN_FLIGHT)
         held: list[Any] = []
         with torch.cuda.stream(self._stream):
             for by_type in (parts.nodes, parts.edges, {None: parts.whole}):
                 for of, values in by_type.items():
                     self._send_values(of, values, held)
             event = self._stream.record_event()
-        self._in_flight.append((event, held))
+        self._in_flight.add(event, held)
         return InFlightBatch(parts, event)
 
     def _send_values(self, of: Any, values: Values, held: list[Any]) -> None:
+        sent: list[tuple[Any, Any]] = []  # labels have two names
         for name, value in values.items():
-            if isinstance(value, HostRows):
-                assert self.rows is not None
-                here = self._copy(as_tensor(value.values), held)
-                slots, places = (self._copy(torch.from_numpy(part), held) for part in (value.slots, value.places))
-                value = self.rows.join(of, name, here, slots, places)
-            elif isinstance(value, torch.Tensor) and name not in self._stays:
-                value = self._copy(value, held)
-            dtype = self._dtypes.get(name)
-            if dtype is not None and isinstance(value, torch.Tensor):
-                value = value.to(dtype)
-            values[name] = value
+            again = [found for given, found in sent if given is value]
+            values[name] = again[0] if again else self._sent(of, name, value, held)
+            sent.append((value, values[name]))
+
+    def _sent(self, of: Any, name: str, value: Any, held: list[Any]) -> Any:
+        if isinstance(value, HostRows):
+            assert self.rows is not None
+            here = self._copy(as_tensor(value.values), held)
+            slots, places = (self._copy(torch.from_numpy(part), held) for part in (value.slots, value.places))
+            value = self.rows.join(of, name, here, slots, places)
+        elif isinstance(value, torch.Tensor) and name not in self._stays:
+            value = self._copy(value, held)
+        if not isinstance(value, torch.Tensor):
+            return value
+        if value.dtype == torch.int8 and (of, name) in self._shapes:  # else the loader's own of this name
+            return dequantised(value, self._shapes[of, name])
+        dtype = self._dtypes.get(name)
+        return value if dtype is None else value.to(dtype)
 
     def _copy(self, tensor: torch.Tensor, held: list[Any]) -> torch.Tensor:
         if tensor.device.type != "cpu":  # a user's own, which may be there already

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from graphzero._base.argument_errors import value_error
+from graphzero._base.dtypes import FLOAT32, as_data_type
 from graphzero._inputs.attributes import Attribute, Attributes
 from graphzero.dataset import TypeName
 from graphzero.loaders._batch.forms import as_pyg, as_torch_batch, has_pyg
@@ -24,7 +25,7 @@ class Assembly:
 
     ``attributes`` are what a pipeline gathers, none if files are read late, once a user has changed the sample. They
     become ``dtypes``; a CUDA device converts rows faster than they are copied, so that they arrive there in
-    ``host_dtypes``.
+    ``host_dtypes``, and those that are stored in steps of a scale ``with_scales``.
     """
 
     def __init__(
@@ -49,9 +50,12 @@ class Assembly:
         columns = [key for key in data.unstored.columns if key not in labels]
         unstored = {name for _, name in data.unstored.columns}
         self.dtypes = _dtypes(attributes, options.dtype, unstored)
-        # What is stored in steps of a scale comes converted.
-        self.host_dtypes = _host_dtypes(attributes, self.dtypes) if is_cuda else self.dtypes
         late, self.attributes = (attributes, Attributes()) if reads_late else (Attributes(), attributes)
+        self.host_dtypes, self.with_scales = self.dtypes, list[Attribute]()
+        if is_cuda:
+            quantised = [one for one in self.attributes if one.store.quantised and one.name in self.dtypes]
+            self.with_scales = [one for one in quantised if as_data_type(self.dtypes[one.name]) is FLOAT32]
+            self.host_dtypes = {one.name: self.dtypes[one.name] for one in quantised if one not in self.with_scales}
         in_files = [key for key in labels if key not in data.unstored.rows]
         files = {(one.of, one.name): one.store for one in late}
         files.update({(of, name): data.stores_of(str(of))[name] for of, name in in_files})
@@ -98,6 +102,11 @@ class Assembly:
             yield kind, "num_nodes", len(parts.nodes[kind]["n_id"])
         for of, values in self._data.unstored.other.items():
             yield from ((of, name, value) for name, value in values.items())
+
+    def load_form(self) -> None:
+        """Import PyG before the first batch: after it, that would look like the caller's time."""
+        if self._uses_pyg:
+            import torch_geometric.data  # noqa: F401
 
     def form(self, parts: Parts, *, pin: bool) -> Any:
         """Put parts into an object."""
@@ -173,8 +182,3 @@ def _dtypes(attributes: list[Attribute], wanted: Any, unstored: set[str]) -> dic
         elif wanted is None and narrow:
             found[one.name] = "float32"
     return found
-
-
-def _host_dtypes(attributes: list[Attribute], dtypes: dict[str, Any]) -> dict[str, Any]:
-    quantised = {one.name for one in attributes if one.store.quantised}
-    return {name: dtype for name, dtype in dtypes.items() if name in quantised}

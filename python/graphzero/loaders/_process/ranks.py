@@ -11,8 +11,8 @@ import torch
 
 from graphzero._base.argument_errors import value_error
 from graphzero._base.integers import as_seed, integer, integer_from
-from graphzero._base.memory_sizes import pipeline_budget
 from graphzero._core import Key, Purpose
+from graphzero._inputs.pipeline_request import PipelineRequest
 from graphzero.loaders._process.keys import torch_seed
 from graphzero.loaders._process.notes import note_once
 from graphzero.loaders.options import LoaderOptions
@@ -113,13 +113,20 @@ def shared_seed(seed: Any, world_size: int, generator: torch.Generator | None = 
     return drawn[0]
 
 
-def default_memory(world_size: int) -> int | None:
-    """Return the default budget of each of several ranks: its share of that of one process.
+def memory_of_rank(request: PipelineRequest, world_size: int) -> int | None:
+    """Return the default budget of each of several ranks: its share of that of one process."""
+    here = _ranks_here(world_size)
+    return None if here == 1 else request.default_memory() // here
 
-    torchrun says how many ranks are on this machine; otherwise all are taken to be.
-    """
-    here = int(os.environ.get("LOCAL_WORLD_SIZE", torch.distributed.get_world_size())) if _initialised() else world_size
-    return None if here == 1 else pipeline_budget() // here
+
+def ranks_of_device(world_size: int, num_devices: int) -> int:
+    """Return how many ranks use a GPU, if those of this machine take its ``num_devices`` in turn."""
+    return -(-_ranks_here(world_size) // max(1, num_devices))
+
+
+def _ranks_here(world_size: int) -> int:
+    """Return how many ranks are on this machine: torchrun says it; otherwise all are taken to be."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE", torch.distributed.get_world_size())) if _initialised() else world_size
 
 
 def _initialised() -> bool:
