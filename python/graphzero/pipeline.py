@@ -377,9 +377,10 @@ class Pipeline:
         core = self._open()
         epoch, position = (self._epoch + 1, 0) if self._begun else (self._epoch, self._position)
         self._request.order.begin_epoch(core)
+        before = core.stats()
         turn = self._start(core, epoch, position + worker, num_workers)  # only the latest iteration may go on
         self._epoch, self._position, self._begun, self._ended = epoch, position, True, None
-        self._started = (time.perf_counter(), position, core.stats())
+        self._started = (time.perf_counter(), position, before)
         del core  # close() frees its memory, also during an iteration
         process = os.getpid()
         progress, shown = self._request.progress, 0.0
@@ -508,8 +509,9 @@ class Pipeline:
     def _counts(self, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return ``stats()``, of the time since ``before``, without what the kernel would have to be asked for."""
         stats = self._open().stats()
-        for name in _COUNTS if before else ():
-            stats[name] -= before[name]
+        if before:
+            for name in _COUNTS:
+                stats[name] -= before[name]
         wanted, waits, queued = (stats.pop(name) for name in ("read_row_bytes", "queue_waits", "queued_reads"))
         read = stats["read_rows"] + stats["late_rows"]
         here = stats["mapped_rows"] + stats["cached_rows"] + stats["shared_rows"] + read - stats["dropped_rows"]
