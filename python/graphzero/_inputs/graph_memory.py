@@ -70,30 +70,17 @@ def has_room(sample: SampleRequest, attributes: Iterable[Attribute], memory: int
     less = pipeline_budget(needed)
     advice = f"give memory='{byte_text(less)}', or " if less < 0.95 * memory else ""
     if memory > available:
-        _log.warning(
-            "memory: rows may take %s, more than the %s that %s has left: the process may be killed for that; %slet %s "
-            "have %s more",
-            byte_text(memory),
-            byte_text(available),
-            here,
-            advice,
-            here,
-            byte_text(missing),
+        problem = (
+            f"memory: rows may take {byte_text(memory)}, more than the {byte_text(available)} that {here} has left: "
+            "the process may be killed for that"
         )
-        return False
-    _log.warning(
-        "%s: sampling reads %s through the page cache, topology and row maps, but rows may take %s of the %s that %s "
-        "has left: what does not fit is read from the device again and again, which makes batches several times "
-        "slower; %slet %s have %s more",
-        ", ".join(paths),
-        byte_text(needed),
-        byte_text(memory),
-        byte_text(available),
-        here,
-        advice,
-        here,
-        byte_text(missing),
-    )
+    else:
+        problem = (
+            f"{', '.join(paths)}: sampling reads {byte_text(needed)} through the page cache, topology and row maps, "
+            f"but rows may take {byte_text(memory)} of the {byte_text(available)} that {here} has left: what does not "
+            "fit is read from the device again and again, which makes batches several times slower"
+        )
+    _log.warning("%s; %slet %s have %s more", problem, advice, here, byte_text(missing))
     return False
 
 
