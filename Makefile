@@ -8,7 +8,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 # The tools of .venv come first: cmake and ninja need not be on the machine.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test quick check format asan tsan fuzz fuzz-parsers load bench docs install wheel release-check clean
+.PHONY: demo test quick check format asan tsan fuzz fuzz-parsers load bench docs pictures install wheel release-check clean
 
 demo: $(VENV)/.package $(VENV)/.demo
 	$(BIN)/graphzero demo
@@ -53,6 +53,10 @@ bench: $(VENV)/.package $(VENV)/.test $(VENV)/.bench
 
 docs: $(VENV)/.package $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+# Runs graphzero train on a terminal and draws what it shows there; data-path.svg is drawn by hand.
+pictures: $(VENV)/.package $(VENV)/.demo
+	$(BIN)/python .ci/pictures.py
 
 install: $(VENV)/.package
 

@@ -9,6 +9,7 @@ void bind_base(nanobind::module_& m);
 void bind_format(nanobind::module_& m);
 void bind_synth(nanobind::module_& m);
 void bind_convert(nanobind::module_& m);
+void bind_convert_parts(nanobind::module_& m);
 void bind_convert_features(nanobind::module_& m);
 void bind_store(nanobind::module_& m);
 void bind_ids(nanobind::module_& m);

@@ -1,6 +1,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings/arrays.h"
@@ -78,12 +79,25 @@ void bind_text(nb::module_& m) {
       "name"_a, "text"_a, "delimiter"_a = nb::none(), "header"_a = nb::none(),
       "comment"_a = nb::none(), "lines_before"_a = 0);
 
+  nb::enum_<TimeUnit>(m, "TimeUnit")
+      .value("SECOND", TimeUnit::kSecond)
+      .value("MILLISECOND", TimeUnit::kMillisecond)
+      .value("MICROSECOND", TimeUnit::kMicrosecond)
+      .value("NANOSECOND", TimeUnit::kNanosecond);
+  m.def(
+      "is_iso_time",
+      [](std::string_view text) {
+        return parse_iso_time(text, TimeUnit::kSecond).fault != TimeFault::kNoTime;
+      },
+      "text"_a);
   nb::class_<EdgeColumns>(m, "EdgeColumns")
       .def(nb::init<>())
       .def_rw("src", &EdgeColumns::src)
       .def_rw("dst", &EdgeColumns::dst)
       .def_rw("weight", &EdgeColumns::weight)
-      .def_rw("time", &EdgeColumns::time);
+      .def_rw("time", &EdgeColumns::time)
+      .def_rw("iso_times", &EdgeColumns::iso_times, nb::arg().none())
+      .def_rw("row_lines", &EdgeColumns::row_lines);
   nb::class_<BadLine>(m, "BadLine")
       .def_ro("line", &BadLine::line)
       .def_prop_ro("text",
@@ -128,7 +142,11 @@ void bind_labelled_edges(nb::module_& m, const char* name, const std::string& la
           nb::sig("def take_weight(self) -> NDArray[numpy.float32] | None"))
       .def(
           "take_time", [](Edges& e) { return array_or_none(!e.time.empty(), std::move(e.time)); },
-          nb::sig("def take_time(self) -> NDArray[numpy.int64] | None"));
+          nb::sig("def take_time(self) -> NDArray[numpy.int64] | None"))
+      .def(
+          "take_row_lines",
+          [](Edges& e) { return array_or_none(!e.row_lines.empty(), std::move(e.row_lines)); },
+          nb::sig("def take_row_lines(self) -> NDArray[numpy.int64] | None"));
 }
 
 template <auto parse>
@@ -219,6 +237,16 @@ void bind_edge_converter(nb::module_& m) {
           },
           "path"_a, "format"_a, "columns"_a)
       .def(
+          "add_text_part",
+          [](Converter& self, const nb::bytes& path, std::uint64_t begin, std::uint64_t end,
+             std::uint64_t lines_before, const TextFormat& format, const EdgeColumns& columns) {
+            const std::string name = path_of(path);
+            self.use([&](EdgeConverter& converter) {
+              converter.add_text(FileText(name, end), begin, lines_before, format, columns);
+            });
+          },
+          "path"_a, "begin"_a, "end"_a, "lines_before"_a, "format"_a, "columns"_a)
+      .def(
           "add_text_block",
           [](Converter& self, const nb::bytes& name, const nb::bytes& text, std::uint64_t begin,
              std::uint64_t lines_before, const TextFormat& format, const EdgeColumns& columns) {
@@ -246,6 +274,13 @@ void bind_edge_converter(nb::module_& m) {
           [](Converter& self, const nb::bytes& path) {
             const std::string name = path_of(path);
             return self.use([&](EdgeConverter& converter) { return converter.finish(name); });
+          },
+          "path"_a)
+      .def(
+          "finish_records",
+          [](Converter& self, const nb::bytes& path) {
+            const std::string name = path_of(path);
+            self.use([&](EdgeConverter& converter) { converter.finish_records(name); });
           },
           "path"_a)
       .def("done", [](const Converter& self) { return self.look().done(); });

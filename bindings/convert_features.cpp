@@ -25,6 +25,8 @@ nb::object text_of(const std::string& bytes) {
 
 nb::tuple rows_of(FeatureRows&& rows) {
   return nb::make_tuple(owned_array(std::move(rows.items)), owned_array(std::move(rows.ids)),
+                        nb::make_tuple(owned_array(std::move(rows.labels.bytes)),
+                                       owned_array(std::move(rows.labels.offsets))),
                         owned_array(std::move(rows.lines)), rows.num_rows);
 }
 
@@ -137,6 +139,7 @@ void bind_convert_features(nb::module_& m) {
       .def_rw("num_columns", &FeatureTextOptions::num_columns)
       .def_rw("columns", &FeatureTextOptions::columns)
       .def_rw("id_column", &FeatureTextOptions::id_column, nb::arg().none())
+      .def_rw("id_labels", &FeatureTextOptions::id_labels, nb::arg().none())
       .def_rw("dtype", &FeatureTextOptions::dtype)
       .def_rw("skip_bad_lines", &FeatureTextOptions::skip_bad_lines);
 
@@ -162,7 +165,8 @@ void bind_convert_features(nb::module_& m) {
             return pieces;
           },
           nb::sig("def take_pieces(self) -> list[tuple[numpy.typing.NDArray[numpy.uint8], "
-                  "numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64], int]]"));
+                  "numpy.typing.NDArray[numpy.int64], tuple[numpy.typing.NDArray[numpy.uint8], "
+                  "numpy.typing.NDArray[numpy.int64]], numpy.typing.NDArray[numpy.int64], int]]"));
 
   nb::class_<NarrowingLoss>(m, "NarrowingLoss")
       .def_ro("max_error", &NarrowingLoss::max_error)

@@ -45,13 +45,8 @@ void bind_gather(nb::module_& m) {
           "gather",
           [](Gatherer& gatherer, const NodeIdArray& ids, ReaderKind reader,
              std::optional<Dtype> dtype) {
-            return owned_array(without_gil([&] {
-              Buffer<std::uint8_t> rows;
-              const std::size_t size = gatherer.result_bytes(as_span(ids), dtype);
-              std::uint8_t* const data = rows.extend(size);
-              gatherer.gather(as_span(ids), as_bytes(data, size), reader, dtype);
-              return rows;
-            }));
+            return owned_array(
+                without_gil([&] { return gatherer.gather(as_span(ids), reader, dtype); }));
           },
           "ids"_a.noconvert(), "reader"_a, "dtype"_a.none())
       .def(

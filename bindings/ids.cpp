@@ -86,11 +86,13 @@ void bind_dictionary(nb::module_& m) {
   nb::class_<IdDictionary>(m, "IdDictionary")
       .def(
           "__init__",
-          [](IdDictionary* self, const nb::bytes& path) {
+          [](IdDictionary* self, const nb::bytes& path, bool in_memory) {
             const std::string name = path_of(path);
-            without_gil([&] { new (self) IdDictionary(name); });
+            const auto place =
+                in_memory ? IdDictionary::Place::kMemory : IdDictionary::Place::kFile;
+            without_gil([&] { new (self) IdDictionary(name, place); });
           },
-          "path"_a)
+          "path"_a, "in_memory"_a = false)
       .def_prop_ro("kind", [](const IdDictionary& d) { return d.layout().kind; })
       .def_prop_ro("num_labels", &IdDictionary::num_labels)
       .def_prop_ro("is_graphzero02", [](const IdDictionary&) { return false; })

@@ -92,6 +92,7 @@ NB_MODULE(_core, m) {
   gz::bind_format(m);
   gz::bind_synth(m);
   gz::bind_convert(m);
+  gz::bind_convert_parts(m);
   gz::bind_convert_features(m);
   gz::bind_store(m);
   gz::bind_ids(m);

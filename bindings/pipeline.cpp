@@ -90,8 +90,12 @@ class KeptPipeline {
     for (const RelationIn& relation : relations)
       sampler.relations.push_back(relation.without_excluded());
     options.attributes = attributes_;
-    disjoint_ = sampler.sampling.disjoint;
     pipeline_ = without_gil([&] { return std::make_unique<Pipeline>(std::move(options)); });
+    const SamplerOptions& sampling = pipeline_->sampling();
+    disjoint_ = sampling.sampling.disjoint;
+    direction_ = sampling.sampling.direction;
+    for (const Relation& relation : sampling.relations)
+      graphs_of_ids_.push_back(graph_of_ids(relation, sampling.sampling));
   }
   ~KeptPipeline() {
     without_gil([&] { pipeline_.reset(); });
@@ -165,17 +169,20 @@ class KeptPipeline {
     return result;
   }
 
-  static std::vector<EdgesOut> edges_of(Batch& batch) {
+  std::vector<EdgesOut> edges_of(Batch& batch) const {
     std::vector<EdgesOut> result;
-    for (BatchEdges& relation : batch.relations) {
+    for (std::size_t r = 0; r < batch.relations.size(); ++r) {
+      BatchEdges& relation = batch.relations[r];
       const std::size_t count = relation.edges.count;
       const nb::object ends = nb::cast(
           EndsArray(relation.ends.data, {2, count}, owner(std::move(relation.ends.memory))));
       result.push_back({ends[nb::int_(0)],
                         ends[nb::int_(1)],
                         ends,
+                        {relation.per_hop.begin(), relation.per_hop.end()},
                         id_array(relation.edges),
-                        {relation.per_hop.begin(), relation.per_hop.end()}});
+                        graphs_of_ids_[r],
+                        direction_});
     }
     return result;
   }
@@ -238,7 +245,9 @@ class KeptPipeline {
   std::vector<NodeTypeIn> types_;
   std::vector<Attribute> attributes_;
   bool disjoint_ = false;
-  std::unique_ptr<Pipeline> pipeline_;  // goes first
+  Direction direction_ = Direction::kIn;
+  std::vector<nb::object> graphs_of_ids_;  // by relation
+  std::unique_ptr<Pipeline> pipeline_;     // goes first
 };
 
 nb::dict memory_of(const PipelineStats& stats) {
@@ -258,6 +267,7 @@ nb::dict plan_of(const Plan& plan) {
   result["ahead"] = plan.budget.window;
   result["outputs"] = plan.budget.num_outputs;
   result["batches_ahead"] = plan.ahead.most_batches;
+  result["samplers"] = plan.budget.samplers;
   result["draws_again"] = plan.ahead.draws_again;
   result["misses"] = plan.misses;
   result["read_bytes"] = plan.read_bytes;

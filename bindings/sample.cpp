@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -32,17 +33,21 @@ std::vector<NodesOut> nodes_of(Neighborhood& hood, bool disjoint) {
   return result;
 }
 
-std::vector<EdgesOut> edges_of(Neighborhood& hood, Direction direction) {
+std::vector<EdgesOut> edges_of(Neighborhood& hood, std::span<const Relation> relations,
+                               const NeighborOptions& options) {
   std::vector<EdgesOut> result;
-  for (SampledEdges& relation : hood.relations) {
-    nb::object src = nb::cast(owned_array(std::move(relation.near)));
-    nb::object dst = nb::cast(owned_array(std::move(relation.far)));
-    if (direction == Direction::kIn) std::swap(src, dst);
+  for (std::size_t r = 0; r < relations.size(); ++r) {
+    SampledEdges& edges = hood.relations[r];
+    nb::object src = nb::cast(owned_array(std::move(edges.near)));
+    nb::object dst = nb::cast(owned_array(std::move(edges.far)));
+    if (options.direction == Direction::kIn) std::swap(src, dst);
     result.push_back({src,
                       dst,
                       nb::none(),
-                      nb::cast(owned_array(std::move(relation.edges))),
-                      {relation.per_hop.begin(), relation.per_hop.end()}});
+                      {edges.per_hop.begin(), edges.per_hop.end()},
+                      nb::cast(owned_array(std::move(edges.edges))),
+                      graph_of_ids(relations[r], options),
+                      options.direction});
   }
   return result;
 }
@@ -78,8 +83,8 @@ void bind_structs(nb::module_& m) {
       .def_prop_ro(
           "ends", [](const EdgesOut& edges) { return edges.ends; },
           nb::sig("def ends(self) -> numpy.typing.NDArray[numpy.int64] | None"))
-      .def_prop_ro(
-          "ids", [](const EdgesOut& edges) { return edges.ids; }, ids)
+      .def_prop_ro("ids", &EdgesOut::read_ids, ids)
+      .def_prop_ro("has_read_ids", [](const EdgesOut& edges) { return edges.graph.is_none(); })
       .def_ro("per_hop", &EdgesOut::per_hop);
 }
 
@@ -127,7 +132,7 @@ void bind_neighbors(nb::module_& m) {
         }
         Neighborhood hood =
             without_gil([&] { return sample_neighbors(seeds, relations, options); });
-        return std::make_pair(nodes_of(hood, options.disjoint), edges_of(hood, options.direction));
+        return std::make_pair(nodes_of(hood, options.disjoint), edges_of(hood, relations, options));
       },
       "types"_a, "seeds"_a, "relations"_a, "options"_a);
 }

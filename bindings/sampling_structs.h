@@ -10,6 +10,7 @@
 
 #include "bindings/arrays.h"
 #include "core/sample/neighbor.h"
+#include "core/store/edge_ids.h"
 
 namespace gz {
 
@@ -45,8 +46,9 @@ struct RelationIn {
   OptionalArray excluded_dst;
   OptionalArray excluded_ids;
 
+  // Ids of edges are read when somebody asks for them.
   Relation without_excluded() const {
-    return {graph, src_type, dst_type, fanouts, weighted, timed, reverse, {}};
+    return {graph, src_type, dst_type, fanouts, weighted, timed, /*edge_ids=*/false, reverse, {}};
   }
 };
 
@@ -62,8 +64,29 @@ struct EdgesOut {
   nb::object src;
   nb::object dst;
   nb::object ends;  // sources above destinations, if they are one array
-  nb::object ids;
   std::vector<std::int64_t> per_hop;
+  nb::object ids;                 // or positions, if there is:
+  nb::object graph = nb::none();  // the topology that has the ids
+  Direction direction = Direction::kIn;
+
+  // Reads ids that nobody has asked for yet.
+  nb::object read_ids() {
+    if (graph.is_none()) return ids;
+    const nb::object held = graph;  // another thread may be the first to have read them
+    const auto positions = nb::cast<Int64Array>(ids);
+    const Topology& topology = nb::cast<const Topology&>(held);
+    Buffer<EdgeId> found =
+        without_gil([&] { return edge_ids_at(topology, direction, as_span(positions)); });
+    ids = nb::cast(owned_array(std::move(found)));
+    graph = nb::none();
+    return ids;
+  }
 };
+
+// The graph that `read_ids` reads from; None if the edges sampled of a relation have ids.
+inline nb::object graph_of_ids(const Relation& relation, const NeighborOptions& options) {
+  if (!have_positions(relation, options)) return nb::none();
+  return nb::find(*relation.graph);
+}
 
 }  // namespace gz

@@ -79,13 +79,13 @@ void bind_topology(nb::module_& m) {
            })
       .def(
           "drawn_from",
-          [](const Topology& g, Direction direction, bool weights, bool times) {
+          [](const Topology& g, Direction direction, bool edge_ids, bool weights, bool times) {
             std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;
-            for (const ByteRange& range : g.drawn_from(direction, weights, times))
+            for (const ByteRange& range : g.drawn_from(direction, edge_ids, weights, times))
               parts.emplace_back(range.offset, range.length);
             return parts;
           },
-          "direction"_a, "weights"_a, "times"_a)
+          "direction"_a, "edge_ids"_a, "weights"_a, "times"_a)
       .def(
           "resident_part",
           [](const Topology& g, std::uint64_t offset, std::uint64_t length) {

@@ -55,7 +55,7 @@ function textContrasts() {
   return found;
 }
 function shapeContrasts() {
-  return [...document.querySelectorAll(".bar, .stage, polyline.line, circle.dot, line.cap")].map(shape => {
+  return [...document.querySelectorAll(".bar, .gz-bar, .stage, polyline.line, circle.dot, line.cap")].map(shape => {
     const style = getComputedStyle(shape);
     const colour = channels(shape.matches(".line, line.cap") ? style.stroke : style.fill);
     return [contrast(colour, backdrop(shape)), shape.getAttribute("class")];

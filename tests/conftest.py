@@ -13,6 +13,7 @@ import pytest
 
 import graphzero as gz
 from faults import compiled_shim
+from storage_server import s3, s3_server, storage  # noqa: F401  (fixtures)
 
 # The same examples at every run: a test that fails for one of us fails for all.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)

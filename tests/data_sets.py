@@ -2,7 +2,10 @@
 
 import gzip
 import os
+import shutil
+import struct
 import warnings
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -218,6 +221,16 @@ def neo4j(folder):
             ['"carrie, anne"', "", "tt0133093", "ACTED_IN"],
         ],
     )
+
+
+def graphzero02(folder):
+    """Files of GraphZero 0.2: one of its samples, and features of as many nodes."""
+    samples = Path(__file__).parent / "data" / "graphzero02"
+    os.makedirs(folder)
+    shutil.copy(samples / "weighted_directed.gl", f"{folder}/graph.gl")
+    for name, code, rows in (("features", 2, np.ones((6, 3), np.float32)), ("labels", 1, np.arange(6).reshape(6, 1))):
+        with open(f"{folder}/{name}.gd", "wb") as file:
+            file.write(struct.pack("<8sIiQQ", b"GZDATA26", 0, code, *rows.shape) + rows.tobytes())
 
 
 def mask(ids):

@@ -422,3 +422,9 @@ def degree_distribution(degrees):
         parts.append((least, largest, sum(least <= degree <= largest for degree in degrees)))
         least, largest = largest + 1, 2 * largest + 1
     return parts
+
+
+def edge_homophily(src, dst, labels):
+    """Share of the edges between labelled nodes that join two of one class."""
+    known = [(labels[a], labels[b]) for a, b in zip(src, dst, strict=True) if labels[a] >= 0 and labels[b] >= 0]
+    return sum(one == other for one, other in known) / len(known)

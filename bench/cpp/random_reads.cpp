@@ -1,7 +1,7 @@
 // The limit of a graph in RAM: how many reads at random places of an array one machine finishes per
-// second. random_reads BYTES THREADS prints JSON. Every thread follows 32 chains of reads in turn:
-// each place depends on what the chain's last read found, as in a sampler, and its line is fetched
-// ahead while the other chains move.
+// second. random_reads BYTES THREADS … prints JSON, a rate for each number of threads. Every thread
+// follows 32 chains of reads in turn: each place depends on what the chain's last read found, as in
+// a sampler, and its line is fetched ahead while the other chains move.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -45,29 +45,13 @@ std::uint32_t chase(std::span<const std::uint32_t> values, std::uint32_t seed) {
   return sum;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc != 3) return std::fprintf(stderr, "random_reads BYTES THREADS\n"), 2;
-  const std::size_t count = std::strtoull(argv[1], nullptr, 10) / sizeof(std::uint32_t);
-  const auto threads = static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10));
-  if (count == 0 || count >> 32 != 0 || threads == 0) {
-    return std::fprintf(stderr, "expected 4 bytes to 16 GiB and a thread or more\n"), 2;
-  }
-  void* memory = mmap(nullptr, count * sizeof(std::uint32_t), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return std::perror("mmap"), 1;
-  // A mapped file has pages of 4 kB; with larger ones the limit would not be the graph's.
-  madvise(memory, count * sizeof(std::uint32_t), MADV_NOHUGEPAGE);
-  const std::span values(static_cast<std::uint32_t*>(memory), count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = mixed(static_cast<std::uint32_t>(i));
-
+// Reads per second, the best of 7 rounds.
+double best_rate(std::span<const std::uint32_t> values, std::uint32_t threads, std::uint32_t& sum) {
   struct Run {
     Clock::time_point begin, end;
     std::uint32_t sum;
   };
   double best = 0;
-  std::uint32_t sum = 0;
   for (std::uint32_t repetition = 0; repetition < 7; ++repetition) {
     std::latch ready(threads);
     std::vector<Run> runs(threads);
@@ -88,6 +72,38 @@ int main(int argc, char** argv) {
     best = std::max(best, double{kRounds} * kChains * threads / taken.count());
     for (const Run& run : runs) sum += run.sum;
   }
-  std::printf("{\"bytes\": %zu, \"threads\": %u, \"reads_per_second\": %.0f, \"sum\": %u}\n",
-              count * sizeof(std::uint32_t), threads, best, sum);
+  return best;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return std::fprintf(stderr, "random_reads BYTES THREADS …\n"), 2;
+  const std::size_t count = std::strtoull(argv[1], nullptr, 10) / sizeof(std::uint32_t);
+  if (count == 0 || count >> 32 != 0)
+    return std::fprintf(stderr, "expected 4 bytes to 16 GiB\n"), 2;
+  void* memory = mmap(nullptr, count * sizeof(std::uint32_t), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return std::perror("mmap"), 1;
+  // A mapped file has pages of 4 kB; with larger ones the limit would not be the graph's.
+  madvise(memory, count * sizeof(std::uint32_t), MADV_NOHUGEPAGE);
+  const std::span values(static_cast<std::uint32_t*>(memory), count);
+  {
+    const std::size_t parts = std::max(1u, std::thread::hardware_concurrency());
+    std::vector<std::jthread> writers;
+    for (std::size_t p = 0; p < parts; ++p) {
+      writers.emplace_back([=] {
+        for (std::size_t i = count * p / parts; i < count * (p + 1) / parts; ++i)
+          values[i] = mixed(static_cast<std::uint32_t>(i));
+      });
+    }
+  }
+  std::uint32_t sum = 0;
+  std::printf("{\"bytes\": %zu, \"reads_per_second\": {", count * sizeof(std::uint32_t));
+  for (int i = 2; i < argc; ++i) {
+    const auto threads = static_cast<std::uint32_t>(std::strtoul(argv[i], nullptr, 10));
+    if (threads == 0) return std::fprintf(stderr, "expected a thread or more\n"), 2;
+    std::printf("%s\"%u\": %.0f", i > 2 ? ", " : "", threads, best_rate(values, threads, sum));
+  }
+  std::printf("}, \"sum\": %u}\n", sum);
 }

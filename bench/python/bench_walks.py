@@ -15,8 +15,10 @@ from weight_laws import wrong_steps
 
 import graphzero as gz
 from files import graphzero02_gl
+from graphzero._tools.cores import one_core
 from graphzero.bench.rivals.clock import PATIENCE
 from graphzero.bench.rivals.walkers import LENGTH, P, Q
+from graphzero.bench.walk_laws import wrong_second_steps
 from graphzero.bench.walks import wrong_walks
 
 WALKS = 100_000
@@ -26,7 +28,10 @@ RIVALS = {"PecanPy": ("RIVALS_PYTHON", WALKS), "GraphZero 0.2": ("GRAPHZERO02_PY
 
 
 def wrong_in(graph, starts, walks, law):
-    return wrong_walks(graph, starts, walks, LENGTH) or wrong_steps(graph.index(), walks, law)
+    wrong = wrong_walks(graph, starts, walks, LENGTH) or wrong_steps(graph.index(), walks, law)
+    if wrong or law == "weighted":
+        return wrong
+    return wrong_second_steps(graph, walks, P, Q if law == "node2vec" else 1.0)
 
 
 def our_rows(graph, law, starts):
@@ -36,7 +41,8 @@ def our_rows(graph, law, starts):
     rows = []
     for threads in (1, 2):
         gz.set_num_threads(threads)
-        seconds = best_seconds(lambda: gz.random_walk(graph, starts, LENGTH, **LAWS[law]))
+        with one_core(threads == 1):
+            seconds = best_seconds(lambda: gz.random_walk(graph, starts, LENGTH, **LAWS[law]))
         rows.append({"what": law, "task": law, "threads": threads, "walks": f"{len(starts):,}"})
         rows[-1]["rate"] = len(starts) * LENGTH / seconds
     gz.set_num_threads(0)

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import graphzero as gz
+from graphzero._tools.cores import CAN_PIN, one_core
 from graphzero._tools.machine import machine, versions
 from graphzero.bench.contestants import surroundings
 from graphzero.bench.memory_watch import MemoryWatch
@@ -83,17 +84,17 @@ def answer(command: list[Any]) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def read_limits(num_bytes: int) -> dict[int, float]:
-    """Return by number of threads, 1 and 2, how many random reads per second an array of ``num_bytes`` allows."""
+def read_limits(num_bytes: int, threads: Sequence[int] = (1, 2)) -> dict[int, float]:
+    """Return by number of threads how many random reads per second an array of ``num_bytes`` allows."""
     with tempfile.TemporaryDirectory() as folder:
-        program = compiled("random_reads", folder)
-        return {threads: float(answer([program, num_bytes, threads])["reads_per_second"]) for threads in (1, 2)}
+        rates = answer([compiled("random_reads", folder), num_bytes, *threads])["reads_per_second"]
+        return {t: float(rates[str(t)]) for t in threads}
 
 
 def run_rival(variable: str, module: str, given: dict[str, Any], *, threads: int) -> dict[str, Any] | str:
     """Run a module of graphzero/bench/rivals, or of this folder, with the Python that ``variable`` names.
 
-    Returns the JSON of its last line, or the reason why there is none: a module that is not there, or its error.
+    Returns the JSON of its last line, or the reason why there is none.
     """
     python = os.environ.get(variable)
     if not python:
@@ -101,10 +102,11 @@ def run_rival(variable: str, module: str, given: dict[str, Any], *, threads: int
     command = [python, "-m", module, json.dumps({**given, "threads": threads})]
     environment = surroundings(threads, ours=False)
     environment["PYTHONPATH"] += os.pathsep + os.path.dirname(os.path.abspath(__file__))
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    with one_core(threads == 1):
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
         error = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
-        return "not installed" if error.startswith("ModuleNotFoundError") else f"not run: {error[:80]}"
+        return f"not run: {error[:160]}"
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -112,6 +114,7 @@ def run_rival(variable: str, module: str, given: dict[str, Any], *, threads: int
 def limit_conditions(limits: dict[int, float]) -> dict[str, str]:
     """Return the limit as a table's conditions, and beside it that over 2 GiB, where the TLB helps less."""
     return {
+        "one thread": "all pinned to one core" if CAN_PIN else "nobody pinned to a core",
         "limit": ", ".join(f"{rate / 1e6:.0f} M reads/s on {threads}" for threads, rate in limits.items()),
         "over 2 GiB": ", ".join(f"{rate / 1e6:.0f} M on {threads}" for threads, rate in read_limits(2 << 30).items()),
     }

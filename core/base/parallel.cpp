@@ -21,6 +21,7 @@
 
 #include "core/base/error.h"
 #include "core/base/machine.h"
+#include "core/base/spin.h"
 
 namespace gz {
 namespace {
@@ -58,10 +59,10 @@ struct Job {
   std::atomic<std::size_t> next{0};
   std::atomic<bool> stop{false};         // no further chunk is started
   std::atomic<bool> interrupted{false};  // and those that run may give up
+  std::atomic<std::size_t> helpers_running{0};
 
   // Guarded by the pool's mutex.
   std::size_t helpers_wanted = 0;
-  std::size_t helpers_running = 0;
   std::exception_ptr error;
   std::size_t error_chunk = std::numeric_limits<std::size_t>::max();
 };
@@ -80,27 +81,31 @@ void leave_signals_to_others() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-// What a chunk gives up with when the caller's thread was interrupted.
-struct GivenUp : std::exception {
-  const char* what() const noexcept override { return "interrupted"; }
-};
-
 class Pool {
  public:
   void run(const std::shared_ptr<Job>& job, std::size_t num_helpers) {
+    bool are_all_wanted = false;
     {
       const std::lock_guard lock(mutex_);
       start_threads(num_helpers);
       job->helpers_wanted = std::min(num_helpers, num_started_);
       jobs_.push_back(job);
+      are_all_wanted = job->helpers_wanted == num_started_;
     }
-    // Not all: there may be many more threads than this job can use.
-    for (std::size_t i = 0; i < num_helpers; ++i) work_waiting_.notify_one();
+    // There may be many more threads than this job can use. If not, one call is cheaper.
+    if (are_all_wanted) {
+      work_waiting_.notify_all();
+    } else {
+      for (std::size_t i = 0; i < num_helpers; ++i) work_waiting_.notify_one();
+    }
     work(*job);
 
     std::unique_lock lock(mutex_);
     job->helpers_wanted = 0;  // nobody else may join
     std::erase(jobs_, job);
+    lock.unlock();
+    spin_until([&] { return job->helpers_running.load() == 0; });
+    lock.lock();
     while (job->helpers_running > 0) {
       if (helper_done_.wait_for(lock, kPollEvery) == std::cv_status::timeout) {
         lock.unlock();
@@ -221,6 +226,11 @@ int num_threads() {
   return chosen > 0 ? chosen : default_threads();
 }
 
+std::size_t usable_threads() {
+  const bool is_alone = current_job != nullptr || engine_stop != nullptr;
+  return is_alone ? 1 : static_cast<std::size_t>(num_threads());
+}
+
 void set_num_threads(std::int64_t count) {
   if (count < 0 || count > kMaxThreads) {
     throw std::invalid_argument(concat("number of threads: expected 1 to ", kMaxThreads,
@@ -253,6 +263,8 @@ void check_interrupt() {
     throw;
   }
 }
+
+bool is_interrupted() { return current_job != nullptr && current_job->interrupted; }
 
 void parallel_chunks(std::size_t count, std::size_t grain,
                      const std::function<void(std::size_t, std::size_t)>& body,

@@ -13,6 +13,9 @@ namespace gz {
 
 // Threads a parallel call may use: what was set, else GRAPHZERO_NUM_THREADS, else usable_cores().
 int num_threads();
+// Of these, how many a parallel call made here may use: one inside of another, and on an engine's
+// thread.
+std::size_t usable_threads();
 // 0 goes back to the default. Throws std::invalid_argument if negative or above 4096.
 void set_num_threads(std::int64_t count);
 
@@ -24,6 +27,9 @@ void set_interrupt_check(void (*check)());
 // For long loops outside parallel_chunks or inside one body, on any thread. Costs a look at the
 // clock; throws if the call is to stop.
 void check_interrupt();
+
+// Whether the call that this thread works for was interrupted.
+bool is_interrupted();
 
 // Calls body(begin, end) for chunks of `grain` items that together cover 0 … count-1, on the
 // caller's and the pool's threads. Which thread runs which chunk is open, so a body writes only to
@@ -45,6 +51,11 @@ void parallel_for(std::size_t count, Body&& body) {
     for (std::size_t i = begin; i < end; ++i) body(i);
   });
 }
+
+// What check_interrupt() throws on a thread of the pool whose caller was interrupted.
+struct GivenUp : std::exception {
+  const char* what() const noexcept override { return "interrupted"; }
+};
 
 // What check_interrupt() throws on an engine's thread that is to end.
 struct Stopped : std::exception {

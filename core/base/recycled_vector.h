@@ -17,7 +17,7 @@ struct RecycledAllocator {
   RecycledAllocator(const RecycledAllocator<Other>&) {}
 
   Item* allocate(std::size_t count) {
-    return static_cast<Item*>(hand_out(count * sizeof(Item)).data);
+    return static_cast<Item*>(hand_out_exactly(count * sizeof(Item)).data);
   }
   void deallocate(Item* data, std::size_t count) noexcept {
     take_back({data, block_bytes(count * sizeof(Item))});

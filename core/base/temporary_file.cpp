@@ -39,6 +39,11 @@ std::uint64_t TemporaryFile::append(std::span<const std::byte> bytes) {
   return start;
 }
 
+void TemporaryFile::will_need(std::uint64_t offset, std::uint64_t length) const {
+  ::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(length),
+                  POSIX_FADV_WILLNEED);
+}
+
 void TemporaryFile::read_exact_at(std::span<std::byte> out, std::uint64_t offset) const {
   gz::read_exact_at(descriptor_, out, offset, folder_);
 }

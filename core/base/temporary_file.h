@@ -25,6 +25,8 @@ class TemporaryFile {
   // full.
   std::uint64_t append(std::span<const std::byte> bytes);
   void read_exact_at(std::span<std::byte> out, std::uint64_t offset) const;
+  // Asks for bytes that will be read soon, so that many reads are under way at once.
+  void will_need(std::uint64_t offset, std::uint64_t length) const;
   std::uint64_t size() const { return size_.load(); }
   // body(span of bytes) for all that was appended, in order, some megabytes at a time.
   template <class Body>

@@ -10,45 +10,49 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/ordered_gate.h"
+#include "core/base/object_pool.h"
 #include "core/base/parallel.h"
 #include "core/convert/bucket_sorter.h"
 #include "core/convert/edge_buckets.h"
 #include "core/convert/index_output.h"
+#include "core/convert/stretch_order.h"
 
 namespace gz {
 
 struct BucketWriterOptions {
-  std::uint64_t sort_bytes = 0;   // a bucket that needs more than this is split
-  std::uint64_t block_bytes = 0;  // what is written to disk at a time when it is
-  int neighbor_bits = 0;          // that hold every neighbour
-  int edge_bits = 0;              // and every edge id
+  std::uint64_t sort_bytes = 0;    // a bucket that needs more than this is split
+  std::uint64_t block_bytes = 0;   // what is written to disk at a time when it is
+  std::uint64_t parked_bytes = 0;  // sorted, but not yet due
+  int neighbor_bits = 0;           // that hold every neighbour
+  int edge_bits = 0;               // and every edge id
 };
 
 // One per thread; keeps its memory from bucket to bucket. Sorting runs beside that of other
-// buckets, writing waits for the bucket's turn.
+// buckets, and writing is in the order of the buckets.
 template <class Narrow, class Record>
 class BucketWriter {
  public:
   // `done` counts the entries that have been written.
-  BucketWriter(EdgeBuckets<Narrow>& buckets, IndexOutput& output, OrderedGate& gate,
+  BucketWriter(EdgeBuckets<Narrow>& buckets, IndexOutput& output, StretchOrder& order,
                const BucketWriterOptions& options, std::atomic<std::uint64_t>& done)
-      : buckets_(buckets), output_(output), gate_(gate), options_(options), done_(done) {
+      : buckets_(buckets), output_(output), order_(order), options_(options), done_(done) {
     const std::uint64_t bytes = 2 * sizeof(Record) + 64;  // record, sort keys twice, columns
     most_records_ = std::max<std::uint64_t>(options.sort_bytes / bytes, 1 << 12);
   }
 
-  void write(std::size_t bucket, std::uint32_t shift, std::vector<RecordBlock> blocks) {
-    const std::uint64_t first_key = std::uint64_t{bucket} << shift;
+  // Buckets are numbered from 0 on, whatever their keys are.
+  void write(std::size_t bucket, std::uint64_t first_key, std::uint32_t shift,
+             std::vector<RecordBlock> blocks) {
     if (count(blocks) <= most_records_) {
       sort(blocks, first_key, static_cast<int>(shift));
-      gate_.wait(bucket);
-      add();
+      const std::uint64_t count = packed_.count;
+      order_.add(bucket, packed_);
+      done_ += count;
     } else {
-      gate_.wait(bucket);
+      order_.begin(bucket);
       split(std::move(blocks), 0, first_key, static_cast<int>(shift));
+      order_.end();
     }
-    gate_.pass(bucket);
   }
 
  private:
@@ -59,14 +63,13 @@ class BucketWriter {
   }
 
   void sort(std::vector<RecordBlock>& blocks, std::uint64_t first_key, int key_bits) {
-    records_.resize(count(blocks));
-    std::size_t at = 0;
+    sorter_.begin(count(blocks), first_key, key_bits, options_.neighbor_bits, options_.edge_bits);
+    buckets_.will_need(blocks);
     for (RecordBlock& block : blocks) {
-      buckets_.template read<Record>(block, records_.data() + at);
-      at += block.count;
+      sorter_.take(buckets_.template view<Record>(block, block_));
+      buckets_.release(block);
     }
-    sorter_.sort(records_, first_key, key_bits, options_.neighbor_bits, options_.edge_bits,
-                 stretch_);
+    sorter_.sort(stretch_);
     output_.pack(stretch_, packed_);
   }
 
@@ -92,15 +95,9 @@ class BucketWriter {
 
   template <class Body>
   void for_each_block(std::vector<RecordBlock>& blocks, bool keep, Body body) {
-    std::vector<Record> records;
     for (RecordBlock& block : blocks) {
-      records.resize(block.count);
-      if (keep) {
-        buckets_.template peek<Record>(block, records.data());
-      } else {
-        buckets_.template read<Record>(block, records.data());
-      }
-      body(std::span<const Record>(records));
+      body(buckets_.template view<Record>(block, block_));
+      if (!keep) buckets_.release(block);
     }
   }
 
@@ -166,14 +163,36 @@ class BucketWriter {
 
   EdgeBuckets<Narrow>& buckets_;
   IndexOutput& output_;
-  OrderedGate& gate_;
+  StretchOrder& order_;
   BucketWriterOptions options_;
   std::atomic<std::uint64_t>& done_;
   std::uint64_t most_records_;
-  std::vector<Record> records_;
+  std::vector<Record> block_;  // that was on disk
   BucketSorter<Record> sorter_;
-  IndexStretch stretch_;
+  typename BucketSorter<Record>::Stretch stretch_;
   PackedStretch packed_;
 };
+
+// Sorts all buckets, side by side, into an index. `done` counts the entries that have been written.
+template <class Record, class Narrow>
+void write_buckets(EdgeBuckets<Narrow>& buckets, typename EdgeBuckets<Narrow>::Sorted sorted,
+                   IndexOutput& output, const BucketWriterOptions& options,
+                   std::atomic<std::uint64_t>& done) {
+  StretchOrder order(output, options.parked_bytes);
+  using Writer = BucketWriter<Narrow, Record>;
+  ObjectPool<Writer> writers;  // with their memory, from bucket to bucket
+  parallel_chunks(sorted.buckets.size(), 1, [&](std::size_t bucket, std::size_t) {
+    auto writer = writers.borrow(
+        [&] { return std::make_unique<Writer>(buckets, output, order, options, done); });
+    try {
+      const std::uint64_t first_key = (sorted.first + bucket) << sorted.shift;
+      writer->write(bucket, first_key, sorted.shift, std::move(sorted.buckets[bucket]));
+    } catch (...) {
+      order.fail(std::current_exception());
+      throw;
+    }
+    writers.give_back(std::move(writer));
+  });
+}
 
 }  // namespace gz

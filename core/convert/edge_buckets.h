@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/file.h"
 #include "core/base/object_pool.h"
 #include "core/base/temporary_file.h"
 #include "core/convert/edge_record.h"
@@ -36,8 +37,10 @@ struct RecordBlock {
   std::uint32_t bucket = 0;
   bool wide = false;
   std::uint32_t count = 0;
-  std::unique_ptr<std::byte[]> memory;  // null: in the temporary file, at
+  std::unique_ptr<std::byte[]> memory;  // null: in `file`, or else in the temporary file, at
   std::uint64_t offset = 0;
+  const File* file = nullptr;    // outlives the block
+  std::uint64_t first_edge = 0;  // added to the edge ids of what is in `file`
 };
 
 // One set per index. Keys are not known beforehand, so neither is the range of a bucket: it doubles
@@ -56,6 +59,15 @@ class EdgeBuckets {
 
   EdgeBuckets(RecordMemory& memory, std::size_t num_buckets)
       : memory_(memory), num_buckets_(num_buckets) {}
+
+  // Asks for blocks that are on disk before the first of them is read.
+  void will_need(const std::vector<RecordBlock>& blocks) const {
+    for (const RecordBlock& block : blocks) {
+      if (block.memory || block.file != nullptr) continue;
+      const std::size_t record = block.wide ? sizeof(Wide) : sizeof(Narrow);
+      memory_.spilled.will_need(block.offset, block.count * record);
+    }
+  }
 
   // The blocks that one thread is filling. Borrow one, add records, give it back.
   template <class Record>
@@ -96,46 +108,64 @@ class EdgeBuckets {
   // After close(): blocks by bucket, all for the one range that covers every key below `num_keys`.
   struct Sorted {
     std::uint32_t shift = 0;
+    std::uint64_t first = 0;  // its first bucket has keys from first << shift on
     std::vector<std::vector<RecordBlock>> buckets;
+
+    std::uint64_t num_records() const {
+      std::uint64_t total = 0;
+      for (const auto& blocks : buckets)
+        for (const RecordBlock& block : blocks) total += block.count;
+      return total;
+    }
   };
   Sorted take(std::uint64_t num_keys) {
-    Sorted sorted;
+    std::uint32_t shift = 0;
     std::uint64_t num_records = 0;
     for (const RecordBlock& block : blocks_) {
-      sorted.shift = std::max(sorted.shift, block.shift);
+      shift = std::max(shift, block.shift);
       num_records += block.count;
     }
     // A known number of nodes may ask for larger ranges than the keys that came.
     const std::size_t most = buckets_for(num_records);
-    while (num_keys > 0 && (num_keys - 1) >> sorted.shift >= most) ++sorted.shift;
-    sorted.buckets.resize(
-        num_keys == 0 ? 0 : static_cast<std::size_t>((num_keys - 1) >> sorted.shift) + 1);
-    for (RecordBlock& block : blocks_) {
-      const std::uint64_t bucket = std::uint64_t{block.bucket} >> (sorted.shift - block.shift);
-      sorted.buckets[bucket].push_back(std::move(block));
-    }
-    blocks_.clear();
-    return sorted;
+    while (num_keys > 0 && (num_keys - 1) >> shift >= most) ++shift;
+    return take_with(num_keys, shift);
+  }
+  // The same, in buckets as narrow as they were filled.
+  Sorted take_as_filled(std::uint64_t num_keys) {
+    std::uint32_t shift = 0;
+    for (const RecordBlock& block : blocks_) shift = std::max(shift, block.shift);
+    return take_with(num_keys, shift);
   }
 
-  // Copies a block's records to `out`, which has room for block.count of them. `Record` is Wide as
-  // soon as there is one wide block.
+  // A block's records: where they are, or in `buffer` if they must be read or widened first, until
+  // either changes. `Record` is Wide as soon as there is one wide block.
   template <class Record>
-  void peek(const RecordBlock& block, Record* out) {
-    if (block.wide == std::is_same_v<Record, Wide>) {
-      copy(block, out);
-    } else if constexpr (std::is_same_v<Record, Wide>) {
-      std::vector<Narrow> narrow(block.count);
-      copy(block, narrow.data());
-      for (std::size_t i = 0; i < narrow.size(); ++i) out[i] = narrow[i].widened();
+  std::span<const Record> view(const RecordBlock& block, std::vector<Record>& buffer) {
+    std::span<const Record> records;
+    if constexpr (std::is_same_v<Record, Wide>) {
+      if (!block.wide) {
+        std::vector<Narrow> narrow;
+        buffer.clear();
+        for (const Narrow& record : stored(block, narrow)) buffer.push_back(record.widened());
+        records = buffer;
+      }
     }
+    if (records.empty()) records = stored(block, buffer);
+    if constexpr (Record::kHasEdge) {
+      // What is in a file has been read into the buffer.
+      if (block.file != nullptr && block.first_edge > 0) {
+        for (Record& record : buffer)
+          record.edge += static_cast<typename Record::Id>(block.first_edge);
+      }
+    }
+    return records;
   }
 
-  // The same, and frees the block.
-  template <class Record>
-  void read(RecordBlock& block, Record* out) {
-    peek(block, out);
-    release(block);
+  // Frees a block's memory.
+  void release(RecordBlock& block) {
+    if (!block.memory) return;
+    block.memory.reset();
+    memory_.used -= memory_.block_bytes;
   }
 
   // Puts records aside on disk, outside fill(): for buckets that are split.
@@ -156,6 +186,19 @@ class EdgeBuckets {
     } else {
       return wide_;
     }
+  }
+
+  Sorted take_with(std::uint64_t num_keys, std::uint32_t shift) {
+    Sorted sorted;
+    sorted.shift = shift;
+    sorted.buckets.resize(num_keys == 0 ? 0
+                                        : static_cast<std::size_t>((num_keys - 1) >> shift) + 1);
+    for (RecordBlock& block : blocks_) {
+      const std::uint64_t bucket = std::uint64_t{block.bucket} >> (shift - block.shift);
+      sorted.buckets[bucket].push_back(std::move(block));
+    }
+    blocks_.clear();
+    return sorted;
   }
 
   template <class Record>
@@ -203,19 +246,16 @@ class EdgeBuckets {
   }
 
   template <class Record>
-  void copy(const RecordBlock& block, Record* out) {
-    const std::size_t bytes = block.count * sizeof(Record);
-    if (block.memory) {
-      std::memcpy(static_cast<void*>(out), block.memory.get(), bytes);
+  std::span<const Record> stored(const RecordBlock& block, std::vector<Record>& buffer) {
+    if (block.memory) return {reinterpret_cast<const Record*>(block.memory.get()), block.count};
+    buffer.resize(block.count);
+    const auto bytes = std::as_writable_bytes(std::span(buffer));
+    if (block.file != nullptr) {
+      block.file->read_exact_at(bytes, block.offset);
     } else {
-      memory_.spilled.read_exact_at({reinterpret_cast<std::byte*>(out), bytes}, block.offset);
+      memory_.spilled.read_exact_at(bytes, block.offset);
     }
-  }
-
-  void release(RecordBlock& block) {
-    if (!block.memory) return;
-    block.memory.reset();
-    memory_.used -= memory_.block_bytes;
+    return buffer;
   }
 
   RecordMemory& memory_;

@@ -11,11 +11,11 @@
 
 #include "core/base/error.h"
 #include "core/base/object_pool.h"
-#include "core/base/ordered_gate.h"
 #include "core/base/parallel.h"
 #include "core/convert/bucket_writer.h"
 #include "core/convert/edge_buckets.h"
 #include "core/convert/index_output.h"
+#include "core/convert/record_file.h"
 #include "core/format/gl_writer.h"
 
 namespace gz {
@@ -71,11 +71,13 @@ struct MemoryPlan {
     // Below a page the disk suffers, above 64 kB nothing is gained.
     block = std::bit_floor(std::clamp<std::uint64_t>(per_block, 4 << 10, 64 << 10));
     sort = options.memory / 4 / threads;
+    // What is sorted but not yet due; there is no text any more by then.
+    parked = options.memory / 16;
     // Text comes in pieces of this size; the columns it is parsed into take up to four times as
     // much.
     piece = std::clamp<std::uint64_t>(options.memory / (64 * threads), 64 << 10, 1 << 20);
   }
-  std::uint64_t records, block, sort, piece;
+  std::uint64_t records, block, sort, parked, piece;
   std::size_t buckets;
 };
 
@@ -93,6 +95,7 @@ class EdgeConverter::Engine {
 
   virtual void place(const Columns& columns, std::uint64_t first_row) = 0;
   virtual EdgeReport finish(const std::string& path) = 0;
+  virtual void finish_records(const std::string& path) = 0;
 
   // The largest ids of a batch.
   struct Largest {
@@ -100,9 +103,12 @@ class EdgeConverter::Engine {
   };
   // What place() has in common for all kinds of record.
   Largest look_at(const Columns& columns, std::uint64_t first_row) {
-    std::uint64_t loops = 0;
-    for (std::size_t i = 0; i < columns.src.size(); ++i) loops += columns.src[i] == columns.dst[i];
-    self_loops += loops;
+    if (!options.bipartite) {  // whose two sides may have equal ids for different nodes
+      std::uint64_t loops = 0;
+      for (std::size_t i = 0; i < columns.src.size(); ++i)
+        loops += columns.src[i] == columns.dst[i];
+      self_loops += loops;
+    }
     const Largest largest = {largest_of(columns.src), largest_of(columns.dst)};
     const auto [src, dst] = largest;
     check_bound("source", columns.src, src, options.num_src_nodes, first_row);
@@ -197,6 +203,7 @@ class EdgeConverter::TypedEngine final : public Engine {
   }
 
   EdgeReport finish(const std::string& path) override;
+  void finish_records(const std::string& path) override;
 
  private:
   template <class Record>
@@ -215,7 +222,7 @@ class EdgeConverter::TypedEngine final : public Engine {
   template <class Record>
   void place_as(const Columns& columns, std::uint64_t first_row, std::uint64_t src,
                 std::uint64_t dst) {
-    const bool drop_loops = options.drop_self_loops;
+    const bool drop_loops = options.drop_self_loops && !options.bipartite;
     const auto fill = [&](EdgeBuckets<Narrow>& buckets, std::uint64_t largest,
                           std::span<const std::uint64_t> keys,
                           std::span<const std::uint64_t> neighbors, bool both_ways) {
@@ -236,34 +243,12 @@ class EdgeConverter::TypedEngine final : public Engine {
   }
 
   template <class Record>
-  void write_index(EdgeBuckets<Narrow>& buckets, IndexOutput& output, std::uint64_t num_nodes,
-                   const BucketWriterOptions& writing);
+  void append_records(EdgeBuckets<Narrow>& buckets, Direction direction, std::uint64_t num_keys,
+                      RecordFileWriter& writer);
 
   EdgeBuckets<Narrow> out_;
   EdgeBuckets<Narrow> in_;
 };
-
-template <class Narrow>
-template <class Record>
-void EdgeConverter::TypedEngine<Narrow>::write_index(EdgeBuckets<Narrow>& buckets,
-                                                     IndexOutput& output, std::uint64_t num_nodes,
-                                                     const BucketWriterOptions& writing) {
-  auto sorted = buckets.take(num_nodes);
-  OrderedGate gate;
-  using Writer = BucketWriter<Narrow, Record>;
-  ObjectPool<Writer> writers;  // with their memory, from bucket to bucket
-  parallel_chunks(sorted.buckets.size(), 1, [&](std::size_t bucket, std::size_t) {
-    auto writer = writers.borrow(
-        [&] { return std::make_unique<Writer>(buckets, output, gate, writing, done_entries); });
-    try {
-      writer->write(bucket, sorted.shift, std::move(sorted.buckets[bucket]));
-    } catch (...) {
-      gate.abandon(bucket);
-      throw;
-    }
-    writers.give_back(std::move(writer));
-  });
-}
 
 template <class Narrow>
 EdgeReport EdgeConverter::TypedEngine<Narrow>::finish(const std::string& path) {
@@ -294,12 +279,12 @@ EdgeReport EdgeConverter::TypedEngine<Narrow>::finish(const std::string& path) {
     shape.num_nodes = num_nodes;
     shape.edge_ids = options.edge_ids && !is_identity(direction);
     IndexOutput output(writer, shape, options.temporary_folder);
-    const BucketWriterOptions writing = {plan.sort, plan.block, bits_below(num_neighbors),
-                                         bits_below(num_rows)};
+    const BucketWriterOptions writing = {plan.sort, plan.block, plan.parked,
+                                         bits_below(num_neighbors), bits_below(num_rows)};
     if (buckets.has_wide()) {
-      write_index<Wide>(buckets, output, num_nodes, writing);
+      write_buckets<Wide>(buckets, buckets.take(num_nodes), output, writing, done_entries);
     } else {
-      write_index<Narrow>(buckets, output, num_nodes, writing);
+      write_buckets<Narrow>(buckets, buckets.take(num_nodes), output, writing, done_entries);
     }
     output.finish();
     report.num_edges = output.num_entries();
@@ -330,6 +315,57 @@ EdgeReport EdgeConverter::TypedEngine<Narrow>::finish(const std::string& path) {
   return report;
 }
 
+template <class Narrow>
+template <class Record>
+void EdgeConverter::TypedEngine<Narrow>::append_records(EdgeBuckets<Narrow>& buckets,
+                                                        Direction direction, std::uint64_t num_keys,
+                                                        RecordFileWriter& writer) {
+  auto sorted = buckets.take_as_filled(num_keys);
+  std::vector<Record> buffer;
+  writer.begin(direction, sorted.shift);
+  for (std::vector<RecordBlock>& blocks : sorted.buckets) {
+    buckets.will_need(blocks);
+    for (RecordBlock& block : blocks) {
+      writer.append(std::as_bytes(buckets.template view<Record>(block, buffer)));
+      buckets.release(block);
+    }
+    writer.end_bucket();
+  }
+  writer.end();
+}
+
+template <class Narrow>
+void EdgeConverter::TypedEngine<Narrow>::finish_records(const std::string& path) {
+  out_.close();
+  in_.close();
+  const bool wide = out_.has_wide() || in_.has_wide();
+  RecordFields fields;
+  fields.kinds = (Narrow::kHasEdge ? kRecordEdges : 0) | (options.weights ? kRecordWeights : 0) |
+                 (options.times ? kRecordTimes : 0) | (wide ? kRecordWide : 0);
+  fields.record_size = static_cast<std::uint32_t>(wide ? sizeof(Wide) : sizeof(Narrow));
+  fields.num_rows = num_rows;
+  fields.num_lines = num_lines;
+  fields.num_bad_lines = bad_lines.count;
+  fields.num_self_loops = self_loops;
+  fields.num_src_ids = largest_src;
+  fields.num_dst_ids = largest_dst;
+  fields.smallest_id = smallest;
+  fields.spilled_bytes = memory.spilled.size();
+  RecordFileWriter writer(path, fields.record_size);
+  const auto add_index = [&](Direction direction, EdgeBuckets<Narrow>& buckets,
+                             std::uint64_t num_keys) {
+    if (wide) {
+      append_records<Wide>(buckets, direction, num_keys, writer);
+    } else {
+      append_records<Narrow>(buckets, direction, num_keys, writer);
+    }
+  };
+  const std::uint64_t largest = std::max(largest_src.load(), largest_dst.load());
+  if (with_out) add_index(Direction::kOut, out_, options.directed ? largest_src.load() : largest);
+  if (with_in) add_index(Direction::kIn, in_, largest_dst);
+  writer.finish(fields);
+}
+
 namespace {
 
 constexpr std::uint64_t kLeastMemory = 32'000'000;
@@ -352,19 +388,10 @@ EdgeConverter::EdgeConverter(const EdgeConverterOptions& options) {
         "edge ids can be left out of a directed graph with one index only: they tell which entries "
         "belong together");
   }
-  const bool payload = options.weights || options.times;
-  if (!options.edge_ids && !payload) {
-    engine_ =
-        std::make_unique<TypedEngine<EdgeRecord<std::uint32_t, false, false, false>>>(options);
-  } else if (!payload) {
-    engine_ = std::make_unique<TypedEngine<EdgeRecord<std::uint32_t, true, false, false>>>(options);
-  } else if (!options.times) {
-    engine_ = std::make_unique<TypedEngine<EdgeRecord<std::uint32_t, true, true, false>>>(options);
-  } else if (!options.weights) {
-    engine_ = std::make_unique<TypedEngine<EdgeRecord<std::uint32_t, true, false, true>>>(options);
-  } else {
-    engine_ = std::make_unique<TypedEngine<EdgeRecord<std::uint32_t, true, true, true>>>(options);
-  }
+  engine_ = with_record(options.edge_ids, options.weights, options.times,
+                        [&]<class Narrow>() -> std::unique_ptr<Engine> {
+                          return std::make_unique<TypedEngine<Narrow>>(options);
+                        });
 }
 
 EdgeConverter::~EdgeConverter() = default;
@@ -470,5 +497,7 @@ void EdgeConverter::add_edges(std::span<const NodeId> src, std::span<const NodeI
 }
 
 EdgeReport EdgeConverter::finish(const std::string& path) { return engine_->finish(path); }
+
+void EdgeConverter::finish_records(const std::string& path) { engine_->finish_records(path); }
 
 }  // namespace gz

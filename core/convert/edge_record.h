@@ -40,6 +40,19 @@ static_assert(sizeof(EdgeRecord<std::uint32_t, false, false, false>) == 8);
 static_assert(sizeof(EdgeRecord<std::uint32_t, true, false, false>) == 12);
 static_assert(sizeof(EdgeRecord<std::uint32_t, true, true, false>) == 16);
 
+// Calls body.template operator()<Record>() with the narrow record of a conversion. Weights and
+// times are told apart by edge ids where they belong to equal edges, so their records always have
+// one.
+template <class Body>
+auto with_record(bool edge_ids, bool weights, bool times, Body&& body) {
+  using Narrow = std::uint32_t;
+  if (times && weights) return body.template operator()<EdgeRecord<Narrow, true, true, true>>();
+  if (times) return body.template operator()<EdgeRecord<Narrow, true, false, true>>();
+  if (weights) return body.template operator()<EdgeRecord<Narrow, true, true, false>>();
+  if (edge_ids) return body.template operator()<EdgeRecord<Narrow, true, false, false>>();
+  return body.template operator()<EdgeRecord<Narrow, false, false, false>>();
+}
+
 // Lists are ordered by (time, neighbour, edge id), without times by (neighbour, edge id).
 template <class Record>
 bool comes_before(const Record& a, const Record& b) {

@@ -185,12 +185,17 @@ class RowParser {
             std::clamp(static_cast<std::size_t>(guess * 1.02), used + row_bytes, most));
       }
       std::int64_t id = 0;
+      label_.clear();
       // Items of one row stay aligned: the buffer is, and all of them are of one size.
       if (parse_line(line, reinterpret_cast<Item*>(rows.items.data() + used), id)) {
         used += row_bytes;
         ++rows.num_rows;
         if (options_.id_column) {
-          rows.ids.push_back(id);
+          if (has_text_ids()) {
+            append_label(rows.labels, label_);
+          } else {
+            rows.ids.push_back(id);
+          }
           rows.lines.push_back(static_cast<std::int64_t>(counts.num_lines));
         }
         continue;
@@ -241,7 +246,25 @@ class RowParser {
     return p;
   }
 
-  bool parse_line(std::string_view line, Item* row, std::int64_t& id) const {
+  bool has_text_ids() const { return options_.id_labels == LabelKind::kString; }
+  bool is_fit(std::int64_t id) const { return options_.id_labels || is_possible_id(id); }
+
+  // A text label up to the delimiter, into label_. Null if it is none.
+  const char* parse_label(const char* p, const char* end) {
+    const char* const stop = skip_field(p, end);
+    if (stop == nullptr) return nullptr;
+    const std::string_view field(p, static_cast<std::size_t>(stop - p));
+    if (!field.empty() && field.front() == '"') {
+      const LineFields found = split_line(field, options_.delimiter, 1);
+      if (found.count != 1) return nullptr;
+      label_ = found.fields[0];
+    } else {
+      label_ = field.substr(0, field.find_last_not_of(" \t") + 1);
+    }
+    return label_.empty() || !not_utf8(label_).empty() ? nullptr : stop;
+  }
+
+  bool parse_line(std::string_view line, Item* row, std::int64_t& id) {
     const char* p = line.data();
     const char* end = p + line.size();
     while (p < end && end[-1] == '\r') --end;
@@ -267,9 +290,12 @@ class RowParser {
         if (p == nullptr) return false;
         continue;
       }
-      if (target == kId) {
+      if (target == kId && has_text_ids()) {
+        p = parse_label(p, end);
+        if (p == nullptr) return false;
+      } else if (target == kId) {
         p = parse_number(p, end, id);
-        if (p == nullptr || !is_possible_id(id)) return false;
+        if (p == nullptr || !is_fit(id)) return false;
       } else {
         p = parse_number(p, end, row[target]);
         if (p == nullptr) return false;
@@ -292,10 +318,16 @@ class RowParser {
       const std::string& field = fields[i];
       const std::string where = concat("column ", i + 1, ": expected ");
       if (targets_[i] == kSkipped) continue;
+      if (targets_[i] == kId && has_text_ids()) {
+        if (field.empty()) return concat(where, "a label, found ", shown(field));
+        if (!not_utf8(field).empty()) return not_utf8(line);
+        continue;
+      }
       if (targets_[i] == kId) {
         std::int64_t id = 0;
-        if (!is_whole(field, id) || !is_possible_id(id)) {
-          return concat(where, "an id from 0 to 2^59-1, found ", shown(field));
+        if (!is_whole(field, id) || !is_fit(id)) {
+          const char* const wanted = options_.id_labels ? "an integer" : "an id from 0 to 2^59-1";
+          return concat(where, wanted, ", found ", shown(field));
         }
         continue;
       }
@@ -345,6 +377,7 @@ class RowParser {
 
   const FeatureTextOptions& options_;
   const std::vector<std::size_t>& targets_;
+  std::string label_;  // of the line that is parsed
 };
 
 template <class Body>

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "core/base/types.h"
-#include "core/convert/text_edges.h"
+#include "core/convert/text_labels.h"
+#include "core/format/gi.h"
 
 namespace gz {
 
@@ -20,6 +21,7 @@ struct FeatureTextOptions {
   std::size_t num_columns = 0;           // fields that each line must have
   std::vector<std::size_t> columns;      // fields that make a row, each at most once, in order
   std::optional<std::size_t> id_column;  // the field that says which row it is
+  std::optional<LabelKind> id_labels;    // it holds labels of this kind, not numbers of rows
   Dtype dtype = Dtype::kFloat32;         // anything but float16 and bfloat16
   bool skip_bad_lines = false;
 };
@@ -28,7 +30,8 @@ struct FeatureTextOptions {
 struct FeatureRows {
   std::size_t num_rows = 0;
   std::vector<std::uint8_t> items;  // row by row, in the dtype asked for
-  std::vector<std::int64_t> ids;    // one per row; empty without an id column
+  std::vector<std::int64_t> ids;    // one per row; empty without an id column of integers
+  LabelColumn labels;               // one per row, if the id column holds text
   std::vector<std::int64_t> lines;  // where each row stands; empty without an id column
 };
 
@@ -40,8 +43,9 @@ struct FeatureText {
 
 // Parses whole lines in at most `num_pieces` pieces at the same time. `lines_before` is the number
 // of lines before `text`, for errors. A number is rounded once, to the nearest; one that overflows
-// its type, or is no integer where one is asked for, makes a bad line. Ids are below 2^59. Throws
-// FormatError for the first bad line unless they are skipped.
+// its type, or is no integer where one is asked for, makes a bad line. Ids are below 2^59, labels
+// any int64 or any text that is UTF-8 and not empty. Throws FormatError for the first
+// bad line unless they are skipped.
 FeatureText parse_features(std::string_view text, std::uint64_t lines_before,
                            std::size_t num_pieces, const FeatureTextOptions& options);
 

@@ -46,7 +46,7 @@ class IndexOutput::Column {
 };
 
 IndexOutput::IndexOutput(GlWriter& writer, const IndexShape& shape, const std::string& folder)
-    : writer_(writer), shape_(shape) {
+    : writer_(writer), shape_(shape), next_key_(shape.first_node) {
   const auto add_column = [&](GlRole role, Dtype dtype, std::uint64_t count, bool count_is_known) {
     columns_.push_back(
         count_is_known ? std::make_unique<Column>(writer_, shape_.direction, role, dtype, count)
@@ -63,7 +63,7 @@ IndexOutput::IndexOutput(GlWriter& writer, const IndexShape& shape, const std::s
   if (shape_.weights)
     weights_ = add_column(GlRole::kWeights, Dtype::kFloat32, shape_.num_entries, known);
   if (shape_.times) times_ = add_column(GlRole::kTimes, Dtype::kInt64, shape_.num_entries, known);
-  if (shape_.weights) {
+  if (shape_.weights && shape_.weight_sums) {
     weight_sums_ = add_column(GlRole::kWeightSums, Dtype::kFloat64,
                               num_weight_sums(shape_.num_entries), known);
   }
@@ -97,7 +97,8 @@ void convert(const std::vector<Item>& items, std::size_t count, std::vector<std:
   for (std::size_t i = 0; i < count; ++i) stored[i] = static_cast<Stored>(items[i]);
 }
 
-void convert_ids(const std::vector<std::uint64_t>& ids, std::size_t count, IdWidth width,
+template <class Id>
+void convert_ids(const std::vector<Id>& ids, std::size_t count, IdWidth width,
                  std::vector<std::byte>& out) {
   if (width == IdWidth::k4) {
     convert<std::int32_t>(ids, count, out);
@@ -107,14 +108,16 @@ void convert_ids(const std::vector<std::uint64_t>& ids, std::size_t count, IdWid
 }
 
 // Equal neighbours, and times where there are any, stand side by side in a list.
-bool same_entry(const IndexStretch& stretch, std::size_t a, std::size_t b, bool times) {
+template <class Id>
+bool same_entry(const IndexStretch<Id>& stretch, std::size_t a, std::size_t b, bool times) {
   return stretch.neighbors[a] == stretch.neighbors[b] &&
          (!times || stretch.times[a] == stretch.times[b]);
 }
 
-std::uint64_t drop_duplicates(IndexStretch& stretch, const IndexShape& shape) {
+template <class Id>
+std::uint64_t drop_duplicates(IndexStretch<Id>& stretch, const IndexShape& shape) {
   std::size_t read = 0, kept = 0;
-  for (IndexStretch::Run& run : stretch.runs) {
+  for (KeyRun& run : stretch.runs) {
     std::uint64_t kept_of_run = 0;
     for (std::uint64_t i = 0; i < run.count; ++i, ++read) {
       if (kept_of_run > 0 && same_entry(stretch, kept - 1, read, shape.times)) continue;
@@ -132,10 +135,11 @@ std::uint64_t drop_duplicates(IndexStretch& stretch, const IndexShape& shape) {
   return dropped;
 }
 
-std::uint64_t count_duplicates(const IndexStretch& stretch, bool times) {
+template <class Id>
+std::uint64_t count_duplicates(const IndexStretch<Id>& stretch, bool times) {
   std::uint64_t duplicates = 0;
   std::size_t at = 0;
-  for (const IndexStretch::Run& run : stretch.runs) {
+  for (const KeyRun& run : stretch.runs) {
     for (std::uint64_t i = 1; i < run.count; ++i)
       duplicates += same_entry(stretch, at + i - 1, at + i, times);
     at += run.count;
@@ -145,7 +149,8 @@ std::uint64_t count_duplicates(const IndexStretch& stretch, bool times) {
 
 }  // namespace
 
-void IndexOutput::pack(IndexStretch& stretch, PackedStretch& out) const {
+template <class Id>
+void IndexOutput::pack(IndexStretch<Id>& stretch, PackedStretch& out) const {
   out.num_duplicates = shape_.drop_duplicates ? drop_duplicates(stretch, shape_)
                                               : count_duplicates(stretch, shape_.times);
   out.count = stretch.count;
@@ -163,6 +168,9 @@ void IndexOutput::pack(IndexStretch& stretch, PackedStretch& out) const {
   if (shape_.times) convert<std::int64_t>(stretch.times, stretch.count, out.times);
 }
 
+template void IndexOutput::pack(IndexStretch<std::uint32_t>&, PackedStretch&) const;
+template void IndexOutput::pack(IndexStretch<std::uint64_t>&, PackedStretch&) const;
+
 // A bucket too large for memory comes in several stretches, and copies of one entry may be cut
 // apart. Where duplicates are dropped a stretch starts with one such copy at most.
 std::uint64_t IndexOutput::skip_repeats(PackedStretch& stretch) {
@@ -174,6 +182,24 @@ std::uint64_t IndexOutput::skip_repeats(PackedStretch& stretch) {
   return 1;
 }
 
+namespace {
+
+template <class Item>
+std::span<const Item> items_of(const std::vector<std::byte>& bytes, std::size_t skipped) {
+  return std::span(reinterpret_cast<const Item*>(bytes.data()), bytes.size() / sizeof(Item))
+      .subspan(skipped);
+}
+
+}  // namespace
+
+// Ends at the first entry that is out of order, which is one of the first of nearly every input.
+template <class Id>
+void IndexOutput::note_edges(std::span<const Id> edges, std::uint64_t position) {
+  if (!first_edge_ && !edges.empty()) first_edge_ = static_cast<std::uint64_t>(edges[0]) - position;
+  for (std::size_t i = 0; i < edges.size() && ascends_; ++i)
+    ascends_ = static_cast<std::uint64_t>(edges[i]) == *first_edge_ + position + i;
+}
+
 void IndexOutput::add(PackedStretch& stretch) {
   num_duplicates_ += stretch.num_duplicates;
   if (stretch.count == 0) return;
@@ -182,13 +208,21 @@ void IndexOutput::add(PackedStretch& stretch) {
   std::span<const float> weights;
   if (shape_.weights)
     weights = {reinterpret_cast<const float*>(stretch.weights.data()) + skipped, stretch.count};
-  for (const IndexStretch::Run& run : stretch.runs) {
+  for (const KeyRun& run : stretch.runs) {
     if (next_key_ <= run.key) sums_.start_list();
     advance_to(run.key);
     num_entries_ += run.count;
-    if (shape_.weights) {
+    if (weight_sums_ != nullptr) {
       sums_.add(weights.first(run.count), pending_sums_);
       weights = weights.subspan(run.count);
+    }
+  }
+  if (edge_ids_ != nullptr && ascends_) {
+    const std::uint64_t position = num_entries_ - stretch.count;
+    if (shape_.edge_id_width == IdWidth::k4) {
+      note_edges(items_of<std::int32_t>(stretch.edge_ids, skipped), position);
+    } else {
+      note_edges(items_of<std::int64_t>(stretch.edge_ids, skipped), position);
     }
   }
   const auto append = [&](Column* column, const std::vector<std::byte>& bytes, std::size_t item) {
@@ -198,14 +232,14 @@ void IndexOutput::add(PackedStretch& stretch) {
   append(edge_ids_, stretch.edge_ids, static_cast<std::size_t>(shape_.edge_id_width));
   append(weights_, stretch.weights, sizeof(float));
   append(times_, stretch.times, sizeof(std::int64_t));
-  if (shape_.weights) {
+  if (weight_sums_ != nullptr) {
     weight_sums_->append(std::as_bytes(std::span(pending_sums_)));
     pending_sums_.clear();
   }
 }
 
 void IndexOutput::finish() {
-  advance_to(shape_.num_nodes);
+  advance_to(shape_.first_node + shape_.num_nodes);
   flush_indptr();
   for (const auto& column : columns_) column->finish();
 }

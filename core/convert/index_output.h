@@ -16,12 +16,14 @@ namespace gz {
 
 struct IndexShape {
   Direction direction = Direction::kOut;
-  std::uint64_t num_nodes = 0;
+  std::uint64_t first_node = 0;   // of a part of an index
+  std::uint64_t num_nodes = 0;    // from there on
   std::uint64_t num_entries = 0;  // an upper bound where duplicates are dropped
   IdWidth id_width = IdWidth::k4;
   IdWidth edge_id_width = IdWidth::k4;
   bool edge_ids = true;  // false where they would be the identity, or are not wanted
   bool weights = false;
+  bool weight_sums = true;  // beside weights; a part cannot know them, as they count positions
   bool times = false;
   bool drop_duplicates = false;  // of (node, neighbour) keep the lowest edge id
 };
@@ -34,11 +36,17 @@ struct PackedStretch {
     std::int64_t time = 0;
     bool operator==(const Entry&) const = default;
   };
-  std::vector<IndexStretch::Run> runs;
+  std::vector<KeyRun> runs;
   std::uint64_t count = 0;
   std::uint64_t num_duplicates = 0;
   Entry first, last;
   std::vector<std::byte> indices, edge_ids, weights, times;
+
+  // What it holds, whether used or not.
+  std::uint64_t num_bytes() const {
+    return runs.capacity() * sizeof(KeyRun) + indices.capacity() + edge_ids.capacity() +
+           weights.capacity() + times.capacity();
+  }
 };
 
 class IndexOutput {
@@ -48,7 +56,8 @@ class IndexOutput {
   ~IndexOutput();
 
   // Finds duplicates, and drops them if the shape says so. Safe on many threads at once.
-  void pack(IndexStretch& stretch, PackedStretch& out) const;
+  template <class Id>
+  void pack(IndexStretch<Id>& stretch, PackedStretch& out) const;
 
   // In key order, one thread at a time.
   void add(PackedStretch& stretch);
@@ -57,6 +66,8 @@ class IndexOutput {
 
   std::uint64_t num_entries() const { return num_entries_; }
   std::uint64_t num_duplicates() const { return num_duplicates_; }
+  // Where entries are numbered like the input from this edge id on; not before there are any.
+  std::optional<std::uint64_t> first_edge() const { return ascends_ ? first_edge_ : std::nullopt; }
 
  private:
   class Column;
@@ -64,6 +75,8 @@ class IndexOutput {
   void advance_to(std::uint64_t key);
   void flush_indptr();
   std::uint64_t skip_repeats(PackedStretch& stretch);
+  template <class Id>
+  void note_edges(std::span<const Id> edges, std::uint64_t position);
 
   GlWriter& writer_;
   IndexShape shape_;
@@ -81,6 +94,8 @@ class IndexOutput {
   std::uint64_t num_entries_ = 0;
   std::uint64_t num_duplicates_ = 0;
   std::optional<PackedStretch::Entry> last_;
+  std::optional<std::uint64_t> first_edge_;
+  bool ascends_ = true;
 };
 
 }  // namespace gz

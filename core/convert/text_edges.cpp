@@ -69,7 +69,7 @@ class LineParser {
 
   void run() {
     const bool only_ends = format_.num_columns == 2 && columns_.src + columns_.dst == 1 &&
-                           !columns_.weight && !columns_.time;
+                           !columns_.weight && !columns_.time && !columns_.row_lines;
     if (only_ends) {
       if (columns_.src == 0) {
         run_pairs(out_.src.data(), out_.dst.data());
@@ -138,6 +138,16 @@ class LineParser {
         const auto [stop, error] = std::from_chars(p, end_, weight);
         if (error != std::errc{} || !(std::isfinite(weight) && weight >= 0)) return false;
         field_end = stop;
+      } else if (column == columns_.time && columns_.iso_times) {
+        if (*p == '"') return false;
+        while (field_end < end_ && *field_end != '\n' && *field_end != '\r' &&
+               !at_delimiter(field_end))
+          ++field_end;
+        const char* last = field_end;
+        while (last > p && is_blank(last[-1])) --last;
+        const IsoTime found = parse_iso_time({p, last}, *columns_.iso_times);
+        if (found.fault != TimeFault::kNone) return false;
+        time = found.value;
       } else if (column == columns_.time) {
         const auto [stop, error] = std::from_chars(p, end_, time);
         if (error != std::errc{}) return false;
@@ -169,6 +179,7 @@ class LineParser {
     out_.dst[out_.count] = dst;
     if (columns_.weight) out_.weight[out_.count] = weight;
     if (columns_.time) out_.time[out_.count] = time;
+    if (columns_.row_lines) out_.row_lines[out_.count] = static_cast<std::int64_t>(out_.lines);
     ++out_.count;
   }
 
@@ -188,7 +199,8 @@ class LineParser {
     const std::uint64_t src = id(fields[columns_.src], reason);
     const std::uint64_t dst = id(fields[columns_.dst], reason);
     const float weight = columns_.weight ? parse_weight(fields[*columns_.weight], reason) : 0;
-    const std::int64_t time = columns_.time ? parse_time(fields[*columns_.time], reason) : 0;
+    const std::int64_t time =
+        columns_.time ? parse_time(fields[*columns_.time], columns_, reason) : 0;
     if (reason.empty()) {
       store(src, dst, weight, time);
     } else {
@@ -256,11 +268,44 @@ float parse_weight(const std::string& field, std::string& reason) {
   return value;
 }
 
-std::int64_t parse_time(const std::string& field, std::string& reason) {
+namespace {
+
+constexpr const char* kUnitNames[] = {"seconds", "milliseconds", "microseconds", "nanoseconds"};
+constexpr const char* kUnits[] = {"s", "ms", "us", "ns"};
+
+std::string iso_problem(const std::string& field, TimeUnit unit, const IsoTime& found) {
+  const std::string text = concat("found '", excerpt(field), "'");
+  const auto name = kUnitNames[static_cast<std::size_t>(unit)];
+  const auto advice = [](TimeUnit other) {
+    return concat("; give time_unit=\"", kUnits[static_cast<std::size_t>(other)], "\"");
+  };
+  switch (found.fault) {
+    case TimeFault::kFiner:
+      return concat("expected a time in whole ", name, ", ", text,
+                    found.holds ? advice(found.needed) : "; no time_unit is finer than \"ns\"");
+    case TimeFault::kTooFar:
+      return concat("expected a time that 64 bits can count in ", name, ", ", text,
+                    advice(TimeUnit::kMicrosecond));
+    default:
+      return concat("expected a time as in the first line, such as 2024-01-31T12:00:00Z, ", text);
+  }
+}
+
+}  // namespace
+
+std::int64_t parse_time(const std::string& field, const EdgeColumns& columns, std::string& reason) {
+  if (columns.iso_times) {
+    const IsoTime found = parse_iso_time(field, *columns.iso_times);
+    if (found.fault != TimeFault::kNone && reason.empty())
+      reason = iso_problem(field, *columns.iso_times, found);
+    return found.value;
+  }
   std::int64_t value = 0;
   std::errc error{};
   if (!parse_whole(field, value, error) && reason.empty()) {
-    reason = concat("expected an integer time, found '", excerpt(field), "'");
+    const bool is_iso = parse_iso_time(field, TimeUnit::kSecond).fault != TimeFault::kNoTime;
+    reason = concat("expected an integer time", is_iso ? " as in the first line" : "", ", found '",
+                    excerpt(field), "'");
   }
   return value;
 }
@@ -300,6 +345,7 @@ void parse_edges(std::string_view text, const TextFormat& format, const EdgeColu
   make_room(out.dst, most);
   if (columns.weight) make_room(out.weight, most);
   if (columns.time) make_room(out.time, most);
+  if (columns.row_lines) make_room(out.row_lines, most);
   LineParser(text, format, columns, skip_bad, out).run();
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/convert/iso_time.h"
 #include "core/convert/text_format.h"
 
 namespace gz {
@@ -19,6 +20,8 @@ struct EdgeColumns {
   std::size_t dst = 1;
   std::optional<std::size_t> weight;
   std::optional<std::size_t> time;
+  std::optional<TimeUnit> iso_times;  // times are ISO 8601, stored in this unit; else integers
+  bool row_lines = false;             // keep the line of each edge
 };
 
 // A line that is no data, by its number in its file, from 1.
@@ -44,7 +47,7 @@ struct BadLines {
 // A weight or time as a user may write it; `reason` is set to what is wrong unless it is set
 // already.
 float parse_weight(const std::string& field, std::string& reason);
-std::int64_t parse_time(const std::string& field, std::string& reason);
+std::int64_t parse_time(const std::string& field, const EdgeColumns& columns, std::string& reason);
 
 // What to say behind a field that would be a number if its comma were a point; empty if it would
 // not.
@@ -68,7 +71,8 @@ struct ParsedEdges {
   std::vector<std::uint64_t> dst;
   std::vector<float> weight;
   std::vector<std::int64_t> time;
-  std::uint64_t lines = 0;  // blank ones and comments included
+  std::vector<std::int64_t> row_lines;  // from 1, within the piece; if the columns ask for them
+  std::uint64_t lines = 0;              // blank ones and comments included
   BadLines bad;
 };
 

@@ -9,11 +9,6 @@ namespace {
 
 constexpr std::size_t kPiece = 1 << 20;
 
-void append(LabelColumn& column, std::string_view label) {
-  column.bytes.insert(column.bytes.end(), label.begin(), label.end());
-  column.offsets.push_back(static_cast<std::int64_t>(column.bytes.size()));
-}
-
 void append(LabelColumn& all, const LabelColumn& part) {
   const auto base = static_cast<std::int64_t>(all.bytes.size());
   all.bytes.insert(all.bytes.end(), part.bytes.begin(), part.bytes.end());
@@ -52,8 +47,7 @@ class LabelParser {
         if (std::string reason = not_utf8(line); !reason.empty())
           return refuse(line, std::move(reason));
         const std::string_view fields[2] = {line.substr(0, at), line.substr(at + 1)};
-        append(out_.src, fields[columns_.src]);
-        append(out_.dst, fields[columns_.dst]);
+        add(fields[columns_.src], fields[columns_.dst]);
         return;
       }
     }
@@ -75,15 +69,21 @@ class LabelParser {
       if (reason.empty() && !not_utf8(fields[column]).empty()) reason = not_utf8(line);
     }
     const float weight = columns_.weight ? parse_weight(fields[*columns_.weight], reason) : 0;
-    const std::int64_t time = columns_.time ? parse_time(fields[*columns_.time], reason) : 0;
+    const std::int64_t time =
+        columns_.time ? parse_time(fields[*columns_.time], columns_, reason) : 0;
     if (!reason.empty()) {
       refuse(line, std::move(reason));
       return;
     }
-    append(out_.src, fields[columns_.src]);
-    append(out_.dst, fields[columns_.dst]);
+    add(fields[columns_.src], fields[columns_.dst]);
     if (columns_.weight) out_.weight.push_back(weight);
     if (columns_.time) out_.time.push_back(time);
+  }
+
+  void add(std::string_view src, std::string_view dst) {
+    append_label(out_.src, src);
+    append_label(out_.dst, dst);
+    if (columns_.row_lines) out_.row_lines.push_back(static_cast<std::int64_t>(out_.lines));
   }
 
   void refuse(std::string_view line, std::string reason) {
@@ -128,6 +128,8 @@ Edges parse_in_order(const TextInput& input, std::uint64_t begin, std::uint64_t 
     append(all.dst, part.dst);
     all.weight.insert(all.weight.end(), part.weight.begin(), part.weight.end());
     all.time.insert(all.time.end(), part.time.begin(), part.time.end());
+    for (const std::int64_t line : part.row_lines)
+      all.row_lines.push_back(line + static_cast<std::int64_t>(lines_before + all.lines));
     all.lines += part.lines;
     gate.pass(piece.index);
   });
@@ -135,6 +137,11 @@ Edges parse_in_order(const TextInput& input, std::uint64_t begin, std::uint64_t 
 }
 
 }  // namespace
+
+void append_label(LabelColumn& column, std::string_view label) {
+  column.bytes.insert(column.bytes.end(), label.begin(), label.end());
+  column.offsets.push_back(static_cast<std::int64_t>(column.bytes.size()));
+}
 
 TextLabelledEdges parse_text_labels(const TextInput& input, std::uint64_t begin,
                                     std::uint64_t lines_before, const TextFormat& format,
@@ -157,6 +164,8 @@ IntegerLabelledEdges parse_integer_labels(const TextInput& input, std::uint64_t 
         out.dst.assign(edges.dst.begin(), edges.dst.begin() + count);
         if (columns.weight) out.weight.assign(edges.weight.begin(), edges.weight.begin() + count);
         if (columns.time) out.time.assign(edges.time.begin(), edges.time.begin() + count);
+        if (columns.row_lines)
+          out.row_lines.assign(edges.row_lines.begin(), edges.row_lines.begin() + count);
         out.lines = edges.lines;
         out.bad = edges.bad;
       });

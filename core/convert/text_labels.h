@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "core/convert/text_edges.h"
@@ -14,6 +15,8 @@ struct LabelColumn {
   std::vector<std::int64_t> offsets{0};
 };
 
+void append_label(LabelColumn& column, std::string_view label);
+
 // Labels are text, or integers from 0 to 2^59 - 1.
 template <class Column>
 struct LabelledEdges {
@@ -21,6 +24,7 @@ struct LabelledEdges {
   Column dst;
   std::vector<float> weight;
   std::vector<std::int64_t> time;
+  std::vector<std::int64_t> row_lines;  // in the file, from 1; if the columns ask for them
   std::uint64_t lines = 0;
   BadLines bad;
 };

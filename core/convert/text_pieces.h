@@ -1,6 +1,7 @@
 // Text of any size cut into pieces of whole lines, so that many threads can parse it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -25,15 +26,18 @@ class TextInput {
 
 class FileText final : public TextInput {
  public:
-  explicit FileText(const std::string& path) : file_(path) {}
+  // What lies behind byte `end` is not looked at.
+  explicit FileText(const std::string& path, std::uint64_t end = ~std::uint64_t{0})
+      : file_(path), size_(std::min(end, file_.size())) {}
   const std::string& name() const override { return file_.path(); }
-  std::uint64_t size() const override { return file_.size(); }
+  std::uint64_t size() const override { return size_; }
   void read(std::span<char> out, std::uint64_t offset) const override {
     file_.read_exact_at(std::as_writable_bytes(out), offset);
   }
 
  private:
   File file_;
+  std::uint64_t size_;
 };
 
 // Does not own the bytes.

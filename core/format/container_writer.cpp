@@ -14,6 +14,14 @@ constexpr std::size_t kWriteSize = 4 << 20;
 // Often enough to keep the device busy, seldom enough to cost nothing.
 constexpr std::size_t kWritebackSize = 32 << 20;
 
+// What has been written up to `position` goes to the device while more is made, so that little is
+// left for the final sync; bytes before `begun` are on their way.
+void start_writeback(AtomicFile& file, std::uint64_t position, std::uint64_t& begun) {
+  if (position < begun + kWritebackSize) return;
+  file.start_writeback(begun, position - begun);
+  begun = position;
+}
+
 }  // namespace
 
 void ContainerWriter::begin(std::uint32_t kind, Dtype dtype, std::uint32_t flags) {
@@ -48,10 +56,7 @@ void ContainerWriter::flush() {
 void ContainerWriter::write(std::span<const std::byte> bytes) {
   file_.write_at(bytes, position_);
   position_ += bytes.size();
-  if (position_ >= writeback_ + kWritebackSize) {
-    file_.start_writeback(writeback_, position_ - writeback_);
-    writeback_ = position_;
-  }
+  start_writeback(file_, position_, writeback_);
   check_interrupt();
 }
 
@@ -80,7 +85,7 @@ ContainerWriter::Reserved& ContainerWriter::reserve(std::uint32_t kind, Dtype dt
   Reserved& reserved = reserved_.emplace_back();
   reserved.file_ = &file_;
   reserved.entry_ = table_.size() - 1;
-  reserved.position_ = position_;
+  reserved.position_ = reserved.writeback_ = position_;
   reserved.end_ = position_ + length;
   position_ = *checked_round_up(reserved.end_, kPage);
   return reserved;
@@ -91,6 +96,7 @@ void ContainerWriter::Reserved::append(std::span<const std::byte> bytes) {
   checksum_.update(bytes);
   file_->write_at(bytes, position_);
   position_ += bytes.size();
+  start_writeback(*file_, position_, writeback_);
 }
 
 void ContainerWriter::finish(std::span<const std::byte> fields, std::uint32_t flags) {

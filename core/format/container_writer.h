@@ -39,6 +39,7 @@ class ContainerWriter {
     AtomicFile* file_ = nullptr;
     std::size_t entry_ = 0;
     std::uint64_t position_ = 0;
+    std::uint64_t writeback_ = 0;
     std::uint64_t end_ = 0;
     Xxh64 checksum_;
   };

@@ -19,7 +19,9 @@ struct GlInfo {
 // place. That the contents obey the format is the caller's promise, which verify_graph can check.
 class GlWriter {
  public:
-  explicit GlWriter(std::string path) : container_(std::move(path), kGlMagic) {}
+  // A part of an index has the sections of a .gl, but another magic number and fields of its own.
+  explicit GlWriter(std::string path, const Magic& magic = kGlMagic)
+      : container_(std::move(path), magic) {}
 
   void begin(Direction direction, GlRole role, Dtype dtype) {
     container_.begin(gl_kind(direction, role), dtype, flags_of(role));
@@ -40,7 +42,10 @@ class GlWriter {
   void finish(const GlInfo& info) {
     const std::uint32_t flags =
         (info.directed ? kGlDirected : 0) | (info.bipartite ? kGlBipartite : 0);
-    container_.finish(std::as_bytes(std::span(&info.counts, 1)), flags);
+    finish(std::as_bytes(std::span(&info.counts, 1)), flags);
+  }
+  void finish(std::span<const std::byte> fields, std::uint32_t flags) {
+    container_.finish(fields, flags);
   }
 
  private:

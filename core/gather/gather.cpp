@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "core/base/buffer.h"
 #include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/base/machine.h"
+#include "core/base/parallel.h"
 
 namespace gz {
 namespace {
@@ -16,6 +16,9 @@ constexpr std::uint64_t kAskFrom = std::uint64_t{64} << 20;
 
 // A plan takes some 40 bytes a row, so it is made for parts of a large call.
 constexpr std::size_t kRowsAtOnce = std::size_t{1} << 20;
+
+// Ids that a thread checks at a time: some tens of microseconds. Fewer are not worth a thread.
+constexpr std::size_t kIdsPerCheck = std::size_t{1} << 17;
 
 }  // namespace
 
@@ -35,28 +38,42 @@ ChosenReader Gatherer::reader(ReaderKind wanted) {
 }
 
 void Gatherer::check(std::span<const std::int64_t> ids) const {
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    if (static_cast<std::uint64_t>(ids[i]) >= layout_.num_rows) {
+  parallel_chunks(ids.size(), kIdsPerCheck, [&](std::size_t begin, std::size_t end) {
+    std::uint64_t largest = 0;  // without a branch, so that several are compared at once
+    for (std::size_t i = begin; i < end; ++i)
+      largest = std::max(largest, static_cast<std::uint64_t>(ids[i]));
+    if (largest < layout_.num_rows) return;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (static_cast<std::uint64_t>(ids[i]) < layout_.num_rows) continue;
       throw std::out_of_range(concat("ids[", i, "]: row ", ids[i], " is not in ", mapping_->path(),
                                      ", which has ", layout_.num_rows, " rows"));
     }
-  }
+  });
 }
 
 RowCopy Gatherer::row_copy(std::optional<Dtype> dtype) const {
   return {stored_, scales_.has_value(), layout_.row_bytes / item_size(stored_), dtype};
 }
 
-std::size_t Gatherer::result_bytes(std::span<const std::int64_t> ids,
-                                   std::optional<Dtype> dtype) const {
-  check(ids);
-  const std::uint64_t row_bytes = row_copy(dtype).out_bytes();
-  const std::string job =
-      concat(mapping_->path(), ": gathering ", ids.size(), " rows of ", row_bytes, " bytes");
-  const auto bytes = checked_mul(ids.size(), row_bytes);
-  if (!bytes) throw MemoryShortage(concat(job, ": more than 2^64 bytes"));
-  if (*bytes >= kAskFrom) require_memory(*bytes, job);
+std::size_t Gatherer::result_bytes(std::size_t count, const RowCopy& copy) const {
+  const auto bytes = checked_mul(count, copy.out_bytes());
+  const auto job = [&] {
+    return concat(mapping_->path(), ": gathering ", count, " rows of ", copy.out_bytes(), " bytes");
+  };
+  if (!bytes) throw MemoryShortage(concat(job(), ": more than 2^64 bytes"));
+  if (*bytes >= kAskFrom) require_memory(*bytes, job());
   return *bytes;
+}
+
+Buffer<std::uint8_t> Gatherer::gather(std::span<const std::int64_t> ids, ReaderKind wanted,
+                                      std::optional<Dtype> dtype) {
+  const RowCopy copy = row_copy(dtype);
+  check(ids);
+  const std::size_t bytes = result_bytes(ids.size(), copy);
+  idle_room_.set(std::min(block_bytes(bytes), kLargestKept));
+  Buffer<std::uint8_t> rows;
+  gather_checked(ids, reinterpret_cast<std::byte*>(rows.extend(bytes)), wanted, copy);
+  return rows;
 }
 
 void Gatherer::gather(std::span<const std::int64_t> ids, std::span<std::byte> out,
@@ -68,10 +85,15 @@ void Gatherer::gather(std::span<const std::int64_t> ids, std::span<std::byte> ou
                                        " bytes, found ", out.size(), " bytes"));
   }
   check(ids);
+  gather_checked(ids, out.data(), wanted, copy);
+}
+
+void Gatherer::gather_checked(std::span<const std::int64_t> ids, std::byte* out, ReaderKind wanted,
+                              const RowCopy& copy) {
   const ChosenReader made = reader(wanted);
   const GatherCounts counts = guarded(*mapping_, [&] {
     GatherCounts sum;
-    if (out.empty()) {
+    if (ids.empty() || copy.out_bytes() == 0) {
       sum.rows = ids.size();
       return sum;
     }
@@ -84,7 +106,7 @@ void Gatherer::gather(std::span<const std::int64_t> ids, std::span<std::byte> ou
         row_map_->translate(part, {rows.data(), part.size()});
         part = rows.span().first(part.size());
       }
-      std::byte* const place = out.data() + begin * copy.out_bytes();
+      std::byte* const place = out + begin * copy.out_bytes();
       if (!copy.converts()) {
         sum += made.reader->gather(part, place);
         continue;

@@ -9,7 +9,9 @@
 #include <optional>
 #include <span>
 
+#include "core/base/buffer.h"
 #include "core/base/file.h"
+#include "core/base/recycled_memory.h"
 #include "core/base/types.h"
 #include "core/gather/mmap_reader.h"
 #include "core/gather/reader_choice.h"
@@ -36,21 +38,24 @@ class Gatherer {
   void gather(std::span<const std::int64_t> ids, std::span<std::byte> out, ReaderKind wanted,
               std::optional<Dtype> dtype = {});
 
+  // The same into fresh memory. When that is given back, it waits for the next call, up to
+  // kLargestKept bytes of it. Throws MemoryShortage if it does not fit: a file of no rows may claim
+  // any width, and is not allocated for.
+  Buffer<std::uint8_t> gather(std::span<const std::int64_t> ids, ReaderKind wanted,
+                              std::optional<Dtype> dtype = {});
+
   // Of the last call.
   ReaderChoice choice() const;
   // Of all calls that succeeded.
   GatherCounts counts() const;
 
-  // Bytes of the result. Throws MemoryShortage if that does not fit, and what gather()
-  // throws about `ids` and `dtype`: a file of no rows may claim any width, and is not allocated
-  // for.
-  std::size_t result_bytes(std::span<const std::int64_t> ids,
-                           std::optional<Dtype> dtype = {}) const;
-
  private:
   ChosenReader reader(ReaderKind wanted);
   RowCopy row_copy(std::optional<Dtype> dtype) const;
   void check(std::span<const std::int64_t> ids) const;
+  std::size_t result_bytes(std::size_t count, const RowCopy& copy) const;
+  void gather_checked(std::span<const std::int64_t> ids, std::byte* out, ReaderKind wanted,
+                      const RowCopy& copy);
 
   std::shared_ptr<const MappedFile> mapping_;
   std::shared_ptr<const RowMap> row_map_;  // null: rows are stored in order of their ids
@@ -61,6 +66,7 @@ class Gatherer {
   std::array<ChosenReader, 4> made_;  // by what was wanted
   ReaderChoice choice_;
   GatherCounts counts_;
+  IdleRoom idle_room_;
 };
 
 }  // namespace gz

@@ -10,12 +10,15 @@
 
 namespace gz {
 
+// Larger reads bring hardly more bytes per second.
+inline constexpr std::uint64_t kMostOfRead = 64 << 10;
+
 struct PlanOptions {
   // Reads start and end at multiples of it, a power of two. Devices read 4 kB even if they are
   // asked for less.
   std::uint64_t block = 4096;
-  std::uint64_t gap = 0;          // unneeded bytes that are read rather than making another read
-  std::uint64_t most = 64 << 10;  // of one read; a multiple of `block`
+  std::uint64_t gap = 0;             // unneeded bytes that are read rather than making another read
+  std::uint64_t most = kMostOfRead;  // of one read; a multiple of `block`
 };
 
 class ReadPlan {

@@ -36,6 +36,11 @@ std::size_t RowCache::begin_part() {
   return next_part_ < num_parts_ ? next_part_++ : num_parts_;
 }
 
+bool RowCache::has_part_to_begin() const {
+  const std::lock_guard lock(mutex_);
+  return !failed_parts_.empty() || next_part_ < num_parts_;
+}
+
 void RowCache::fill(RowReader& reader, std::size_t part) {
   GatherCounts counts;
   RecycledVector<std::int64_t> rows;

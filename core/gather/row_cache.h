@@ -25,6 +25,8 @@ class RowCache {
   std::size_t num_parts() const { return num_parts_; }
   // A part that nobody has begun, or num_parts(). Any thread.
   std::size_t begin_part();
+  // Whether there is one.
+  bool has_part_to_begin() const;
   // Reads a part that was begun, in the order of the file. If this throws, or is interrupted, the
   // part may be begun again. Any thread. Throws IoError.
   void fill(RowReader& reader, std::size_t part);

@@ -68,11 +68,13 @@ void for_each_row(Places places, Size size, Body&& body) {
   const std::size_t fetched = std::min<std::size_t>(lines, 64);
   const std::size_t ahead = std::clamp<std::size_t>(kLinesAhead / lines, 1, 32);
   const std::size_t count = places.count();
+  const auto fetch = [&](std::size_t i) {
+    const std::byte* const row = places.place(i, size);
+    for (std::size_t line = 0; line < fetched; ++line) prefetch(row + line * kLine);
+  };
+  for (std::size_t i = 0; i < std::min(ahead, count); ++i) fetch(i);
   for (std::size_t i = 0; i < count; ++i) {
-    if (i + ahead < count) {
-      const std::byte* const next = places.place(i + ahead, size);
-      for (std::size_t line = 0; line < fetched; ++line) prefetch(next + line * kLine);
-    }
+    if (i + ahead < count) fetch(i + ahead);
     body(i, places.place(i, size));
   }
 }

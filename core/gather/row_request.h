@@ -98,7 +98,9 @@ class RowRequest {
   bool is_ready() const { return is_ready_.load(std::memory_order_acquire); }
   // How many rows have arrived and have not been taken.
   std::uint64_t rows_to_take() const {
-    return num_arrived_.load(std::memory_order_acquire) - num_taken_;
+    // A section may be taken before it is counted.
+    const std::uint64_t arrived = num_arrived_.load(std::memory_order_acquire);
+    return arrived - std::min(arrived, num_taken_);
   }
   bool is_all_taken() const { return num_taken_ == offsets_.size(); }
   struct Part {
@@ -110,7 +112,7 @@ class RowRequest {
     while (true) {
       const std::size_t s = cursor_;
       cursor_ = cursor_ + 1 == sections_.count ? 0 : cursor_ + 1;
-      const State found = states_[s].load(std::memory_order_relaxed);
+      const State found = states_[s].load(std::memory_order_acquire);  // and so its rows
       if (found != State::kArrived && found != State::kLeftOut) continue;
       states_[s].store(State::kTaken, std::memory_order_relaxed);
       num_taken_ += end(s) - begin(s);
@@ -198,7 +200,7 @@ class RowRequest {
   }
 
   void set(std::size_t section, State state) {
-    states_[section].store(state, std::memory_order_relaxed);
+    states_[section].store(state, std::memory_order_release);
     const std::uint64_t rows = end(section) - begin(section);
     const std::uint64_t before = num_arrived_.fetch_add(rows, std::memory_order_release);
     if (before + rows == offsets_.size()) is_ready_.store(true, std::memory_order_release);

@@ -17,8 +17,6 @@ namespace {
 
 // One ring of this depth keeps the device as busy as two do (docs/design/gather.md).
 constexpr std::size_t kDepth = 128;
-// Larger reads bring hardly more bytes per second.
-constexpr std::uint64_t kMostOfRead = 64 << 10;
 constexpr std::uint64_t kBlock = 4096;
 // Sections of all files together: the finer, the earlier a batch learns that its rows were read.
 constexpr std::uint64_t kSections = 1024;
@@ -281,8 +279,10 @@ bool Sweep::next_visit(bool may_wait, Visit& visit) {
         num_passed_ += asked_[head_ % wanted_.size()];
         if (++head_ % wanted_.size() == 0) num_passed_ = 0;
       }
-      if (found == Found::kRows) ++num_visits_;
-      if (found == Found::kRows) break;
+      if (found == Found::kRows) {
+        ++num_visits_;
+        break;
+      }
       if (found == Found::kNothing) continue;
       if (is_all_passed) head_ = start;  // the same place, a turn before
       if (is_short_ && told_short_ != num_arrived_) {

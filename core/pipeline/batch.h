@@ -60,8 +60,8 @@ struct BatchNodes {
   std::vector<std::int64_t> per_hop;
 };
 struct BatchEdges {
-  IdArray ends;  // all sources, then all destinations
-  IdArray edges;
+  IdArray ends;   // all sources, then all destinations
+  IdArray edges;  // ids, or positions: see have_positions()
   std::vector<std::int64_t> per_hop;
 };
 

@@ -17,13 +17,14 @@ struct Needs {
   std::uint64_t row_bytes = 0;         // its attributes, as they are handed out
   std::uint64_t swept_bytes = 0;       // size of all rows that are read from the device
   std::uint64_t swept_rows = 0;        // of these, those of the largest batch
-  std::size_t threads = 1;             // as many of these as memory allows,
-  std::size_t least_threads = 1;       // and at least so many
+  std::size_t threads = 1;
+  std::size_t most_samplers = 1;  // of these
 };
 
 struct Budget {
   std::size_t threads = 1;
-  std::uint64_t working = 0;      // of threads that sample
+  std::size_t samplers = 1;       // threads that sample at the same time, as memory allows
+  std::uint64_t working = 0;      // of these
   std::uint64_t reads = 0;        // in flight
   std::size_t num_outputs = 2;    // finished batches, and those being filled
   std::uint64_t outputs = 0;      // bytes of these

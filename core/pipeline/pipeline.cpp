@@ -30,15 +30,23 @@ void check_rows(const Attribute& attribute, const SamplerOptions& options) {
                                      rows, " rows", hint));
 }
 
+// Rows of edges are found by their ids.
+PipelineOptions with_edge_ids(PipelineOptions options) {
+  for (const Attribute& attribute : options.attributes) {
+    if (attribute.of_edges) options.sampler.relations.at(attribute.of).edge_ids = true;
+  }
+  return options;
+}
+
 }  // namespace
 
 Pipeline::Pipeline(PipelineOptions options)
-    : options_(std::move(options)),
+    : options_(with_edge_ids(std::move(options))),
       sampler_(options_.sampler),
-      most_threads_(options_.threads > 0 ? options_.threads
-                                         : static_cast<std::size_t>(num_threads())),
+      num_threads_(options_.threads > 0 ? options_.threads
+                                        : static_cast<std::size_t>(num_threads())),
       process_(process_id()) {
-  plan_.budget.threads = most_threads_;
+  plan_.budget.threads = num_threads_;
   for (const Attribute& attribute : options_.attributes) {
     check_rows(attribute, sampler_.options());
     sources_.emplace_back(attribute, options_.reader);
@@ -89,11 +97,13 @@ void Pipeline::prepare() {
     Needs wanted;
     wanted.memory = options_.memory;
     wanted.cache = options_.cache;
-    wanted.threads = most_threads_;
-    wanted.least_threads = options_.threads > 0 ? options_.threads : 1;
+    wanted.threads = wanted.most_samplers = num_threads_;
     plan_ = preparation.divide_memory(wanted, options_.ahead);
   }
   for (RowSource& source : sources_) source.preload();
+  // What samples needed waits for the next ones, and so does the memory of ids.
+  const Budget& budget = plan_.budget;
+  idle_room_.set(budget.working + budget.outputs - budget.num_outputs * budget.output_rows);
 
   make_batch_memory();
   run_options_.sampler = &sampler_;

@@ -61,6 +61,7 @@ class Pipeline {
   ~Pipeline();
 
   std::uint64_t num_batches() const { return sampler_.num_batches(); }
+  const SamplerOptions& sampling() const { return sampler_.options(); }
 
   // Of all epochs that begin from now on.
   void set_seed(std::uint64_t seed);
@@ -107,10 +108,11 @@ class Pipeline {
 
   // Goes last: what the others held does not wait for another call.
   std::optional<BlockAllowance> allowance_;
+  IdleRoom idle_room_;
   PipelineOptions options_;
   BatchSampler sampler_;
   std::deque<RowSource> sources_;
-  std::size_t most_threads_;
+  std::size_t num_threads_;
 
   bool prepared_ = false;
   double preparing_ = 0;

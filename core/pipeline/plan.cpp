@@ -127,12 +127,12 @@ ReadAhead plan_read_ahead(const AheadNeeds& needs) {
     const std::uint64_t beside = plan.most_batches * of_requests + samples * plan.sample_bytes;
     const std::uint64_t left = needs.window > beside ? needs.window - beside : 0;
     // No more than all of them would take.
-    const std::uint64_t most = (plan.most_batches + plan.num_early) * row_bytes;
-    plan.chunks = static_cast<std::size_t>(std::min(left, 2 * most) / plan.chunk_bytes);
-    std::uint64_t missed = 0;
-    for (const MissedRows& rows : needs.missed) missed += rows.rows;
-    plan.worth_taking = std::max<std::uint64_t>(
-        std::min(left, 2 * most) / (row_bytes / std::max<std::uint64_t>(missed, 1) + 1) / 8, 1);
+    const std::uint64_t most = 2 * (plan.most_batches + plan.num_early) * row_bytes;
+    const std::uint64_t bytes = std::min(left, most);
+    plan.chunks = static_cast<std::size_t>(bytes / plan.chunk_bytes);
+    std::uint64_t rows = 0;
+    for (const MissedRows& missed : needs.missed) rows += missed.rows;
+    plan.worth_taking = std::max<std::uint64_t>(scaled(bytes, rows, row_bytes) / 8, 1);
   }
   plan.sample_bytes += of_requests;
   plan.request_bytes = of_requests;

@@ -17,8 +17,10 @@ constexpr std::uint64_t kProbes = 10;
 constexpr std::size_t kProbesToChoose = 8;
 // More batches ahead than this make reads no larger.
 constexpr std::size_t kMostAhead = 1024;
-// Batches ahead that cost nothing but the memory of their samples.
+// Batches ahead that cost nothing but the memory of their samples: so many, or this for each
+// thread. One that it samples, and one that waits for those before it.
 constexpr std::size_t kMappedAhead = 8;
+constexpr std::size_t kMappedAheadPerThread = 2;
 // Budgets for rows that stay that are tried, in equal steps.
 constexpr std::uint64_t kSteps = 32;
 // What a thread takes for each byte that it copies, and for a row that is missed beside what it
@@ -39,7 +41,9 @@ std::uint64_t bytes_of(const Neighborhood& hood) {
 
 // What a batch takes, if the consumer takes no time.
 double seconds_of(const Plan& plan) {
-  const double of_threads = plan.thread_seconds / static_cast<double>(plan.budget.threads);
+  const double of_threads =
+      std::max(plan.thread_seconds / static_cast<double>(plan.budget.threads),
+               plan.sample_seconds / static_cast<double>(plan.budget.samplers));
   return std::max(plan.read_seconds, of_threads) +
          kInTheWay * std::min(plan.read_seconds, of_threads);
 }
@@ -193,18 +197,16 @@ Plan Preparation::divide_memory(Needs wanted, std::optional<std::size_t> most_ba
   for (std::size_t a = 0; a < sources_.size(); ++a) {
     if (!sources_[a].is_mapped() && sources_[a].host_data_bytes() > 0) swept_.push_back(look_at(a));
   }
-  const AheadNeeds needs = ahead_needs(most_batches);
+  const AheadNeeds needs = ahead_needs(most_batches, wanted.threads);
   Plan plan = best_plan(budget, needs, wanted.cache.has_value());
   // Each thread that samples takes memory that rows could have.
-  for (std::size_t threads = budget.threads / 2; threads >= wanted.least_threads && !swept_.empty();
-       threads /= 2) {
-    wanted.threads = threads;
+  for (std::size_t samplers = budget.samplers / 2; samplers >= 1 && !swept_.empty();
+       samplers /= 2) {
+    wanted.most_samplers = samplers;
     const Plan other = best_plan(split_memory(wanted), needs, wanted.cache.has_value());
     if (seconds_of(other) < seconds_of(plan)) plan = other;
   }
-  std::vector<std::uint64_t> data_bytes;
-  for (const Swept& swept : swept_) data_bytes.push_back(swept.data_bytes);
-  divide_room(plan.budget.cache, data_bytes, [&](std::size_t i, std::uint64_t share) {
+  divide_room(plan.budget.cache, data_bytes(), [&](std::size_t i, std::uint64_t share) {
     choose_cached_rows(swept_[i], share);
     const RowCache* const cache = sources_[swept_[i].attribute].cache();
     return cache != nullptr ? cache->bytes() : 0;
@@ -229,8 +231,15 @@ Plan Preparation::divide_memory(Needs wanted, std::optional<std::size_t> most_ba
   return plan;
 }
 
+std::vector<std::uint64_t> Preparation::data_bytes() const {
+  std::vector<std::uint64_t> bytes;
+  for (const Swept& swept : swept_) bytes.push_back(swept.data_bytes);
+  return bytes;
+}
+
 // All but what a batch misses and what there is for it.
-AheadNeeds Preparation::ahead_needs(std::optional<std::size_t> most_batches) const {
+AheadNeeds Preparation::ahead_needs(std::optional<std::size_t> most_batches,
+                                    std::size_t threads) const {
   AheadNeeds needs;
   needs.sample_bytes = sample_bytes_;
   needs.missed.resize(sources_.size());
@@ -241,7 +250,8 @@ AheadNeeds Preparation::ahead_needs(std::optional<std::size_t> most_batches) con
     const RowLayout& layout = sources_[a].layout();
     needs.missed[a] = {0, layout.row_bytes, Sweep::sections_of(layout, total).count};
   }
-  const std::size_t most = swept_.empty() ? kMappedAhead : kMostAhead;
+  const std::size_t most =
+      swept_.empty() ? std::max(kMappedAhead, kMappedAheadPerThread * threads) : kMostAhead;
   needs.most_batches = std::min(
       {most_batches.value_or(most), kMostAhead, static_cast<std::size_t>(sampler_.num_batches())});
   return needs;
@@ -258,38 +268,34 @@ void Preparation::expect(Plan& plan, std::span<const double> cached) const {
   }
   plan.read_bytes = cost.bytes / batches;
   plan.read_seconds = cost.seconds / batches;
-  plan.thread_seconds = sample_seconds_ * (plan.ahead.draws_again ? 2 : 1) +
-                        static_cast<double>(row_bytes_) * kCopySeconds + plan.misses * kMissSeconds;
+  plan.sample_seconds = sample_seconds_ * (plan.ahead.draws_again ? 2 : 1);
+  plan.thread_seconds = plan.sample_seconds + static_cast<double>(row_bytes_) * kCopySeconds +
+                        plan.misses * kMissSeconds;
 }
 
 // The faster one of keeping samples and drawing them again.
 Plan Preparation::plan_with_cache(const Budget& budget, std::uint64_t cache,
-                                  const AheadNeeds& given) const {
-  Plan best;
-  for (const bool draws_again : {false, true}) {
-    Plan plan;
-    plan.budget = budget;
-    plan.budget.window = budget.cache + budget.window - cache;
-    plan.budget.cache = cache;
-    AheadNeeds needs = given;
-    needs.window = plan.budget.window;
-    needs.num_outputs = budget.num_outputs;
-    needs.draws_again = draws_again;
-    std::vector<std::uint64_t> data_bytes;
-    for (const Swept& swept : swept_) data_bytes.push_back(swept.data_bytes);
-    std::vector<double> cached(swept_.size());
-    divide_room(cache, data_bytes, [&](std::size_t i, std::uint64_t share) {
-      const std::uint64_t rows = rows_in(swept_[i], share);
-      cached[i] = static_cast<double>(rows);
-      needs.missed[swept_[i].attribute].rows =
-          static_cast<std::uint64_t>(swept_[i].traffic.misses(cached[i]));
-      return rows > 0 ? share : 0;
-    });
-    plan.ahead = plan_read_ahead(needs);
-    expect(plan, cached);
-    if (!draws_again || seconds_of(plan) < seconds_of(best)) best = plan;
-  }
-  return best;
+                                  AheadNeeds needs) const {
+  Plan kept;
+  kept.budget = budget;
+  kept.budget.window = needs.window = budget.cache + budget.window - cache;
+  kept.budget.cache = cache;
+  needs.num_outputs = budget.num_outputs;
+  std::vector<double> cached(swept_.size());
+  divide_room(cache, data_bytes(), [&](std::size_t i, std::uint64_t share) {
+    const std::uint64_t rows = rows_in(swept_[i], share);
+    cached[i] = static_cast<double>(rows);
+    needs.missed[swept_[i].attribute].rows =
+        static_cast<std::uint64_t>(swept_[i].traffic.misses(cached[i]));
+    return rows > 0 ? share : 0;
+  });
+  kept.ahead = plan_read_ahead(needs);
+  expect(kept, cached);
+  Plan drawn_again = kept;
+  needs.draws_again = true;
+  drawn_again.ahead = plan_read_ahead(needs);
+  expect(drawn_again, cached);
+  return seconds_of(drawn_again) < seconds_of(kept) ? drawn_again : kept;
 }
 
 Plan Preparation::best_plan(const Budget& budget, const AheadNeeds& needs,

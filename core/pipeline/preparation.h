@@ -28,6 +28,7 @@ struct Plan {
   double read_bytes = 0;
   double read_seconds = 0;    // of the device
   double thread_seconds = 0;  // of all threads together
+  double sample_seconds = 0;  // of these, those of threads that sample
   ReadCost read_cost;         // of the largest file that is read past the page cache
 };
 
@@ -72,9 +73,10 @@ class Preparation {
   void choose_cached_rows(Swept& swept, std::uint64_t bytes);
   RecycledVector<std::int64_t> host_rows(std::size_t attribute, const Probe& probe) const;
   std::uint64_t most_misses(std::size_t attribute) const;
-  AheadNeeds ahead_needs(std::optional<std::size_t> most_batches) const;
+  AheadNeeds ahead_needs(std::optional<std::size_t> most_batches, std::size_t threads) const;
   void expect(Plan& plan, std::span<const double> cached) const;
-  Plan plan_with_cache(const Budget& budget, std::uint64_t cache, const AheadNeeds& needs) const;
+  std::vector<std::uint64_t> data_bytes() const;  // beside swept_
+  Plan plan_with_cache(const Budget& budget, std::uint64_t cache, AheadNeeds needs) const;
   Plan best_plan(const Budget& budget, const AheadNeeds& needs, bool is_cache_given) const;
 
   const BatchSampler& sampler_;

@@ -120,8 +120,12 @@ std::span<const float> RowSource::scales_of(std::span<const std::int64_t> rows,
 
 void RowSource::copy_rows(std::span<const std::int64_t> rows, std::byte* out) {
   if (copy_.out_bytes() == 0) return;
-  std::array<float, kGroup> room;
   guarded(*features_->mapping(), [&] {
+    if (is_mapped() && !scales_) {
+      chosen_.reader->gather_converted(rows, {}, copy_, out);
+      return;
+    }
+    std::array<float, kGroup> room;
     for (std::size_t begin = 0; begin < rows.size(); begin += kGroup) {
       const auto part = rows.subspan(begin, std::min(kGroup, rows.size() - begin));
       std::byte* const to = out + begin * copy_.out_bytes();

@@ -1,7 +1,6 @@
 #include "core/pipeline/run.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <system_error>
 #include <utility>
@@ -16,9 +15,8 @@ constexpr auto kPollEvery = std::chrono::milliseconds(50);
 // How much of a batch a thread takes at a time: long enough that asking for the next costs nothing,
 // short enough that several threads end together.
 constexpr std::size_t kPieceBytes = 512 << 10;
-constexpr std::size_t kSample = ~std::size_t{0};  // the piece that is no attribute
-
-constexpr std::size_t kIdsAtOnce = 512;
+constexpr std::size_t kPieceIds = kPieceBytes / sizeof(std::int64_t);
+constexpr std::size_t kSample = ~std::size_t{0};  // the attribute of pieces that are ids
 
 // One thread reads some millions of rows per second.
 constexpr std::size_t kThreadsPerSweeper = 4;
@@ -44,8 +42,10 @@ std::size_t Run::Packed::unpacked_bytes() const {
   const auto size = [](std::size_t ids) { return aligned(ids * sizeof(std::int64_t)); };
   std::size_t sum = 0;
   for (const Nodes& type : types) sum += size(type.nodes.size()) + size(type.trees.size());
-  for (const Edges& relation : relations)
-    sum += size(2 * relation.near.size()) + size(relation.edges.size());
+  for (const Edges& relation : relations) {
+    sum += size(2 * relation.near.size());
+    if (!relation.have_positions) sum += size(relation.edges.size());
+  }
   return sum;
 }
 
@@ -60,10 +60,12 @@ Run::Run(RunOptions options)
           options_.budget.window -
           std::min(options_.budget.window, options_.ahead.chunks * options_.ahead.chunk_bytes)) {
   const auto wake = [wakeup = wakeup_] {
+    bool is_called = false;
     {
       const std::lock_guard lock(wakeup->mutex);
+      is_called = wakeup->call();
     }
-    wakeup->changed.notify_all();
+    if (is_called) wakeup->changed.notify_one();
   };
   std::vector<Sweep::Source> swept;
   bool use_ring = true;
@@ -108,9 +110,12 @@ Run::~Run() {
 void Run::work(std::size_t thread) {
   std::unique_lock lock(wakeup_->mutex);
   while (!stop_) {
-    if (work_once(lock, thread)) continue;
+    const bool worked = work_once(lock, thread);
+    tidy(lock);
+    // tidy() may have let go of the lock: a stop that came then has notified nobody.
+    if (worked || stop_) continue;
     set_haste();
-    wakeup_->changed.wait(lock);
+    wakeup_->wait(lock);
   }
 }
 
@@ -121,11 +126,39 @@ bool Run::work_once(std::unique_lock<std::mutex>& lock, std::size_t thread) {
          fill_some(lock, thread);
 }
 
+// Whether there is something to do for one more thread.
+bool Run::has_work() {
+  for (const auto& entry : window_) {
+    if (entry->state == State::kSampling || entry->state == State::kWaiting) break;
+    if (entry->state == State::kAssembling && has_piece(*entry)) return true;
+  }
+  return entry_to_begin() != nullptr || entry_to_draw_again() != nullptr || can_sample() ||
+         can_fill();
+}
+
+// Lets others go on. The thread that does so has changed something and taken its part of the work.
+void Run::unlock(std::unique_lock<std::mutex>& lock) {
+  const bool calls = wakeup_->num_called < wakeup_->num_idle && has_work() && wakeup_->call();
+  const bool is_due = std::exchange(next_is_due_, false);
+  lock.unlock();
+  if (is_due) wakeup_->ready.notify_one();
+  if (calls) wakeup_->changed.notify_one();
+}
+
+// Does without the lock what finish() left to do.
+void Run::tidy(std::unique_lock<std::mutex>& lock) {
+  if (leftovers_.empty() && !next_is_due_) return;
+  std::vector<Leftover> gone = std::exchange(leftovers_, {});
+  unlock(lock);
+  gone.clear();
+  lock.lock();
+}
+
 // Runs body() without the lock, and returns what it threw.
 template <class Body>
 std::exception_ptr Run::unlocked(std::unique_lock<std::mutex>& lock, std::size_t thread,
                                  Stage stage, std::uint64_t batch, Body&& body) {
-  lock.unlock();
+  unlock(lock);
   std::exception_ptr error;
   try {
     const StageLog::Range range(options_.stages, stage, thread, batch);
@@ -139,6 +172,7 @@ std::exception_ptr Run::unlocked(std::unique_lock<std::mutex>& lock, std::size_t
 
 // What went wrong for all is told to the first batch that it concerns.
 void Run::note_failures() {
+  if (!sweep_ && !fill_error_) return;
   for (const auto& entry : window_) {
     if (entry->state != State::kWaiting && entry->state != State::kAssembling) continue;
     if (entry->error) return;
@@ -157,22 +191,22 @@ void Run::note_failures() {
 
 bool Run::assemble_some(std::unique_lock<std::mutex>& lock, std::size_t thread) {
   for (const auto& held : window_) {
-    if (held->state != State::kAssembling) continue;
+    if (held->state == State::kSampling || held->state == State::kWaiting) break;  // as all behind
+    if (held->state != State::kAssembling || !has_piece(*held)) continue;
     Entry& entry = *held;
-    const std::optional<Piece> piece = next_piece(entry);
-    if (!piece) continue;
+    const Piece piece = take_piece(entry);
     ++entry.num_busy;
     const Stopwatch watch;
     GatherCounts late;
     const std::exception_ptr error = unlocked(lock, thread, Stage::kAssemble, entry.batch.number,
-                                              [&] { late = assemble(entry, *piece); });
+                                              [&] { late = assemble(entry, piece); });
     counts_.assembling += watch.seconds();
     counts_.late += late;
     --entry.num_busy;
     if (error && !entry.error) entry.error = error;
     if (is_assembled(entry)) {
       finish(entry);
-    } else if (!piece->missed.empty()) {
+    } else if (!piece.missed.empty()) {
       set_haste();
     }
     return true;
@@ -180,33 +214,48 @@ bool Run::assemble_some(std::unique_lock<std::mutex>& lock, std::size_t thread) 
   return false;
 }
 
-// What may be done for a batch now.
-std::optional<Run::Piece> Run::next_piece(Entry& entry) const {
-  if (entry.error) return std::nullopt;
-  if (entry.next_piece < entry.pieces.size()) {
-    const std::size_t a = entry.pieces[entry.next_piece].attribute;
-    if (a == kSample || (*options_.sources)[a].cache_to_fill() == nullptr)
-      return std::move(entry.pieces[entry.next_piece++]);
-  }
+// Whether the next of its pieces may be copied now.
+bool Run::can_copy_next(const Entry& entry) const {
+  if (entry.next_piece == entry.pieces.size()) return false;
+  const std::size_t a = entry.pieces[entry.next_piece].attribute;
+  return a == kSample || (*options_.sources)[a].cache_to_fill() == nullptr;
+}
+
+// Rows of an attribute that are taken together.
+std::uint64_t Run::worth_taking(std::size_t a) const {
+  const std::uint64_t size = std::max<std::uint64_t>((*options_.sources)[a].copy().out_bytes(), 1);
+  return std::clamp<std::uint64_t>(kPieceBytes / size, 1, options_.ahead.worth_taking);
+}
+
+// The first attribute of which enough rows have arrived.
+std::optional<std::size_t> Run::missed_to_take(const Entry& entry) const {
   for (std::size_t a = 0; a < entry.misses.size(); ++a) {
-    RowRequest* const request = entry.misses[a].request.get();
+    const RowRequest* const request = entry.misses[a].request.get();
     if (request == nullptr) continue;
-    const std::uint64_t size =
-        std::max<std::uint64_t>((*options_.sources)[a].copy().out_bytes(), 1);
-    const std::uint64_t worth =
-        std::clamp<std::uint64_t>(kPieceBytes / size, 1, options_.ahead.worth_taking);
     const std::uint64_t there = request->rows_to_take();
-    if (there == 0) continue;
-    if (there < worth && !request->is_ready() && !sweep_->is_short()) continue;
-    Piece piece{a};
-    for (std::uint64_t rows = 0; rows < std::min(worth, there);) {
-      const RowRequest::Part part = request->take();
-      piece.missed.push_back(part);
-      rows += request->end(part.section) - request->begin(part.section);
-    }
-    return piece;
+    if (there > 0 && (there >= worth_taking(a) || request->is_ready() || sweep_->is_short()))
+      return a;
   }
   return std::nullopt;
+}
+
+// Whether something may be done for a batch now.
+bool Run::has_piece(const Entry& entry) const {
+  return !entry.error && (can_copy_next(entry) || missed_to_take(entry));
+}
+
+// Only if it has_piece().
+Run::Piece Run::take_piece(Entry& entry) const {
+  if (can_copy_next(entry)) return std::move(entry.pieces[entry.next_piece++]);
+  Piece piece{*missed_to_take(entry)};
+  RowRequest& request = *entry.misses[piece.attribute].request;
+  const std::uint64_t wanted = std::min(worth_taking(piece.attribute), request.rows_to_take());
+  for (std::uint64_t rows = 0; rows < wanted;) {
+    const RowRequest::Part part = request.take();
+    piece.missed.push_back(part);
+    rows += request.end(part.section) - request.begin(part.section);
+  }
+  return piece;
 }
 
 bool Run::is_assembled(const Entry& entry) const {
@@ -224,9 +273,8 @@ bool Run::begin_one(std::unique_lock<std::mutex>& lock, std::size_t thread) {
   entry->state = State::kBeginning;
   entry->error = unlocked(lock, thread, Stage::kBegin, entry->batch.number, [&] { begin(*entry); });
   entry->state = State::kAssembling;
-  if (entry->error) finish(*entry);
+  if (is_assembled(*entry)) finish(*entry);  // it failed, or is empty
   set_haste();
-  wakeup_->changed.notify_all();
   return true;
 }
 
@@ -244,10 +292,12 @@ bool Run::sample_one(std::unique_lock<std::mutex>& lock, std::size_t thread) {
   window_bytes_ -= entry.bytes;
   entry.bytes = entry.is_kept ? sample_bytes_ : options_.ahead.request_bytes;
   window_bytes_ += entry.bytes;
+  ++num_sampling_;
   const Stopwatch watch;
   RunCounts counts;
   entry.error =
       unlocked(lock, thread, Stage::kSample, entry.batch.number, [&] { counts = sample(entry); });
+  --num_sampling_;
   counts_.sampling += watch.seconds();
   if (again == nullptr) counts_ += counts;
   window_bytes_ -= entry.bytes;
@@ -266,7 +316,6 @@ bool Run::sample_one(std::unique_lock<std::mutex>& lock, std::size_t thread) {
   entry.state = State::kWaiting;
   if (entry.error) finish(entry);
   set_haste();
-  wakeup_->changed.notify_all();
   return true;
 }
 
@@ -281,10 +330,18 @@ bool Run::fill_some(std::unique_lock<std::mutex>& lock, std::size_t thread) {
     const std::exception_ptr error =
         unlocked(lock, thread, Stage::kFill, part, [&] { source.fill_cache(part); });
     if (error && !stop_) fill_error_ = error;
-    if (error || cache->is_filled()) wakeup_->changed.notify_all();
     return true;
   }
   return false;
+}
+
+bool Run::can_fill() const {
+  if (fill_error_) return false;
+  return std::any_of(options_.sources->begin(), options_.sources->end(),
+                     [](const RowSource& source) {
+                       const RowCache* const cache = source.cache_to_fill();
+                       return cache != nullptr && cache->has_part_to_begin();
+                     });
 }
 
 // Whether a batch is among those whose samples are kept in any case.
@@ -295,6 +352,7 @@ bool Run::is_near(const Entry& entry) const {
 }
 
 Run::Entry* Run::entry_to_draw_again() {
+  if (num_sampling_ >= options_.budget.samplers) return nullptr;
   for (std::size_t i = 0; i < std::min(window_.size(), options_.ahead.num_near); ++i) {
     if (window_[i]->state == State::kWaiting && !window_[i]->is_kept) return window_[i].get();
   }
@@ -303,6 +361,7 @@ Run::Entry* Run::entry_to_draw_again() {
 
 bool Run::can_sample() {
   if (over_ || next_number_ >= num_batches_) return false;
+  if (num_sampling_ >= options_.budget.samplers) return false;
   if (window_.empty()) return true;
   if (window_.size() >= options_.ahead.most_batches + options_.budget.num_outputs) return false;
   if (!sweep_) return window_bytes_ + sample_bytes_ <= options_.budget.window;
@@ -319,13 +378,13 @@ bool Run::can_sample() {
   const std::uint64_t dropped = sweep_->counts().dropped;
   if (std::exchange(dropped_, dropped) != dropped) joins_left_ = 0;
   if (joins_left_ >= 1) return true;
-  const auto waits = [&](const auto& entry) {
-    return entry->state == State::kSampling ||
-           (entry->state == State::kWaiting && !is_there(*entry));
-  };
-  const auto waiting =
-      static_cast<std::size_t>(std::count_if(window_.begin(), window_.end(), waits));
-  return waiting < options_.budget.num_outputs;
+  std::size_t waiting = 0;
+  for (const auto& entry : window_) {
+    const bool waits =
+        entry->state == State::kSampling || (entry->state == State::kWaiting && !is_there(*entry));
+    if (waits && ++waiting == options_.budget.num_outputs) return false;
+  }
+  return true;
 }
 
 // Whether all rows of a batch that has been sampled have arrived, or found no memory.
@@ -337,6 +396,7 @@ bool Run::is_there(const Entry& entry) const {
 
 // Batches are begun in order, as soon as there is memory to put them in: rows that arrive need not
 // wait elsewhere. If the caller holds all of that memory and waits for another batch, it gets more.
+// Ids alone are not counted there, so those that wait to be handed out are.
 Run::Entry* Run::entry_to_begin() const {
   std::size_t held = 0;
   std::size_t beginning = 0;  // those that are about to take memory
@@ -348,7 +408,8 @@ Run::Entry* Run::entry_to_begin() const {
       continue;
     }
     if (!entry->is_kept) return nullptr;
-    const bool room = options_.memory->use().num_out + beginning < options_.budget.num_outputs;
+    const std::size_t out = std::max(options_.memory->use().num_out + beginning, held);
+    const bool room = out < options_.budget.num_outputs;
     return room || (next_waits_ && held == 0) ? entry.get() : nullptr;
   }
   return nullptr;
@@ -411,10 +472,13 @@ RunCounts Run::sample(Entry& entry) {
     entry.packed.types.push_back(
         {PackedIds(type.nodes.span()), PackedIds(type.trees.span()), std::move(type.per_hop)});
   }
-  for (SampledEdges& relation : sampled.hood.relations) {
-    entry.packed.relations.push_back(
-        {PackedIds(relation.near.span()), PackedIds(relation.far.span()),
-         PackedIds(relation.edges.span()), std::move(relation.per_hop)});
+  const SamplerOptions& sampling = options_.sampler->options();
+  for (std::size_t r = 0; r < sampling.relations.size(); ++r) {
+    SampledEdges& relation = sampled.hood.relations[r];
+    entry.packed.relations.push_back({PackedIds(relation.near.span()),
+                                      PackedIds(relation.far.span()),
+                                      PackedIds(relation.edges.span()), std::move(relation.per_hop),
+                                      have_positions(sampling.relations[r], sampling.sampling)});
   }
   sampled.hood = {};
   entry.batch.sampled = std::move(sampled);
@@ -436,7 +500,12 @@ void Run::begin(Entry& entry) {
   if (options_.memory->is_pinned()) bytes += entry.packed.unpacked_bytes();
   entry.memory = options_.memory->take(bytes);
   const BatchMemory::Block& memory = entry.memory;
-  std::vector<Piece> pieces = {{kSample, 0, 0}};
+  begin_ids(entry);
+  std::vector<Piece> pieces;
+  std::size_t num_ids = 0;
+  for (const IdCopy& ids : entry.ids) num_ids += ids.from->size();
+  for (std::size_t first = 0; first < num_ids; first += kPieceIds)
+    pieces.push_back({kSample, first, std::min(kPieceIds, num_ids - first)});
   for (std::size_t a = 0; a < options_.attributes.size(); ++a) {
     const std::size_t count = rows_of(entry, a).size();
     entry.batch.rows.push_back(
@@ -448,13 +517,15 @@ void Run::begin(Entry& entry) {
       pieces.push_back({a, first, std::min(at_once, count - first)});
   }
   entry.pieces = std::move(pieces);
+  entry.memory.reset();  // this wakes another thread if nothing of the batch is in it
 }
 
 // All that a batch has is copied to the device, so if memory is pinned, ids are in it too. If not,
-// ids have memory of their own: whoever keeps the nodes of a batch does not keep its rows.
-IdArray Run::ids_in(Entry& entry, std::size_t count) {
+// and if they are `not_copied`, they have memory of their own: whoever keeps the nodes of a batch
+// does not keep its rows.
+IdArray Run::ids_in(Entry& entry, std::size_t count, bool not_copied) {
   const std::size_t bytes = count * sizeof(std::int64_t);
-  if (options_.memory->is_pinned()) {
+  if (options_.memory->is_pinned() && !not_copied) {
     auto* const data = reinterpret_cast<std::int64_t*>(entry.memory.get() + entry.memory_taken);
     entry.memory_taken += aligned(bytes);
     return {data, count, entry.memory};
@@ -464,34 +535,50 @@ IdArray Run::ids_in(Entry& entry, std::size_t count) {
   return {data, count, std::shared_ptr<const void>(data, [block](auto*) { take_back(block); })};
 }
 
-void Run::hand_out_ids(Entry& entry) {
-  const auto unpacked = [&](const PackedIds& ids) {
-    const IdArray array = ids_in(entry, ids.size());
-    ids.unpack(0, {array.data, array.count});
+// Finds memory for the ids of a batch.
+void Run::begin_ids(Entry& entry) {
+  const auto array_of = [&](const PackedIds& ids, bool not_copied = false) {
+    IdArray array = ids_in(entry, ids.size(), not_copied);
+    entry.ids.push_back({&ids, array.data});
     return array;
   };
   const bool near_first = options_.sampler->options().sampling.direction == Direction::kOut;
   for (Packed::Nodes& type : entry.packed.types) {
     entry.batch.types.push_back(
-        {unpacked(type.nodes), unpacked(type.trees), std::move(type.per_hop)});
+        {array_of(type.nodes), array_of(type.trees), std::move(type.per_hop)});
   }
   for (Packed::Edges& relation : entry.packed.relations) {
     const std::size_t count = relation.near.size();
     IdArray ends = ids_in(entry, 2 * count);
-    const std::span<std::int64_t> first(ends.data, count), second(ends.data + count, count);
-    relation.near.unpack(0, near_first ? first : second);
-    relation.far.unpack(0, near_first ? second : first);
-    entry.batch.relations.push_back(
-        {std::move(ends), unpacked(relation.edges), std::move(relation.per_hop)});
+    entry.ids.push_back({&relation.near, near_first ? ends.data : ends.data + count});
+    entry.ids.push_back({&relation.far, near_first ? ends.data + count : ends.data});
+    entry.batch.relations.push_back({std::move(ends),
+                                     array_of(relation.edges, relation.have_positions),
+                                     std::move(relation.per_hop)});
   }
-  entry.memory.reset();  // now, as this wakes other threads if nothing of the batch is in it
+}
+
+// Those of a piece, which counts through all arrays of ids.
+void Run::unpack_ids(const Entry& entry, const Piece& piece) {
+  std::size_t first = piece.first;
+  std::size_t left = piece.count;
+  for (const IdCopy& ids : entry.ids) {
+    const std::size_t size = ids.from->size();
+    if (first < size) {
+      const std::size_t count = std::min(left, size - first);
+      ids.from->unpack(first, {ids.to + first, count});
+      left -= count;
+    }
+    first -= std::min(first, size);
+    if (left == 0) return;
+  }
 }
 
 // Returns what was read for it.
 GatherCounts Run::assemble(Entry& entry, const Piece& piece) {
   GatherCounts late;
   if (piece.attribute == kSample) {
-    hand_out_ids(entry);
+    unpack_ids(entry, piece);
     return late;
   }
   RowSource& source = (*options_.sources)[piece.attribute];
@@ -503,12 +590,9 @@ GatherCounts Run::assemble(Entry& entry, const Piece& piece) {
     sweep_->memory_came_back();
     return late;
   }
-  std::array<std::int64_t, kIdsAtOnce> part;
-  for (std::size_t first = piece.first; first < piece.first + piece.count; first += kIdsAtOnce) {
-    const std::size_t count = std::min(kIdsAtOnce, piece.first + piece.count - first);
-    rows.unpack(first, std::span(part).first(count));
-    source.copy_rows(std::span(part).first(count), out + first * source.copy().out_bytes());
-  }
+  Buffer<std::int64_t> part;
+  rows.unpack(piece.first, {part.extend(piece.count), piece.count});
+  source.copy_rows(part.span(), out + piece.first * source.copy().out_bytes());
   return late;
 }
 
@@ -519,15 +603,12 @@ void Run::finish(Entry& entry) {
     if (entry.misses[a].request)
       sweep_->release(sweep_source_[a], std::move(entry.misses[a].request));
   }
-  entry.misses.clear();
-  entry.rows.clear();
-  entry.device_index.clear();
-  entry.packed = {};
+  leftovers_.push_back({std::exchange(entry.packed, {}), std::exchange(entry.rows, {}),
+                        std::exchange(entry.device_index, {}), std::exchange(entry.misses, {})});
   window_bytes_ -= std::exchange(entry.bytes, 0);
   entry.state = State::kDone;
+  next_is_due_ = next_is_due_ || (next_waits_ && has_next());
   set_haste();
-  wakeup_->changed.notify_all();
-  wakeup_->ready.notify_all();
 }
 
 // Tells the sweep whether the first batch that is not there needs it.
@@ -571,11 +652,14 @@ bool Run::is_ready() const {
 
 std::optional<Batch> Run::next() {
   const Stopwatch watch;
+  std::unique_ptr<Entry> entry;  // goes without the lock
   std::unique_lock lock(wakeup_->mutex);
   if (since_last_) counts_.away += since_last_->seconds();
   since_last_.reset();
-  next_waits_ = true;
-  wakeup_->changed.notify_all();
+  if (!has_next()) {
+    next_waits_ = true;  // which may be a reason to begin a batch
+    if (wakeup_->call()) wakeup_->changed.notify_one();
+  }
   while (!has_next()) {
     if (wakeup_->ready.wait_for(lock, kPollEvery) == std::cv_status::timeout) {
       lock.unlock();
@@ -592,17 +676,18 @@ std::optional<Batch> Run::next() {
   next_waits_ = false;
   counts_.waited += watch.seconds();
   if (over_ || window_.empty()) return std::nullopt;
-  const std::unique_ptr<Entry> entry = std::move(window_.front());
+  entry = std::move(window_.front());
   window_.pop_front();
   set_haste();
-  wakeup_->changed.notify_all();
-  if (entry->error) {
-    over_ = true;
-    lock.unlock();  // the memory of its rows takes the lock as it goes back
-    std::rethrow_exception(entry->error);
+  over_ = entry->error != nullptr;
+  if (!over_) {
+    ++counts_.batches;
+    since_last_.emplace();
   }
-  ++counts_.batches;
-  since_last_.emplace();
+  const bool is_called = wakeup_->call();
+  lock.unlock();  // the memory of its rows takes the lock as it goes back
+  if (is_called) wakeup_->changed.notify_one();
+  if (entry->error) std::rethrow_exception(entry->error);
   return std::move(entry->batch);
 }
 

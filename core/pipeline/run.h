@@ -103,6 +103,7 @@ class Run {
       PackedIds far;
       PackedIds edges;
       std::vector<std::int64_t> per_hop;
+      bool have_positions = false;  // for ids, which may be asked for later
     };
     std::vector<Nodes> types;
     std::vector<Edges> relations;
@@ -111,13 +112,18 @@ class Run {
     std::size_t unpacked_bytes() const;  // with each array aligned
   };
   enum class State { kSampling, kWaiting, kBeginning, kAssembling, kDone };
-  // Rows `first` … of one attribute that are mapped or cached; the piece of no attribute is the
-  // sample itself. Or sections of what was missed.
+  // Rows `first` … of one attribute that are mapped or cached; of no attribute, ids of the sample.
+  // Or sections of what was missed.
   struct Piece {
     std::size_t attribute;
     std::size_t first = 0;
     std::size_t count = 0;
     std::vector<RowRequest::Part> missed = {};
+  };
+  // Ids of a batch, and where they go.
+  struct IdCopy {
+    const PackedIds* from;
+    std::int64_t* to;
   };
   // A batch on its way.
   struct Entry {
@@ -131,16 +137,41 @@ class Run {
     Batch batch;
     BatchMemory::Block memory;     // of its rows, and of its ids if that is pinned
     std::size_t memory_taken = 0;  // bytes
+    std::vector<IdCopy> ids;       // into `packed`
     std::vector<Piece> pieces;     // of what is not missed
     std::size_t next_piece = 0;
     std::size_t num_busy = 0;  // pieces that threads are at
     std::exception_ptr error;
   };
-  // Wakes the threads of a run. Callbacks that may come after the run's end own it too.
+  // What a finished batch no longer needs. Large blocks are given back without the lock.
+  struct Leftover {
+    Packed packed;
+    std::vector<PackedIds> rows;
+    std::vector<std::optional<DeviceRowIndex>> device_index;
+    std::vector<Misses> misses;
+  };
+  // Wakes the threads of a run, one at a time: who finds more to do than one thread takes calls the
+  // next one. Callbacks that may come after the run's end own it too.
   struct Wakeup {
     std::mutex mutex;
     std::condition_variable changed;
     std::condition_variable ready;
+    std::size_t num_idle = 0;    // threads in wait(),
+    std::size_t num_called = 0;  // and of these, how many have been called
+
+    // Under the lock. Whether there is a thread to call; then notify `changed` once, with or
+    // without the lock.
+    bool call() {
+      if (num_called >= num_idle) return false;
+      ++num_called;
+      return true;
+    }
+    void wait(std::unique_lock<std::mutex>& lock) {
+      ++num_idle;
+      changed.wait(lock);
+      --num_idle;
+      if (num_called > 0) --num_called;
+    }
   };
 
   void work(std::size_t thread);
@@ -152,17 +183,26 @@ class Run {
   template <class Body>
   std::exception_ptr unlocked(std::unique_lock<std::mutex>& lock, std::size_t thread, Stage stage,
                               std::uint64_t batch, Body&& body);
+  void unlock(std::unique_lock<std::mutex>& lock);
+  void tidy(std::unique_lock<std::mutex>& lock);
+  bool has_work();
+  bool can_fill() const;
   bool can_sample();
   Entry* entry_to_begin() const;
   bool is_near(const Entry& entry) const;
   Entry* entry_to_draw_again();
   RunCounts sample(Entry& entry);
   void begin(Entry& entry);
-  std::optional<Piece> next_piece(Entry& entry) const;
+  bool can_copy_next(const Entry& entry) const;
+  std::uint64_t worth_taking(std::size_t attribute) const;
+  std::optional<std::size_t> missed_to_take(const Entry& entry) const;
+  bool has_piece(const Entry& entry) const;
+  Piece take_piece(Entry& entry) const;
   bool is_assembled(const Entry& entry) const;
   void note_failures();
-  void hand_out_ids(Entry& entry);
-  IdArray ids_in(Entry& entry, std::size_t count);
+  void begin_ids(Entry& entry);
+  IdArray ids_in(Entry& entry, std::size_t count, bool not_copied = false);
+  void unpack_ids(const Entry& entry, const Piece& piece);
   GatherCounts assemble(Entry& entry, const Piece& piece);
   void finish(Entry& entry);
   const PackedIds& ids_of(const Entry& entry, std::size_t attribute) const;
@@ -185,7 +225,10 @@ class Run {
   double joins_left_ = 0;      // batches that may be sampled while the sweep is here
   double turns_ = 0;           // of the sweep, when that was counted
   std::uint64_t dropped_ = 0;  // rows, by the sweep, at that time
-  bool next_waits_ = false;    // somebody is in next()
+  std::size_t num_sampling_ = 0;
+  std::vector<Leftover> leftovers_;
+  bool next_waits_ = false;   // somebody is in next(),
+  bool next_is_due_ = false;  // and has to be told
   bool over_ = false;
   std::exception_ptr fill_error_;
   std::optional<Stopwatch> since_last_;  // batch that was handed out

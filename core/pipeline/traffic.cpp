@@ -6,14 +6,13 @@
 #include <utility>
 
 #include "core/base/types.h"
+#include "core/gather/read_plan.h"
 
 namespace gz {
 namespace {
 
 // Enough to tell the size of a cache to a tenth of a percent.
 constexpr std::uint64_t kBands = 1024;
-// Larger reads are cut (core/gather/sweep.cpp).
-constexpr double kMostOfRead = 64 << 10;
 // The exponent of a float, and three bits behind it.
 constexpr int kScoreShift = 20;
 
@@ -95,7 +94,7 @@ RowTraffic::Cost RowTraffic::sweep_band(const HeatBand& band, double batches) co
   const double needed = units * (1 - none);
   Cost cost;
   cost.bytes = needed * (1 + unneeded) * unit;
-  const double reads = needed * power * none + cost.bytes / kMostOfRead;
+  const double reads = needed * power * none + cost.bytes / static_cast<double>(kMostOfRead);
   cost.seconds = reads * cost_.per_read + cost.bytes * cost_.per_byte;
   return cost;
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "core/base/parallel.h"
 #include "core/base/random.h"
 #include "core/base/types.h"
 #include "core/store/index_reader.h"
@@ -39,19 +40,27 @@ class ExcludedEdges {
     holes.clear();
     if (!maybe_[slot(node)]) return;
     const auto first = std::lower_bound(pairs_.begin(), pairs_.end(), Pair{node, 0, kAnyEdge});
-    for (auto pair = first; pair != pairs_.end() && pair->node == node; ++pair) {
-      EdgeId at = range.begin, end = range.end;
-      if (sorted_) {
-        const Id* const found = std::lower_bound(reader.entry(range.begin), reader.entry(range.end),
-                                                 static_cast<Id>(pair->neighbor));
-        at = found - reader.entry(0);
-      }
-      for (; at < end; ++at) {
+    const auto last =
+        std::lower_bound(first, pairs_.end(), Pair{node + 1, 0, kAnyEdge});  // of this node
+    const auto is_excluded = [&](const Pair& pair, EdgeId at) {
+      return pair.edge == kAnyEdge || pair.edge == reader.edge_id(at);
+    };
+    if (!sorted_) {
+      for (EdgeId at = range.begin; at < range.end; ++at) {
+        if ((at - range.begin) % kAskEvery == kAskEvery - 1) check_interrupt();
         const NodeId neighbor = reader.neighbor(at);
-        if (sorted_ && neighbor != pair->neighbor) break;
-        if (neighbor == pair->neighbor &&
-            (pair->edge == kAnyEdge || pair->edge == reader.edge_id(at)))
-          holes.push_back(at);
+        auto pair = std::lower_bound(first, last, Pair{node, neighbor, kAnyEdge});
+        while (pair != last && pair->neighbor == neighbor && !is_excluded(*pair, at)) ++pair;
+        if (pair != last && pair->neighbor == neighbor) holes.push_back(at);
+      }
+      return;
+    }
+    for (auto pair = first; pair != last; ++pair) {
+      const Id* const found = std::lower_bound(reader.entry(range.begin), reader.entry(range.end),
+                                               static_cast<Id>(pair->neighbor));
+      for (EdgeId at = found - reader.entry(0); at < range.end; ++at) {
+        if (reader.neighbor(at) != pair->neighbor) break;
+        if (is_excluded(*pair, at)) holes.push_back(at);
       }
     }
     std::sort(holes.begin(), holes.end());
@@ -60,6 +69,7 @@ class ExcludedEdges {
 
  private:
   static constexpr EdgeId kAnyEdge = -1;
+  static constexpr EdgeId kAskEvery = 1 << 18;  // entries that are read before it is asked to stop
 
   struct Pair {
     NodeId node;

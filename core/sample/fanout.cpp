@@ -1,7 +1,9 @@
 #include "core/sample/fanout.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include "core/base/dispatch.h"
 #include "core/base/parallel.h"
@@ -47,13 +49,11 @@ void sample_fanout(const Topology& graph, Direction direction, std::span<const N
     const IndexReader<Id> reader(graph, direction);
     guarded(*graph.mapping(), [&] {
       parallel_chunks(nodes.size(), kTask, [&](std::size_t begin, std::size_t end) {
-        Frontier frontier;
-        frontier.nodes.assign(nodes.begin() + static_cast<std::ptrdiff_t>(begin),
-                              nodes.begin() + static_cast<std::ptrdiff_t>(end));
-        for (std::size_t i = begin; i < end; ++i)
-          frontier.trees.push_back(static_cast<std::int64_t>(i));
+        std::vector<std::int64_t> trees(end - begin);
+        std::iota(trees.begin(), trees.end(), static_cast<std::int64_t>(begin));
+        const Frontier frontier{nodes.subspan(begin, end - begin), trees};
         Drawn drawn;
-        FrontierDraw<Id, OrderedPick>(reader, {}, none, fanout, key)
+        FrontierDraw<Id, OrderedPick>(reader, reader.with_positions(), {}, none, fanout, key)
             .draw(frontier, 0, end - begin, drawn);
         const NodeId* next = drawn.neighbors.begin();
         for (std::size_t i = begin; i < end; ++i) {

@@ -11,7 +11,6 @@
 #include "core/base/buffer.h"
 #include "core/base/parallel.h"
 #include "core/base/random.h"
-#include "core/base/recycled_vector.h"
 #include "core/sample/candidates.h"
 #include "core/sample/excluded_edges.h"
 #include "core/sample/picked.h"
@@ -21,19 +20,24 @@
 
 namespace gz {
 
-// The nodes whose neighbours are drawn.
+// The nodes whose neighbours are drawn. Views of the sample, which may move when that grows.
 struct Frontier {
-  RecycledVector<NodeId> nodes;
-  RecycledVector<std::int64_t> trees;  // disjoint samples: beside the nodes
-  std::int64_t first_local = 0;        // local id of nodes[0]
+  std::span<const NodeId> nodes;
+  std::span<const std::int64_t> trees;  // disjoint samples: beside the nodes
+  std::int64_t first_local = 0;         // local id of nodes[0]
 };
 
-// What was drawn for a stretch of the frontier, node by node.
+// What was drawn for stretches of the frontier, node by node.
 struct Drawn {
   Buffer<std::int64_t> counts;  // one per node
   Buffer<NodeId> neighbors;
-  Buffer<EdgeId> edges;
+  Buffer<EdgeId> edges;  // ids, or positions
 
+  void reserve(std::size_t num_nodes, std::size_t num_edges) {
+    counts.reserve(num_nodes);
+    neighbors.reserve(num_edges);
+    edges.reserve(num_edges);
+  }
   void clear() {
     counts.clear();
     neighbors.clear();
@@ -52,14 +56,17 @@ struct Limits {
 template <class Id, class Pick>
 class FrontierDraw {
  public:
-  // A node's draws are keyed by `hop`, the node and, in disjoint samples, its tree.
-  FrontierDraw(IndexReader<Id> reader, Pick pick, const Limits& limits, EdgeId fanout, Key hop)
+  // A node's draws are keyed by `hop`, the node and, in disjoint samples, its tree. Edges are drawn
+  // with the ids that `entries` has for them; `reader`, of the same index, has them all.
+  FrontierDraw(IndexReader<Id> reader, IndexReader<Id> entries, Pick pick, const Limits& limits,
+               EdgeId fanout, Key hop)
       : reader_(reader),
+        entries_(entries),
         pick_(std::move(pick)),
         limits_(limits),
         fanout_(fanout),
         hop_(hop),
-        picked_(reader) {}
+        picked_(entries) {}
 
   // Appends what nodes begin … end-1 of the frontier draw.
   void draw(const Frontier& frontier, std::size_t begin, std::size_t end, Drawn& out) {
@@ -87,9 +94,8 @@ class FrontierDraw {
  private:
   // Frontier nodes whose memory reads are in flight together.
   static constexpr std::size_t kGroup = 16;
-  // Beyond this many entries a group, or a list that is read whole, takes long enough to ask
-  // whether to stop.
-  static constexpr std::size_t kLong = 1 << 20;
+  // Entries that take some milliseconds.
+  static constexpr std::size_t kLong = 1 << 18;
 
   // The first group from `begin` on.
   [[gnu::always_inline]] void prefetch_ranges(const Frontier& frontier, std::size_t begin,
@@ -120,7 +126,7 @@ class FrontierDraw {
       Key key = hop_.with(static_cast<std::uint64_t>(node));
       if (!frontier.trees.empty()) key = key.with(static_cast<std::uint64_t>(frontier.trees[i]));
       pick_.pick(candidates, fanout_, key, picked_);
-      if (list.size() > static_cast<EdgeId>(kLong)) check_interrupt();
+      if (reads_lists()) note_work(static_cast<std::size_t>(list.size()));
     }
     out.counts.push_back(static_cast<std::int64_t>(picked_.size() - before));
   }
@@ -156,9 +162,21 @@ class FrontierDraw {
     const EdgeId* const positions = picked_.positions().data();
     for (std::size_t j = 0; j < count; ++j) {
       neighbors[j] = reader_.neighbor(positions[j]);
-      edges[j] = reader_.edge_id(positions[j]);
+      edges[j] = entries_.edge_id(positions[j]);
     }
-    if (count > kLong) check_interrupt();
+    note_work(count);
+  }
+
+  bool reads_lists() const {
+    return Pick::kReadsLists || (limits_.time && !limits_.time->node_times.empty());
+  }
+
+  // Asks now and then whether to stop.
+  void note_work(std::size_t entries) {
+    work_ += entries;
+    if (work_ < kLong) return;
+    work_ = 0;
+    check_interrupt();
   }
 
   void request_offsets(const Frontier& frontier, std::size_t begin, std::size_t end) {
@@ -168,9 +186,7 @@ class FrontierDraw {
       addresses_.push_back(reader_.offset_of(frontier.nodes[i]) + 1);
     }
     request_scattered(addresses_);
-    const bool reads_lists =
-        Pick::kReadsLists || (limits_.time && !limits_.time->node_times.empty());
-    if (!reads_lists) return;
+    if (!reads_lists()) return;
     for (std::size_t i = begin; i < end; ++i) {
       const EdgeRange list = reader_.edges_of(frontier.nodes[i]);
       PageRequests(0).touch(reader_.entry(list.begin),
@@ -181,18 +197,20 @@ class FrontierDraw {
   void request_entries() {
     addresses_.clear();
     for (const EdgeId position : picked_.positions()) {
-      addresses_.push_back(reader_.entry(position));
-      addresses_.push_back(reader_.edge_id_address(position));
+      addresses_.push_back(entries_.entry(position));
+      if (entries_.has_edge_ids()) addresses_.push_back(entries_.edge_id_address(position));
     }
     request_scattered(addresses_);
   }
 
   IndexReader<Id> reader_;
+  IndexReader<Id> entries_;
   Pick pick_;
   const Limits& limits_;
   EdgeId fanout_;
   Key hop_;
   bool looked_ = false;
+  std::size_t work_ = 0;  // entries since it was asked whether to stop
   Picked<Id> picked_;
   std::vector<EdgeId> holes_;
   std::vector<EdgeId> chosen_;

@@ -1,13 +1,13 @@
 #include "core/sample/neighbor.h"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <optional>
 
 #include "core/base/dispatch.h"
-#include "core/base/object_pool.h"
-#include "core/base/ordered_gate.h"
 #include "core/base/parallel.h"
+#include "core/base/team.h"
 #include "core/sample/frontier_draw.h"
 #include "core/sample/labor_pick.h"
 #include "core/sample/last_pick.h"
@@ -37,22 +37,12 @@ class Sampler {
   }
 
   Neighborhood sample() {
-    std::vector<std::int64_t> hop_begin(seeds_.size(), 0);
-    for (std::size_t hop = 0; hop < options_.num_hops; ++hop) {
-      std::vector<Frontier> frontiers(seeds_.size());
-      for (std::size_t t = 0; t < seeds_.size(); ++t) frontiers[t] = frontier(t, hop_begin[t]);
-      for (std::size_t r = 0; r < relations_.size(); ++r) {
-        const std::size_t before = edges_[r].edges.size();
-        sample_hop(r, hop, frontiers[near(relations_[r])]);
-        edges_[r].per_hop.push_back(static_cast<std::int64_t>(edges_[r].edges.size() - before));
-      }
-      for (std::size_t t = 0; t < seeds_.size(); ++t) {
-        hop_begin[t] += ids_[t].sampled().per_hop.back();
-        ids_[t].end_hop();
-      }
-    }
-    if (options_.subgraph == Subgraph::kInduced) induce();
-    if (options_.subgraph == Subgraph::kBidirectional) mirror_edges();
+    with_team(num_members(), [&](Team& team) {
+      team_ = &team;
+      drawn_.resize(team.size());
+      if (team.size() > 1) reserve_all();
+      sample_edges();
+    });
     for (const Relation& relation : relations_) relation.graph->mapping()->check_intact();
     Neighborhood result;
     result.relations = std::move(edges_);
@@ -61,11 +51,73 @@ class Sampler {
   }
 
  private:
-  // Frontier nodes per task. Large enough that passing the gate costs nothing beside it, small
-  // enough that the second hop of an ordinary batch keeps several threads busy.
+  // Frontier nodes per task. Large enough that beginning one costs nothing beside it, small enough
+  // that the second hop of an ordinary batch keeps several threads busy.
   static constexpr std::size_t kTask = 512;
+  static constexpr std::size_t kSmallTask = 32;
+  // Tasks per thread, so that all end together.
+  static constexpr std::size_t kTasksEach = 4;
+  // Draws that are worth another thread: it takes as long to wake one.
+  static constexpr std::uint64_t kDrawsEach = 1024;
   // The word in the place of the hop, or of the relation, where one number serves all of them.
   static constexpr std::uint64_t kShared = ~std::uint64_t{0};
+
+  void sample_edges() {
+    std::vector<FrontierRange> frontiers(seeds_.size());
+    for (std::size_t hop = 0; hop < options_.num_hops; ++hop) {
+      for (std::size_t t = 0; t < seeds_.size(); ++t) {
+        const std::size_t begin = frontiers[t].begin + frontiers[t].size;
+        frontiers[t] = {&ids_[t].sampled(), begin, ids_[t].sampled().nodes.size() - begin};
+      }
+      for (std::size_t r = 0; r < relations_.size(); ++r) {
+        const std::size_t before = edges_[r].edges.size();
+        sample_hop(r, hop, frontiers[near(relations_[r])]);
+        edges_[r].per_hop.push_back(static_cast<std::int64_t>(edges_[r].edges.size() - before));
+      }
+      for (LocalIds& ids : ids_) ids.end_hop();
+    }
+    if (options_.subgraph == Subgraph::kInduced) induce();
+    if (options_.subgraph == Subgraph::kBidirectional) mirror_edges();
+  }
+
+  // About how many neighbours are drawn for a number of frontier nodes.
+  std::uint64_t expected_draws(const Relation& relation, std::uint64_t num_nodes,
+                               EdgeId fanout) const {
+    const Topology& graph = *relation.graph;
+    const auto lists = static_cast<std::uint64_t>(graph.num_nodes(options_.direction));
+    const auto entries = static_cast<std::uint64_t>(graph.num_edges());
+    const std::uint64_t per_node = entries / std::max<std::uint64_t>(lists, 1) + 1;
+    const std::uint64_t wanted =
+        fanout == kAllNeighbors ? per_node : std::min(static_cast<std::uint64_t>(fanout), kMost);
+    return std::min(num_nodes, kMost) * std::min(wanted, kMost);
+  }
+
+  // About how many neighbours are drawn in each hop for each relation, if all of them are new.
+  std::vector<std::vector<std::uint64_t>> expected_hops() const {
+    std::vector<std::vector<std::uint64_t>> hops;
+    std::vector<std::uint64_t> nodes;  // by type
+    for (const LocalIds& ids : ids_) nodes.push_back(ids.sampled().nodes.size());
+    for (std::size_t hop = 0; hop < options_.num_hops; ++hop) {
+      std::vector<std::uint64_t> found(seeds_.size()), draws;
+      for (const Relation& relation : relations_) {
+        draws.push_back(expected_draws(relation, nodes[near(relation)], relation.fanouts[hop]));
+        found[far(relation)] += draws.back();
+      }
+      hops.push_back(std::move(draws));
+      nodes = std::move(found);
+    }
+    return hops;
+  }
+
+  // As many threads as the largest hop has work for.
+  std::size_t num_members() const {
+    std::uint64_t most = 0;
+    for (const auto& hop : expected_hops()) {
+      for (const std::uint64_t draws : hop) most = std::max(most, draws);
+    }
+    return static_cast<std::size_t>(
+        std::clamp<std::uint64_t>(most / kDrawsEach, 1, usable_threads()));
+  }
 
   std::size_t near(const Relation& relation) const {
     return near_type(relation, options_.direction);
@@ -87,17 +139,6 @@ class Sampler {
     }
   }
 
-  // A copy, because the list it is part of grows while it is read.
-  Frontier frontier(std::size_t type, std::int64_t begin) const {
-    const SampledNodes& sampled = ids_[type].sampled();
-    Frontier frontier;
-    frontier.nodes.assign(sampled.nodes.begin() + begin, sampled.nodes.end());
-    if (options_.disjoint)
-      frontier.trees.assign(sampled.trees.begin() + begin, sampled.trees.end());
-    frontier.first_local = begin;
-    return frontier;
-  }
-
   Limits limits(std::size_t r) const {
     const Relation& relation = relations_[r];
     Limits limits;
@@ -110,10 +151,10 @@ class Sampler {
     return limits;
   }
 
-  void sample_hop(std::size_t r, std::size_t hop, const Frontier& frontier) {
+  void sample_hop(std::size_t r, std::size_t hop, const FrontierRange& frontier) {
     const Relation& relation = relations_[r];
     const EdgeId fanout = relation.fanouts[hop];
-    if (fanout == 0 || frontier.nodes.empty()) return;
+    if (fanout == 0 || frontier.size == 0) return;
     const Topology& graph = *relation.graph;
     with_id_type(graph.layout().id_width, [&]<class Id>() {
       const IndexReader<Id> reader(graph, options_.direction);
@@ -136,59 +177,90 @@ class Sampler {
     });
   }
 
-  // Stretches are drawn on all threads and committed in order, so local ids do not depend on how
-  // many there are.
+  // Stretches are drawn and their neighbours relabelled one after the other, or by the whole team:
+  // the result is the same.
   template <class Id, class Pick>
-  void run(std::size_t r, std::size_t hop, const Frontier& frontier, const IndexReader<Id>& reader,
-           const Pick& pick, EdgeId fanout, bool only_known = false) {
-    using Draw = FrontierDraw<Id, Pick>;
-    struct Worker {
-      Draw draw;
-      Drawn drawn;
-    };
+  void run(std::size_t r, std::size_t hop, const FrontierRange& frontier,
+           const IndexReader<Id>& reader, const Pick& pick, EdgeId fanout,
+           bool only_known = false) {
+    const Relation& relation = relations_[r];
     const Limits limits = this->limits(r);
     const Key key = key_.with(hop).with(r);
-    OrderedGate gate;
-    ObjectPool<Worker> workers;
-    if (!only_known) reserve(r, frontier.nodes.size(), fanout);
-    guarded(*reader.graph().mapping(), [&] {
-      parallel_chunks(frontier.nodes.size(), kTask, [&](std::size_t begin, std::size_t end) {
-        const std::size_t task = begin / kTask;
-        auto worker = workers.borrow([&] {
-          return std::unique_ptr<Worker>(
-              new Worker{Draw(reader, pick, limits, fanout, key), Drawn{}});
-        });
-        try {
-          worker->drawn.clear();
-          worker->draw.draw(frontier, begin, end, worker->drawn);
-          gate.wait(task);
-          if (only_known) {
-            ids_[far(relations_[r])].keep_known(frontier, begin, worker->drawn, edges_[r]);
-          } else {
-            ids_[far(relations_[r])].relabel(frontier, begin, worker->drawn, edges_[r]);
-          }
-        } catch (...) {
-          gate.abandon(task);
-          throw;
+    const IndexReader<Id> entries =
+        have_positions(relation, options_) ? reader.with_positions() : reader;
+    const std::uint64_t expected = expected_draws(relation, frontier.size, fanout);
+    const std::size_t threads = static_cast<std::size_t>(
+        std::clamp<std::uint64_t>(expected / kDrawsEach, 1, team_->size()));
+    const std::size_t wished = frontier.size / (threads * kTasksEach);
+    const std::size_t task = threads == 1 ? kTask : std::clamp(wished, kSmallTask, kTask);
+    LocalIds& ids = ids_[far(relation)];
+    using Draw = FrontierDraw<Id, Pick>;
+    std::vector<std::unique_ptr<Draw>> draws(team_->size());  // by member
+    const auto draw = [&](const Frontier& view, std::size_t begin, std::size_t end,
+                          std::size_t member) {
+      if (!draws[member])
+        draws[member] = std::make_unique<Draw>(reader, entries, pick, limits, fanout, key);
+      Drawn& drawn = drawn_[member];
+      DrawnPart part{begin, end - begin, &drawn, drawn.counts.size(), drawn.neighbors.size()};
+      draws[member]->draw(view, begin, end, drawn);
+      part.num_edges = drawn.neighbors.size() - part.first_edge;
+      if (only_known) ids.keep_known(view, part, drawn);
+      return part;
+    };
+    if (threads == 1) {
+      if (!only_known && team_->size() == 1) reserve(r, expected);
+      guarded(*reader.graph().mapping(), [&] {
+        for (std::size_t begin = 0; begin < frontier.size; begin += task) {
+          const std::size_t end = std::min(begin + task, frontier.size);
+          drawn_[0].clear();
+          ids.relabel(frontier, draw(frontier.view(), begin, end, 0), edges_[r]);
+          check_interrupt();
         }
-        gate.pass(task);
-        workers.give_back(std::move(worker));
       });
-    });
+      return;
+    }
+    // What was drawn waits until it is relabelled, so there is not too much of it at a time.
+    const std::size_t at_once = std::max(frontier.size / (expected / kMost + 1), task);
+    for (std::size_t first = 0; first < frontier.size; first += at_once) {
+      const std::size_t last = std::min(first + at_once, frontier.size);
+      for (Drawn& drawn : drawn_) {
+        drawn.clear();
+        // Some more than its share. Powers of two: the next sample finds the same memory.
+        drawn.reserve(
+            std::bit_ceil((last - first) / threads * 5 / 4),
+            std::bit_ceil(static_cast<std::size_t>(std::min(expected, kMost)) / threads * 5 / 4));
+      }
+      std::vector<DrawnPart> parts((last - first - 1) / task + 1);
+      const Frontier view = frontier.view();
+      guarded(*reader.graph().mapping(), [&] {
+        team_->run(parts.size(), [&](std::size_t i, std::size_t member) {
+          const std::size_t begin = first + i * task;
+          parts[i] = draw(view, begin, std::min(begin + task, last), member);
+        });
+      });
+      ids.relabel(frontier, parts, *team_, edges_[r]);
+    }
   }
 
-  // Room for a hop of ordinary size, so that results are not moved while they grow. Memory that is
-  // not written to costs nothing.
-  void reserve(std::size_t r, std::size_t num_nodes, EdgeId fanout) {
-    constexpr std::size_t kMost = 1 << 20;
-    if (fanout == kAllNeighbors) return;
-    const std::size_t per_node = std::min(static_cast<std::size_t>(fanout), kMost);
-    const std::size_t more = std::min(num_nodes * per_node, kMost);
+  // Room for some draws, so that results are not moved while they grow. Memory that is not written
+  // to costs nothing.
+  void reserve(std::size_t r, std::uint64_t expected) {
+    const auto more = static_cast<std::size_t>(std::min(expected, kMost));
     SampledEdges& edges = edges_[r];
     edges.near.reserve(edges.near.size() + more);
     edges.far.reserve(edges.far.size() + more);
     edges.edges.reserve(edges.edges.size() + more);
-    ids_[far(relations_[r])].reserve(more);
+    ids_[far(relations_[r])].reserve(more, *team_);
+  }
+
+  // For all hops at once: growing is work for one thread.
+  void reserve_all() {
+    const auto hops = expected_hops();
+    for (std::size_t r = 0; r < relations_.size(); ++r) {
+      std::uint64_t expected = 0;
+      for (const auto& hop : hops) expected += hop[r];
+      reserve(r, expected);
+    }
   }
 
   // All edges between sampled nodes, by frontier node, in the order of its list.
@@ -196,7 +268,8 @@ class Sampler {
     for (std::size_t r = 0; r < relations_.size(); ++r) {
       edges_[r] = {};
       const Topology& graph = *relations_[r].graph;
-      const Frontier all = frontier(near(relations_[r]), 0);
+      const SampledNodes& nodes = ids_[near(relations_[r])].sampled();
+      const FrontierRange all{&nodes, 0, nodes.nodes.size()};
       with_id_type(graph.layout().id_width, [&]<class Id>() {
         run(r, options_.num_hops, all, IndexReader<Id>(graph, options_.direction),
             UniformPick(false), kAllNeighbors, /*only_known=*/true);
@@ -250,17 +323,26 @@ class Sampler {
                         nodes_of(far(relation), far_ids));
   }
 
+  static constexpr std::uint64_t kMost = 1 << 20;  // beyond it, numbers of draws are all the same
+
   std::span<const TypeSeeds> seeds_;
   std::span<const Relation> relations_;
   const NeighborOptions& options_;
+  Team* team_ = nullptr;
   Key key_;
   std::vector<ExcludedEdges> excluded_;
   std::vector<std::int64_t> seed_times_;  // by tree
   std::vector<LocalIds> ids_;             // by type
   std::vector<SampledEdges> edges_;       // by relation
+  std::vector<Drawn> drawn_;              // by member of the team
 };
 
 }  // namespace
+
+bool have_positions(const Relation& relation, const NeighborOptions& options) {
+  return !relation.edge_ids && options.subgraph != Subgraph::kBidirectional &&
+         relation.graph->index(options.direction).edge_ids != nullptr;
+}
 
 Neighborhood sample_neighbors(std::span<const TypeSeeds> seeds, std::span<const Relation> relations,
                               const NeighborOptions& options) {

@@ -29,6 +29,10 @@ struct Relation {
   std::vector<EdgeId> fanouts;  // one per hop; kAllNeighbors keeps the whole list
   bool weighted = false;        // entries are drawn by the weights of the edges
   bool timed = false;           // temporal: edges have the times, unless the neighbours have some
+  // Sampled edges have their ids. If not, they have positions in the index, and a file that stores
+  // ids is not asked for them; edge_ids_at() (core/store/edge_ids.h) tells them later.
+  // Bidirectional samples have ids.
+  bool edge_ids = true;
   // Bidirectional samples: the relation that holds the reverses of these edges, which may be this
   // one. Empty: none does.
   std::optional<std::size_t> reverse;
@@ -65,6 +69,9 @@ struct NeighborOptions {
   std::uint64_t epoch = 0;
   std::uint64_t batch = 0;
 };
+
+// Whether the edges that are sampled of a relation have positions instead of ids.
+bool have_positions(const Relation& relation, const NeighborOptions& options);
 
 // `seeds` has an item per node type. Trees are numbered over all types in their order. The result
 // has the same bits for any number of threads. Throws std::out_of_range if a seed is no node,

@@ -23,7 +23,7 @@ struct SampledNodes {
 struct SampledEdges {
   Buffer<std::int64_t> near;
   Buffer<std::int64_t> far;
-  Buffer<EdgeId> edges;
+  Buffer<EdgeId> edges;               // ids, or positions: see have_positions()
   std::vector<std::int64_t> per_hop;  // empty where edges are not grouped by hop
 };
 

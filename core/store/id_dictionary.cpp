@@ -24,6 +24,7 @@ constexpr std::size_t kColdGrain = 1 << 17;
 // Asking what is resident costs as much as some thousand lookups.
 constexpr std::size_t kLeastCold = 1 << 14;
 constexpr std::uint64_t kLeastColdBytes = 16 << 20;
+constexpr std::uint64_t kLookupsPerPage = 16;
 
 // Positions 0 … count-1 in rising order of key(i).
 template <class Key>
@@ -236,14 +237,20 @@ class StringLookup {
   const IdDictionary& d_;
 };
 
-IdDictionary::IdDictionary(const std::string& path) {
+IdDictionary::IdDictionary(const std::string& path, Place place) {
   const auto file = std::make_shared<const File>(path);
   layout_ = read_gi(*file);
   mapping_ = std::make_shared<const MappedFile>(file, MappedFile::Mode::kReadOnly);
   mapping_->advise(Advice::kRandom);
   mapping_->check_intact();  // nobody cut the file between the header's proof and the mapping
+  const std::byte* data = mapping_->data();
+  if (place == Place::kMemory) {
+    held_.extend(mapping_->size());
+    file->read_exact_at({held_.data(), held_.size()}, 0);
+    data = held_.data();
+  }
   const auto numbers = [&](std::uint64_t offset, std::uint64_t count) {
-    return std::span(reinterpret_cast<const std::int64_t*>(mapping_->data() + offset), count);
+    return std::span(reinterpret_cast<const std::int64_t*>(data + offset), count);
   };
   if (layout_.kind == LabelKind::kInteger) {
     labels_ = numbers(layout_.labels_offset, layout_.num_labels);
@@ -253,9 +260,9 @@ IdDictionary::IdDictionary(const std::string& path) {
       at += count * sizeof(std::int64_t);
     }
   } else {
-    bytes_ = {mapping_->data() + layout_.bytes_offset, layout_.bytes_length};
+    bytes_ = {data + layout_.bytes_offset, layout_.bytes_length};
     offsets_ = numbers(layout_.offsets_offset, layout_.num_labels + 1);
-    slots_ = {reinterpret_cast<const std::uint64_t*>(mapping_->data() + layout_.slots_offset),
+    slots_ = {reinterpret_cast<const std::uint64_t*>(data + layout_.slots_offset),
               layout_.num_homes + layout_.max_probe};
   }
 }
@@ -268,9 +275,14 @@ void IdDictionary::expect_kind(LabelKind kind) const {
 }
 
 bool IdDictionary::is_cold(std::size_t count) const {
-  if (count < kLeastCold || mapping_->size() < kLeastColdBytes) return false;
+  if (count < kLeastCold || mapping_->size() < kLeastColdBytes || !held_.empty()) return false;
+  // Asking costs as much as a lookup for every few kilobytes of the file: an answer holds for as
+  // many lookups, so that many calls in a row ask now and then.
+  if (lookups_until_asked_.fetch_sub(static_cast<std::int64_t>(count)) > 0) return was_cold_;
+  lookups_until_asked_ = static_cast<std::int64_t>(mapping_->size() / kPage * kLookupsPerPage);
   const auto resident = mapping_->resident_bytes();
-  return resident && *resident < mapping_->size() / 16 * 15;
+  was_cold_ = resident && *resident < mapping_->size() / 16 * 15;
+  return was_cold_;
 }
 
 std::span<const std::byte> IdDictionary::string(std::uint64_t id) const {

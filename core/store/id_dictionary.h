@@ -1,12 +1,14 @@
 // A mounted .gi: labels to ids and back.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/base/buffer.h"
 #include "core/base/file.h"
 #include "core/base/types.h"
 #include "core/format/gi.h"
@@ -25,8 +27,12 @@ struct StringBatch {
 // itself, and std::invalid_argument where the labels are of the other kind.
 class IdDictionary {
  public:
-  // O(1) in time and memory. Throws IoError or FormatError.
-  explicit IdDictionary(const std::string& path);
+  // Whether the file is mapped, or a copy of it is held: whoever looks up many labels while much
+  // else is read and written loses mapped pages, and waits for each again.
+  enum class Place { kFile, kMemory };
+
+  // A mapped one is O(1) in time and memory. Throws IoError or FormatError.
+  explicit IdDictionary(const std::string& path, Place place = Place::kFile);
 
   const std::string& path() const { return mapping_->path(); }
   const GiLayout& layout() const { return layout_; }
@@ -68,11 +74,15 @@ class IdDictionary {
 
   GiLayout layout_;
   std::shared_ptr<const MappedFile> mapping_;
+  Buffer<std::byte> held_;  // empty, or all of the file
   std::span<const std::int64_t> labels_;
   std::vector<std::span<const std::int64_t>> levels_;
   std::span<const std::byte> bytes_;
   std::span<const std::int64_t> offsets_;
   std::span<const std::uint64_t> slots_;
+  // What is_cold() found, and for how many lookups that holds.
+  mutable std::atomic<bool> was_cold_ = false;
+  mutable std::atomic<std::int64_t> lookups_until_asked_ = 0;
 };
 
 }  // namespace gz

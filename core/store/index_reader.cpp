@@ -42,8 +42,8 @@ void check_entries(const IndexReader<Id>& reader) {
     });
   };
   check(reader.entry(0), sizeof(Id), [&](EdgeId at) { reader.neighbor(at); });
-  if (const std::byte* const edge_ids = reader.edge_id_address(0))
-    check(edge_ids, reader.edge_id_size(), [&](EdgeId at) { reader.edge_id(at); });
+  if (reader.has_edge_ids())
+    check(reader.edge_id_address(0), reader.edge_id_size(), [&](EdgeId at) { reader.edge_id(at); });
 }
 
 }  // namespace
@@ -60,13 +60,15 @@ void check_index(const Topology& graph, Direction direction) {
 
 void check_nodes(const Topology& graph, std::span<const NodeId> nodes, NodeId num_nodes,
                  const char* name) {
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    if (nodes[i] < 0 || nodes[i] >= num_nodes) {
-      throw std::out_of_range(concat(name, "[", i, "]: node ", nodes[i], " is not in ",
-                                     graph.path(), ", which has ", num_nodes, " nodes (0 to ",
-                                     num_nodes - 1, ")"));
+  parallel_chunks(nodes.size(), kGrain, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (nodes[i] < 0 || nodes[i] >= num_nodes) {
+        throw std::out_of_range(concat(name, "[", i, "]: node ", nodes[i], " is not in ",
+                                       graph.path(), ", which has ", num_nodes, " nodes (0 to ",
+                                       num_nodes - 1, ")"));
+      }
     }
-  }
+  });
 }
 
 }  // namespace gz

@@ -29,6 +29,13 @@ class IndexReader {
         num_edges_(graph.num_edges()),
         num_edge_ids_(static_cast<EdgeId>(graph.layout().num_input_edges)) {}
 
+  // The same index, with the position of an entry for its edge id: what is stored is not read.
+  IndexReader with_positions() const {
+    IndexReader reader = *this;
+    reader.edge_ids_ = nullptr;
+    return reader;
+  }
+
   const Topology& graph() const { return *graph_; }
   NodeId num_nodes() const { return num_nodes_; }
   NodeId num_neighbor_nodes() const { return num_neighbors_; }
@@ -46,7 +53,7 @@ class IndexReader {
     prefetch(indices_ + position);
   }
   [[gnu::always_inline]] void prefetch_edge_id(EdgeId position) const {
-    if (edge_ids_ != nullptr) prefetch(edge_id_address(position));
+    if (has_edge_ids()) prefetch(edge_id_address(position));
   }
 
   // The innermost steps of every sampler: always inlined, or they take a fifth longer.
@@ -64,15 +71,16 @@ class IndexReader {
     return node;
   }
 
-  // Null: an entry's position is its edge id.
+  // If not, an entry's position is its edge id, and has no address.
+  bool has_edge_ids() const { return edge_ids_ != nullptr; }
   const std::byte* edge_id_address(EdgeId position) const {
-    return edge_ids_ == nullptr ? nullptr : edge_ids_ + position * (wide_edge_ids_ ? 8 : 4);
+    return edge_ids_ + position * (wide_edge_ids_ ? 8 : 4);
   }
   std::size_t edge_id_size() const { return wide_edge_ids_ ? 8 : 4; }
 
   // Below num_input_edges: that a position is, where it is the edge id, was proven by read_gl().
   [[gnu::always_inline]] EdgeId edge_id(EdgeId position) const {
-    if (edge_ids_ == nullptr) return position;
+    if (!has_edge_ids()) return position;
     const EdgeId edge = wide_edge_ids_ ? reinterpret_cast<const std::int64_t*>(edge_ids_)[position]
                                        : reinterpret_cast<const std::int32_t*>(edge_ids_)[position];
     if (edge < 0 || edge >= num_edge_ids_) [[unlikely]]

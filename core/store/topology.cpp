@@ -118,10 +118,11 @@ std::span<const double> Topology::weight_sums(Direction direction) const {
   return built;
 }
 
-std::vector<ByteRange> Topology::drawn_from(Direction direction, bool weights, bool times) const {
+std::vector<ByteRange> Topology::drawn_from(Direction direction, bool edge_ids, bool weights,
+                                            bool times) const {
   const GlIndex& stored = out_ && &index(direction) == &*out_ ? *layout_.out : *layout_.in;
   std::vector<ByteRange> ranges = {stored.indptr, stored.indices};
-  if (stored.edge_ids) ranges.push_back(*stored.edge_ids);
+  if (edge_ids && stored.edge_ids) ranges.push_back(*stored.edge_ids);
   if (weights && stored.weights) ranges.push_back(*stored.weights);
   if (weights && stored.weight_sums) ranges.push_back(*stored.weight_sums);
   if (times && stored.times) ranges.push_back(*stored.times);

@@ -68,7 +68,8 @@ class Topology {
   std::span<const double> weight_sums(Direction direction) const;
 
   // The parts of the file that drawing in a direction reads. Throws as index().
-  std::vector<ByteRange> drawn_from(Direction direction, bool weights, bool times) const;
+  std::vector<ByteRange> drawn_from(Direction direction, bool edge_ids, bool weights,
+                                    bool times) const;
 
   // Throws std::out_of_range naming `node` if it has no list, FormatError if its offsets are
   // corrupt.

@@ -39,12 +39,26 @@ class WeightedDraw {
     return sum;
   }
 
-  double total(EdgeRange list) const { return sum_before(list, list.end); }
+  double total(EdgeRange list) const {
+    double sum = *last_sum(list);
+    for (EdgeId at = last_block(list); at < list.end; ++at) sum += weights_[at];
+    return sum;
+  }
+  // Where total() reads: the last stored sum of the list, or a zero if it has none, and the weights
+  // from last_block() on.
+  const double* last_sum(EdgeRange list) const {
+    const EdgeId last = (list.end - 1) / kWeightStride;
+    return last * kWeightStride > list.begin ? sums_ + last : &kNoSum;
+  }
+  EdgeId last_block(EdgeRange list) const {
+    return std::max(list.begin, (list.end - 1) / kWeightStride * kWeightStride);
+  }
 
   // The entry at which the running sum of the list passes `target`, 0 <= target < total(list).
   // Throws FormatError if there is none, as in a corrupt file.
   EdgeId find(EdgeRange list, double target, double total) const {
-    Search search = begin_search(list, target, total);
+    Search search = begin_search(list, target / total);
+    search.target = target;
     while (search.count > 0) narrow(search);
     return finish_search(list, search);
   }
@@ -54,7 +68,8 @@ class WeightedDraw {
   void find(EdgeRange list, std::span<const double> targets, double total, EdgeId* found) const {
     Search searches[kMostTargets];
     for (std::size_t i = 0; i < targets.size(); ++i) {
-      searches[i] = begin_search(list, targets[i], total);
+      searches[i] = begin_search(list, targets[i] / total);
+      searches[i].target = targets[i];
       prefetch(next_read(list, searches[i]));
     }
     for (bool more = true; more;) {
@@ -72,35 +87,42 @@ class WeightedDraw {
   static constexpr std::size_t kMostTargets = 32;
 
   // find() in steps, so that many searches can run side by side and wait for memory together:
-  // begin, narrow while count > 0, finish; next_read() is what each of them reads. The first probe
-  // is where the sum would be if all weights were equal, and the next ones are a cache line away,
-  // then eight, and so on: a list of 10^5 ordinary weights takes two lines, any list O(log degree).
+  // begin, set the target, narrow while count > 0, finish; next_read() is what each of them reads.
+  // The first look is where the sum would be if all weights were equal. It takes in a cache line of
+  // sums, the next one is at the line beside it, then eight lines away, and so on: a list of 10^5
+  // ordinary weights takes a line or two, any list O(log degree).
   struct Search {
     double target;
     EdgeId low;     // sums before this one are not above the target
     EdgeId count;   // sums still to be compared
-    EdgeId at;      // the one to compare next
-    EdgeId stride;  // how far from it to look then; halving takes over when that is too far
+    EdgeId at;      // the next look is at this one and those in its line
+    EdgeId stride;  // how far from there to look then; halving takes over when that is too far
   };
-  // `total` only directs the search.
-  Search begin_search(EdgeRange list, double target, double total) const {
+  // `share` is what part of the list's sum the target will be. It only directs the search, so this
+  // can be done, and its first sums be on their way, before the sum of the list is known.
+  Search begin_search(EdgeRange list, double share) const {
     const EdgeId first = list.begin / kWeightStride + 1;
     const EdgeId last = (list.end - 1) / kWeightStride;
     const EdgeId count = std::max<EdgeId>(last - first + 1, 0);
-    if (count <= 2 * kLine || !(target < total))
-      return {target, first, count, first + count / 2, count};
     // Sums of a corrupt file may make it infinite or no number, which no integer holds.
-    const double guess = target / total * static_cast<double>(count);
+    const double guess = share * static_cast<double>(count);
     const double nearest = guess > 0 ? std::min(guess, static_cast<double>(count - 1)) : 0;
-    return {target, first, count, first + static_cast<EdgeId>(nearest), kLine};
+    return {0, first, count, first + static_cast<EdgeId>(nearest), 1};
   }
   void narrow(Search& search) const {
-    const bool above = sums_[search.at] > search.target;
-    const EdgeId end = above ? search.at : search.low + search.count;
-    search.low = above ? search.low : search.at + 1;
+    EdgeId end = search.low + search.count;
+    const EdgeId line = search.at / kLine * kLine;
+    const EdgeId line_begin = std::max(line, search.low);
+    const EdgeId line_end = std::min(line + kLine, end);
+    EdgeId below = 0;  // counted, not searched for: a branch would be mispredicted
+    for (EdgeId at = line_begin; at < line_end; ++at) below += !(sums_[at] > search.target);
+    const EdgeId found = line_begin + below;
+    if (found > line_begin) search.low = found;
+    if (found < line_end) end = found;
     search.count = end - search.low;
     const bool halve = search.stride >= search.count;
-    const EdgeId strode = above ? end - search.stride : search.low + search.stride - 1;
+    const EdgeId strode =
+        found == line_begin ? end - search.stride : search.low + search.stride - 1;
     search.at = halve ? search.low + search.count / 2 : strode;
     search.stride = halve ? search.stride : search.stride * kLine;
   }
@@ -121,11 +143,10 @@ class WeightedDraw {
     }
     refuse(list);
   }
-  // Where total() will read: the last stored sum of the list, and the weights behind it.
-  const double* last_sum(EdgeRange list) const { return sums_ + (list.end - 1) / kWeightStride; }
 
  private:
   static constexpr EdgeId kLine = 8;  // sums in a cache line
+  static constexpr double kNoSum = 0;
 
   [[noreturn]] void refuse(EdgeRange list) const;
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -87,8 +89,10 @@ class Engine {
   void run() const {
     if (starts_.empty()) return;
     const auto threads = static_cast<std::size_t>(num_threads());
-    const std::size_t wished = starts_.size() / (8 * threads) / kGroup * kGroup;
-    const std::size_t grain = std::clamp(wished, kGroup, kLargeGroup);
+    // Many chunks, so that no thread is long without work at the end; rounded up, because one more
+    // than a multiple of the threads would cost a whole round of them.
+    const std::size_t wished = starts_.size() / (32 * threads) / kGroup * kGroup + kGroup;
+    const std::size_t grain = std::min(wished, kLargeGroup);
     const std::uint64_t round = kChunkSteps / grain;
     std::uint64_t first = 0;
     do {
@@ -104,6 +108,11 @@ class Engine {
  private:
   // Enough walkers to have as many cache misses at once as a core can; their state is in its L1.
   static constexpr std::size_t kGroup = 32;
+  // Walkers go through a stage in blocks, which was faster than one at a time. Between two stages
+  // are as many blocks, or fewer in small groups: enough for what one asked for to be there when
+  // the next one reads it (docs/design/walks.md).
+  static constexpr std::size_t kBlock = 4;
+  static constexpr std::size_t kMostLag = 3;
   // Enough to keep a device busy.
   static constexpr std::size_t kLargeGroup = 2048;
   // Milliseconds in memory, a second or two from a device.
@@ -160,120 +169,188 @@ class Engine {
     Walkers& walkers = group.walkers;
     walkers.resize(end - begin);
     group.moving.resize(end - begin);
+    group.scratch.make_room(end - begin);
     group.begin = begin;
     for (std::size_t i = 0; i < walkers.size(); ++i) {
       NodeId* const nodes = row(begin + i);
-      walkers.key[i] = key_.with(begin + i);
-      walkers.start[i] = starts_[begin + i];
-      walkers.previous[i] = kNowhere;
+      walkers[i].key = key_.with(begin + i);
+      walkers[i].start = starts_[begin + i];
+      walkers[i].previous = kNowhere;
       if (first == 0) {
-        nodes[0] = walkers.start[i];
+        nodes[0] = walkers[i].start;
       } else {
-        Rng rng(walkers.key[i].with(first - 1));
-        if (!restarts(rng, first - 1)) walkers.previous[i] = nodes[first - 1];
+        Rng rng(walkers[i].key.with(first - 1));
+        if (!restarts(rng, first - 1)) walkers[i].previous = nodes[first - 1];
       }
-      walkers.node[i] = nodes[first];
+      walkers[i].node = nodes[first];
     }
   }
 
   void walk_stretch(Group& group, std::uint64_t first, std::uint64_t last, bool cold) const {
+    if constexpr (Path::kOneKind) {
+      if (!cold) {
+        path_.at(first, [&](const auto& policy) { walk_in_memory(policy, group, first, last); });
+        return;
+      }
+    }
     for (std::uint64_t step = first; step < last; ++step) {
       path_.at(step, [&](const auto& policy) {
         const MappedFile& mapping = *policy.index().graph().mapping();
         if (cold) {
-          advance(policy, group, step, step == first, Pages(mapping));
+          advance(policy, group, step, Pages(mapping));
         } else {
-          advance(policy, group, step, step == first, CacheLines(mapping));
+          advance(policy, group, step, CacheLines());
         }
       });
     }
   }
 
-  // One step of every walker; `fresh` if what it reads first has not been asked for.
+  // Steps first … last-1 of every walker.
+  template <class Policy>
+  void walk_in_memory(const Policy& policy, Group& group, std::uint64_t first,
+                      std::uint64_t last) const {
+    for (const Walker& walker : group.walkers) policy.index().prefetch_range(walker.node);
+    if constexpr (Policy::kFirstOrder) {
+      advance_in_turn(policy, group, first, last);
+    } else {
+      for (std::uint64_t step = first; step < last; ++step)
+        advance_by_parts(policy, group, step, CacheLines());
+    }
+  }
+
+  // A stage of the step of walker `i` that a policy of first order takes: 0 starts it, the last one
+  // goes where it leads. Returns whether it is to be repeated.
+  template <std::size_t kStage, class Policy, class Ahead>
+  [[gnu::always_inline]] bool take_stage(const Policy& policy, Group& group, std::size_t i,
+                                         std::uint64_t step, Ahead& ahead) const {
+    Walkers& walkers = group.walkers;
+    if constexpr (kStage == 0) {
+      walkers[i].position = kDeadEnd;
+      if (!Path::kOneKind && walkers[i].node == kNowhere) return false;
+      Rng rng(walkers[i].key.with(step));
+      if (restarts(rng, step)) {
+        walkers[i].position = kRestart;
+      } else {
+        policy.start(walkers, i, rng, group.scratch, ahead);
+      }
+      return false;
+    } else if constexpr (kStage <= Policy::kLooks) {
+      return policy.template look<kStage - 1>(walkers, i, group.scratch, ahead);
+    } else {
+      const EdgeId position = policy.entry(walkers, i, group.scratch);
+      NodeId node = walkers[i].node;
+      if (position >= 0) {
+        node = policy.index().neighbor(position);
+      } else if (position == kRestart) {
+        node = walkers[i].start;
+      } else if (!Path::kOneKind) {
+        node = kNowhere;
+      }
+      // The next step reads the same index: what it wants first can be on its way already.
+      if (Path::kOneKind) policy.index().prefetch_range(node);
+      walkers[i].node = node;
+      row(group.begin + i)[step + 1] = node;
+      return false;
+    }
+  }
+
+  // One loop for all steps and all stages: when a few walkers have started their step, others some
+  // places behind them go through the next stage, and so on. So the processor waits for reads of
+  // all stages at once, and has something to compute meanwhile.
+  template <class Policy>
+  void advance_in_turn(const Policy& policy, Group& group, std::uint64_t first,
+                       std::uint64_t last) const {
+    constexpr std::size_t kStages = Policy::kLooks + 2;
+    const std::size_t size = group.walkers.size();
+    const std::size_t blocks = (size + kBlock - 1) / kBlock;
+    const std::uint64_t turns = (last - first) * blocks;
+    // A step must have ended before the next one of its walker starts.
+    const std::size_t lag = std::min(kMostLag, blocks / kStages);
+    struct Turn {
+      std::size_t begin;  // the block's first walker
+      std::uint64_t step;
+    };
+    std::array<Turn, kStages> next;
+    next.fill({0, first});
+    CacheLines ahead;
+    const auto take = [&]<std::size_t kStage>(std::uint64_t turn) {
+      if (turn - kStage * lag >= turns) return;  // not yet, or no more
+      auto& [begin, step] = next[kStage];
+      const std::size_t end = std::min(begin + kBlock, size);
+      for (std::size_t i = begin; i < end; ++i) take_stage<kStage>(policy, group, i, step, ahead);
+      begin = end;
+      if (end == size) {
+        begin = 0;
+        ++step;
+      }
+    };
+    for (std::uint64_t turn = 0; turn < turns + (kStages - 1) * lag; ++turn) {
+      [&]<std::size_t... kStage>(std::index_sequence<kStage...>) {
+        (take.template operator()<kStage>(turn), ...);
+      }(std::make_index_sequence<kStages>());
+    }
+  }
+
+  // One step of every walker.
   template <class Policy, class Ahead>
-  void advance(const Policy& policy, Group& group, std::uint64_t step, bool fresh,
-               Ahead ahead) const {
-    if constexpr (Policy::kAtOnce) {
-      advance_at_once(policy, group, step, fresh, ahead);
+  void advance(const Policy& policy, Group& group, std::uint64_t step, Ahead ahead) const {
+    const Walkers& walkers = group.walkers;
+    for (std::size_t i = 0; i < walkers.size(); ++i) {
+      if (walkers[i].node != kNowhere) ahead.want(policy.index().offset_of(walkers[i].node));
+    }
+    ahead.flush();
+    if constexpr (Policy::kFirstOrder) {
+      advance_by_stages(policy, group, step, ahead);
     } else {
       advance_by_parts(policy, group, step, ahead);
     }
   }
 
-  // Two loops and next to no state between them: what is left is waiting for memory.
+  // All walkers go through a stage before the first one goes through the next.
   template <class Policy, class Ahead>
-  void advance_at_once(const Policy& policy, Group& group, std::uint64_t step, bool fresh,
-                       Ahead& ahead) const {
-    const auto& index = policy.index();
-    Walkers& walkers = group.walkers;
-    NodeId* const column = row(group.begin) + step + 1;
-    if (fresh || Ahead::kPages || !Path::kOneKind) {
-      for (std::size_t i = 0; i < walkers.size(); ++i) {
-        if (walkers.node[i] != kNowhere) ahead.want(index.offset_of(walkers.node[i]));
+  void advance_by_stages(const Policy& policy, Group& group, std::uint64_t step,
+                         Ahead& ahead) const {
+    const auto take = [&]<std::size_t kStage>() {
+      for (bool more = true; more;) {
+        more = false;
+        for (std::size_t i = 0; i < group.walkers.size(); ++i)
+          more |= take_stage<kStage>(policy, group, i, step, ahead);
+        ahead.flush();
       }
-      ahead.flush();
-    }
-    for (std::size_t i = 0; i < walkers.size(); ++i) {
-      walkers.position[i] = kDeadEnd;
-      if (walkers.node[i] == kNowhere) continue;
-      Rng rng(walkers.key[i].with(step));
-      if (restarts(rng, step)) {
-        walkers.position[i] = kRestart;
-        continue;
-      }
-      walkers.position[i] = policy.choose(walkers.node[i], rng);
-      if (walkers.position[i] != kDeadEnd) ahead.want(index.entry(walkers.position[i]));
-    }
-    ahead.flush();
-    for (std::size_t i = 0; i < walkers.size(); ++i) {
-      if (walkers.position[i] >= 0) {
-        walkers.node[i] = index.neighbor(walkers.position[i]);
-      } else if (walkers.position[i] == kRestart) {
-        walkers.node[i] = walkers.start[i];
-      } else if (!Path::kOneKind) {
-        walkers.node[i] = kNowhere;
-      }
-      // The next step reads the same index: what it wants first can be on its way already.
-      if (Path::kOneKind) index.prefetch_range(walkers.node[i]);
-      column[i * columns_] = walkers.node[i];
-    }
+    };
+    [&]<std::size_t... kStage>(std::index_sequence<kStage...>) {
+      (take.template operator()<kStage>(), ...);
+    }(std::make_index_sequence<Policy::kLooks + 2>());
   }
 
+  // The same for a policy of second order.
   template <class Policy, class Ahead>
   void advance_by_parts(const Policy& policy, Group& group, std::uint64_t step,
-                        Ahead& ahead) const {
+                        Ahead&& ahead) const {
     const auto& index = policy.index();
     Walkers& walkers = group.walkers;
     NodeId* const column = row(group.begin) + step + 1;
     std::size_t count = 0;
     for (std::size_t i = 0; i < walkers.size(); ++i) {
-      const NodeId node = walkers.node[i];
-      if (node == kNowhere) {
-        column[i * columns_] = kNowhere;
+      walkers[i].rng = Rng(walkers[i].key.with(step));
+      if (restarts(walkers[i].rng, step)) {
+        column[i * columns_] = walkers[i].node = walkers[i].start;
+        walkers[i].previous = kNowhere;
+        index.prefetch_range(walkers[i].node);
         continue;
       }
-      walkers.rng[i] = Rng(walkers.key[i].with(step));
-      if (restarts(walkers.rng[i], step)) {
-        column[i * columns_] = walkers.node[i] = walkers.start[i];
-        walkers.previous[i] = kNowhere;
-        continue;
-      }
-      ahead.want(index.offset_of(node));
       group.moving[count++] = static_cast<std::uint32_t>(i);
     }
-    ahead.flush();
     const Chosen moving(group.moving.data(), count);
     policy.choose(walkers, moving, group.scratch, ahead);
     for (const std::uint32_t i : moving) {
-      if (walkers.position[i] != kDeadEnd) {
-        walkers.previous[i] = walkers.node[i];
-        walkers.node[i] = index.neighbor(walkers.position[i]);
-        // The next step reads the same index: what it wants first can be on its way already.
-        if (Path::kOneKind) index.prefetch_range(walkers.node[i]);
-      } else if (!Path::kOneKind) {
-        walkers.node[i] = kNowhere;
+      if (walkers[i].position != kDeadEnd) {
+        walkers[i].previous = walkers[i].node;
+        walkers[i].node = index.neighbor(walkers[i].position);
       }
-      column[i * columns_] = walkers.node[i];
+      // The next step reads the same index: what it wants first can be on its way already.
+      index.prefetch_range(walkers[i].node);
+      column[i * columns_] = walkers[i].node;
     }
   }
 

@@ -21,7 +21,7 @@ namespace gz {
 template <class Id, class Proposal>
 class Node2vec {
  public:
-  static constexpr bool kAtOnce = false;
+  static constexpr bool kFirstOrder = false;
   struct Scratch {
     typename Proposal::Scratch proposal;
     std::vector<double> heights;        // by walker: accepted are biases above this
@@ -30,6 +30,13 @@ class Node2vec {
     std::vector<std::uint32_t> pending;
     std::vector<std::uint32_t> rejected;
     std::vector<typename EdgeLookup<Id>::Question> questions;
+
+    void make_room(std::size_t num_walkers) {
+      proposal.make_room(num_walkers);
+      heights.resize(num_walkers);
+      return_weight.resize(num_walkers);
+      return_entry.resize(num_walkers);
+    }
   };
 
   Node2vec(const Topology& graph, Direction direction, double p, double q)
@@ -45,12 +52,11 @@ class Node2vec {
   template <class Ahead>
   void choose(Walkers& walkers, Chosen chosen, Scratch& scratch, Ahead& ahead) const {
     proposal_.open(walkers, chosen, scratch.proposal, ahead);
-    scratch.heights.resize(walkers.size());
     auto& pending = scratch.pending;
     pending.clear();
     for (const std::uint32_t i : chosen) {
-      walkers.position[i] = kDeadEnd;
-      if (walkers.list[i].size() > 0) pending.push_back(i);
+      walkers[i].position = kDeadEnd;
+      if (walkers[i].list.size() > 0) pending.push_back(i);
     }
     if (return_is_outlier_) weigh_return(walkers, scratch, ahead);
     for (EdgeId trial = 0; !pending.empty(); ++trial) {
@@ -72,16 +78,14 @@ class Node2vec {
   void weigh_return(const Walkers& walkers, Scratch& scratch, Ahead& ahead) const {
     auto& questions = scratch.questions;
     questions.clear();
-    scratch.return_weight.resize(walkers.size());
-    scratch.return_entry.resize(walkers.size());
     for (const std::uint32_t i : scratch.pending) {
       scratch.return_weight[i] = 0;
-      if (walkers.previous[i] == kNowhere) continue;
+      if (walkers[i].previous == kNowhere) continue;
       questions.push_back({.asker = i,
-                           .from = walkers.node[i],
-                           .to = walkers.previous[i],
+                           .from = walkers[i].node,
+                           .to = walkers[i].previous,
                            .index = &index(),
-                           .list = walkers.list[i]});
+                           .list = walkers[i].list});
     }
     lookup_.answer_in_list(questions, ahead);
     for (const auto& question : questions) {
@@ -109,22 +113,22 @@ class Node2vec {
   void throw_darts(Walkers& walkers, EdgeId trial, Scratch& scratch) const {
     std::size_t kept = 0;
     for (const std::uint32_t i : scratch.pending) {
-      if (trial == std::min(kMostTrials, kTrialsPerEntry * walkers.list[i].size())) {
-        walkers.position[i] = draw_by_scan(walkers, i);
+      if (trial == std::min(kMostTrials, kTrialsPerEntry * walkers[i].list.size())) {
+        walkers[i].position = draw_by_scan(walkers, i);
         continue;
       }
-      if (walkers.previous[i] == kNowhere) {
+      if (walkers[i].previous == kNowhere) {
         scratch.heights[i] = 0;
       } else {
         if (return_is_outlier_ && scratch.return_weight[i] > 0) {
           const double usual = bound_ * proposal_.total(walkers, scratch.proposal, i);
           const double extra = scratch.return_weight[i] * (return_bias_ - bound_);
-          if (walkers.rng[i].uniform() * (usual + extra) >= usual) {
-            walkers.position[i] = scratch.return_entry[i];
+          if (walkers[i].rng.uniform() * (usual + extra) >= usual) {
+            walkers[i].position = scratch.return_entry[i];
             continue;
           }
         }
-        scratch.heights[i] = walkers.rng[i].uniform() * bound_;
+        scratch.heights[i] = walkers[i].rng.uniform() * bound_;
       }
       scratch.pending[kept++] = i;
     }
@@ -139,9 +143,9 @@ class Node2vec {
     rejected.clear();
     questions.clear();
     for (const std::uint32_t i : pending) {
-      const NodeId previous = walkers.previous[i];
+      const NodeId previous = walkers[i].previous;
       if (previous == kNowhere) continue;
-      const NodeId next = index().neighbor(walkers.position[i]);
+      const NodeId next = index().neighbor(walkers[i].position);
       if (next == previous) {
         if (heights[i] >= return_bias_) rejected.push_back(i);
       } else if (heights[i] >= low) {
@@ -164,8 +168,8 @@ class Node2vec {
   // Two passes over the list: add up, then find. O(degree * log(degree of t)), and for lists that
   // are not in order a sorted copy of that of t.
   [[gnu::noinline]] EdgeId draw_by_scan(Walkers& walkers, std::uint32_t i) const {
-    const NodeId previous = walkers.previous[i];
-    const EdgeRange list = walkers.list[i];
+    const NodeId previous = walkers[i].previous;
+    const EdgeRange list = walkers[i].list;
     const EdgeRange near_list = index().edges_of(previous);
     std::span<const Id> near(index().entry(near_list.begin), index().entry(near_list.end));
     std::vector<Id> sorted;
@@ -183,7 +187,7 @@ class Node2vec {
     };
     double total = 0;
     for (EdgeId at = list.begin; at < list.end; ++at) total += biased_weight(at);
-    const double target = walkers.rng[i].uniform() * total;
+    const double target = walkers[i].rng.uniform() * total;
     double sum = 0;
     EdgeId at = list.begin;
     for (; at < list.end - 1; ++at) {

@@ -7,6 +7,7 @@
 #include "core/base/dispatch.h"
 #include "core/base/error.h"
 #include "core/base/machine.h"
+#include "core/base/parallel.h"
 #include "core/store/index_reader.h"
 #include "core/walk/engine.h"
 #include "core/walk/node2vec.h"
@@ -36,6 +37,15 @@ void check_options(const WalkOptions& options) {
   }
 }
 
+// Neighbouring walks go to different threads, which would all fault on the same huge page; the
+// kernel zeroes one for each of them and keeps one. Blocks that are used again have none to fault
+// on, and are too small for this.
+void touch(const Buffer<NodeId>& nodes) {
+  constexpr std::size_t kHugePage = (2 << 20) / sizeof(NodeId);
+  if (nodes.size() * sizeof(NodeId) <= kMostIdle) return;
+  parallel_for(nodes.size() / kHugePage, [&](std::size_t page) { nodes[page * kHugePage] = 0; });
+}
+
 Walks make_room(std::size_t num_walks, std::uint64_t length) {
   const std::string job =
       concat("random_walk: ", num_walks, " walks of walk_length ", length, " at 8 bytes per node");
@@ -48,6 +58,7 @@ Walks make_room(std::size_t num_walks, std::uint64_t length) {
   walks.num_walks = num_walks;
   walks.num_columns = *columns;
   walks.nodes.extend(num_walks * walks.num_columns);
+  touch(walks.nodes);
   return walks;
 }
 

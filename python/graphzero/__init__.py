@@ -14,10 +14,14 @@ from graphzero._base.lazy_imports import load as _load
 if TYPE_CHECKING:
     from graphzero._base.dtypes import FLOAT32, FLOAT64, INT32, INT64, DataType
     from graphzero._core import FormatError
+    from graphzero.convert.conversion_report import ConversionReport
     from graphzero.convert.dataset import DatasetReport, convert_dataset
+    from graphzero.convert.dataset_editor import DatasetEditor, edit_dataset
     from graphzero.convert.dataset_writer import DatasetWriter
-    from graphzero.convert.edges import ConversionReport, convert_csv_to_gl, convert_edges
+    from graphzero.convert.edges import convert_csv_to_gl, convert_edges
     from graphzero.convert.features import FeatureReport, convert_csv_to_gd, convert_features
+    from graphzero.convert.tables.build import build_dataset
+    from graphzero.convert.tables.report import BuildReport
     from graphzero.dataset import Dataset, EdgeType, NodeType
     from graphzero.dataset import open_dataset as open
     from graphzero.dgl_blocks import Block, HeteroBlock, blocks
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from graphzero.pipeline import Batch, Pipeline
     from graphzero.row_order import reorder
     from graphzero.sampling import HeteroNeighborhood, Neighborhood, sample_neighbors
+    from graphzero.staging import TransferReport, push, stage
     from graphzero.synth.synthesize import synthesize
     from graphzero.threads import num_threads, set_num_threads
     from graphzero.verification import Check, verify
@@ -41,10 +46,12 @@ __version__ = "0.3.0.dev0"
 _HOMES = {
     "Batch": "pipeline",
     "Block": "dgl_blocks",
+    "BuildReport": "convert.tables.report",
     "Check": "verification",
-    "ConversionReport": "convert.edges",
+    "ConversionReport": "convert.conversion_report",
     "DataType": "_base.dtypes",
     "Dataset": "dataset",
+    "DatasetEditor": "convert.dataset_editor",
     "DatasetReport": "convert.dataset",
     "DatasetWriter": "convert.dataset_writer",
     "EdgeType": "dataset",
@@ -64,22 +71,27 @@ _HOMES = {
     "Neighborhood": "sampling",
     "NodeType": "dataset",
     "Pipeline": "pipeline",
+    "TransferReport": "staging",
     "blocks": "dgl_blocks",
+    "build_dataset": "convert.tables.build",
     "convert_csv_to_gd": "convert.features",
     "convert_csv_to_gl": "convert.edges",
     "convert_dataset": "convert.dataset",
     "convert_edges": "convert.edges",
     "convert_features": "convert.features",
+    "edit_dataset": "convert.dataset_editor",
     "inference": "loaders",
     "memory_report": "memory",
     "num_threads": "threads",
     "open": "dataset",
+    "push": "staging",
     "random_walk": "walks",
     "reorder": "row_order",
     "sample_negative_pairs": "negatives",
     "sample_negatives": "negatives",
     "sample_neighbors": "sampling",
     "set_num_threads": "threads",
+    "stage": "staging",
     "synthesize": "synth.synthesize",
     "verify": "verification",
     "write_features": "features",
@@ -94,10 +106,12 @@ __all__ = [
     "INT64",
     "Batch",
     "Block",
+    "BuildReport",
     "Check",
     "ConversionReport",
     "DataType",
     "Dataset",
+    "DatasetEditor",
     "DatasetReport",
     "DatasetWriter",
     "EdgeType",
@@ -113,21 +127,26 @@ __all__ = [
     "Neighborhood",
     "NodeType",
     "Pipeline",
+    "TransferReport",
     "blocks",
+    "build_dataset",
     "convert_csv_to_gd",
     "convert_csv_to_gl",
     "convert_dataset",
     "convert_edges",
     "convert_features",
+    "edit_dataset",
     "memory_report",
     "num_threads",
     "open",
+    "push",
     "random_walk",
     "reorder",
     "sample_negative_pairs",
     "sample_negatives",
     "sample_neighbors",
     "set_num_threads",
+    "stage",
     "synthesize",
     "verify",
     "write_features",

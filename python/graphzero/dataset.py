@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_text
 from graphzero._core import FormatError
 from graphzero._dataset.named_tensors import take_edits
@@ -56,6 +57,7 @@ class NodeType:
         ids: The dictionary of the nodes' labels; ``None`` if nodes have none.
         in_memory: Tensors with a row per node that were assigned after the data set was mounted, by name.
         other: Tensors and values without a row per node, by name. They come with every batch.
+        categories: What the integers 0, 1, 2, … of an attribute stand for, by the name of the attribute.
     """
 
     name: str
@@ -66,6 +68,12 @@ class NodeType:
     ids: IdDictionary | None = None
     in_memory: Mapping[str, Any] = field(default_factory=dict)
     other: Mapping[str, Any] = field(default_factory=dict)
+    categories: Mapping[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def class_names(self) -> list[str] | None:
+        """The names of the label's classes, class 0 first; ``None`` if they have none."""
+        return None if self.label is None else self.categories.get(self.label)
 
     def __getitem__(self, attribute: str) -> FeatureStore:
         return _attribute(self, attribute, f"node type {self.name!r}")
@@ -84,6 +92,9 @@ class EdgeType:
         in_memory: Tensors with a row per edge that were assigned after the data set was mounted, by name.
         other: Tensors and values without a row per edge, by name. They come with every batch.
         files: The owner of temporary files that hold assigned edges; ``None`` if there are none.
+        categories: What the integers 0, 1, 2, … of an attribute stand for, by the name of the attribute.
+        time_unit: What the graph's times count since 1970, in UTC: ``"s"``, ``"ms"``, ``"us"`` or ``"ns"``; ``None`` if
+            that is not known.
     """
 
     name: EdgeTriple
@@ -94,6 +105,8 @@ class EdgeType:
     in_memory: Mapping[str, Any] = field(default_factory=dict)
     other: Mapping[str, Any] = field(default_factory=dict)
     files: TemporaryGraphs | None = field(default=None, repr=False)  # keeps the file of edges that were assigned
+    categories: Mapping[str, list[str]] = field(default_factory=dict)
+    time_unit: str | None = None
 
     def __getitem__(self, attribute: str) -> FeatureStore:
         return _attribute(self, attribute, f"edge type {self.name!r}")
@@ -207,40 +220,48 @@ class Dataset(PygNames):
             raise ValueError(f"{self.path}: node type {kind.name!r} has no label")
         return kind[kind.label]
 
-    def node_index(self, label: Any, of: str | None = None) -> int:
-        """Return the id of the node with this label.
+    def node_index(self, label: Any, of: str | None = None, *, type: str | None = None) -> int:
+        """Return the id of the node with this label. Nodes of a type without an id dictionary are labelled 0 to N - 1.
 
         Args:
-            label: Text or an integer.
+            label: Text or an integer, as the type has them.
             of: The node type. May be left out if there is only one.
+            type: Another name for ``of``.
 
         Raises:
             KeyError: There is no such label.
-            ValueError: The node type has no id dictionary.
+            TypeError: The label is text and those of the type are integers, or the other way round.
         """
-        return self._ids(of).index(label)
+        node = self._node_type(of if type is None else type)
+        if node.ids is not None:
+            return node.ids.index(label)
+        if not 0 <= (id := integer(label, "label")) < node.num_nodes:
+            raise KeyError(f"{self.path}: expected a label of {node.name!r}, an id below {node.num_nodes}, found {id}")
+        return id
 
-    def node_label(self, id: int, of: str | None = None) -> int | str:
-        """Return the label of a node.
+    def node_label(self, id: int, of: str | None = None, *, type: str | None = None) -> int | str:
+        """Return the label of a node: its id, if its type has no id dictionary.
 
         Args:
             id: The node id.
             of: The node type. May be left out if there is only one.
+            type: Another name for ``of``.
 
         Raises:
             IndexError: There is no such node.
-            ValueError: The node type has no id dictionary.
         """
-        return self._ids(of).label(id)
+        node = self._node_type(of if type is None else type)
+        if node.ids is not None:
+            return node.ids.label(id)
+        if not 0 <= (label := integer(id, "id")) < node.num_nodes:
+            raise IndexError(f"{self.path}: expected an id of {node.name!r} below {node.num_nodes}, found {label}")
+        return label
 
-    def _ids(self, of: str | None) -> IdDictionary:
+    def _node_type(self, of: str | None) -> NodeType:
         name = self._kind(of)
         if not isinstance(name, str):
             raise ValueError(f"{self.path}: labels are those of nodes; say of= one of {self.node_types}")
-        ids = self.nodes[name].ids
-        if ids is None:
-            raise ValueError(f"{self.path}: node type {name!r} has no id dictionary; its ids are its labels")
-        return ids
+        return self.nodes[name]
 
     @property
     def split_names(self) -> list[str]:
@@ -411,6 +432,11 @@ class Dataset(PygNames):
             lines.append(f"  split {name} of {type_text(kind)}: {len(ids):,} ids")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        from graphzero._look.pages import dataset_html  # which only notebooks need
+
+        return dataset_html(self)
+
 
 def _given(other: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return values that were assigned; those of the files need not be pickled."""
@@ -504,7 +530,14 @@ def _mount(folder: str, manifest: Manifest, fingerprint: int, opened: list[Mount
                     f"{ids.path}: ids of node type {name!r}: expected {node.num_nodes} labels, found {len(ids)}"
                 )
         nodes[name] = NodeType(
-            name, node.num_nodes, attributes, node.label, node.num_classes, ids, other=others(node.other)
+            name,
+            node.num_nodes,
+            attributes,
+            node.label,
+            node.num_classes,
+            ids,
+            other=others(node.other),
+            categories=node.categories,
         )
     edges = {}
     for triple, edge in manifest.edges.items():
@@ -527,7 +560,16 @@ def _mount(folder: str, manifest: Manifest, fingerprint: int, opened: list[Mount
                 raise FormatError(
                     f"{graph.path}: {column} of {triple}: expected the graph to have it, as {named!r}, found none"
                 )
-        edges[triple] = EdgeType(triple, graph, attributes, edge.weight, edge.time, other=others(edge.other))
+        edges[triple] = EdgeType(
+            triple,
+            graph,
+            attributes,
+            edge.weight,
+            edge.time,
+            other=others(edge.other),
+            categories=edge.categories,
+            time_unit=edge.time_unit,
+        )
     splits: dict[tuple[str, TypeName], FeatureStore] = {}
     for split in manifest.splits:
         rows = features(split.ids, None, "split")

@@ -313,6 +313,11 @@ class FeatureStore(Mounted[_core.Features]):
         order = ", hottest first" if self.reordered else ""
         return f"FeatureStore({self._path!r}: {self.num_rows:,} rows of {kind}{order}, {byte_text(self.nbytes)})"
 
+    def _repr_html_(self) -> str:
+        from graphzero._look.pages import features_html  # which only notebooks need
+
+        return features_html(self)
+
 
 def write_features(
     path: str | os.PathLike[str],

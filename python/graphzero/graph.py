@@ -421,6 +421,11 @@ class Graph(Mounted[_core.Topology]):
         facts += ["weighted"] * self.has_weights + ["timed"] * self.has_times
         return f"Graph({self._path!r}: {', '.join(facts)}, {byte_text(self.nbytes)})"
 
+    def _repr_html_(self) -> str:
+        from graphzero._look.pages import graph_html  # which only notebooks need
+
+        return graph_html(self)
+
 
 def write_graph(
     path: str | os.PathLike[str],

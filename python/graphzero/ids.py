@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["integer", "string"]
 
-_KINDS = {"integer": _core.LabelKind.INTEGER, "string": _core.LabelKind.STRING}
+# The core's names of them.
+KINDS = {"integer": _core.LabelKind.INTEGER, "string": _core.LabelKind.STRING}
 
 # Labels turned into bytes at a time: text of Python takes more room than its bytes.
 _BLOCK = 1 << 18
@@ -151,6 +152,11 @@ class IdDictionary(Mounted[_core.IdDictionary]):
             return f"IdDictionary({self._path!r}, closed)"
         return f"IdDictionary({self._path!r}: {len(self):,} {self.kind} labels, {byte_text(self.nbytes)})"
 
+    def _repr_html_(self) -> str:
+        from graphzero._look.pages import ids_html  # which only notebooks need
+
+        return ids_html(self)
+
 
 class IdReport(NamedTuple):
     """What an [`IdBuilder`][graphzero.ids.IdBuilder] did.
@@ -201,7 +207,7 @@ class IdBuilder:
         self._kind: Kind = kind
         folder = b"" if tmp_dir is None else path_bytes(tmp_dir)
         self._core: _core.IdBuilder | None = _core.IdBuilder(
-            path_bytes(path), _KINDS[kind], conversion_budget(memory), folder
+            path_bytes(path), KINDS[kind], conversion_budget(memory), folder
         )
 
     def add(self, labels: Any) -> None:
@@ -319,6 +325,20 @@ def _packed(labels: Any, kind: Kind, name: str) -> _Packed:
         array = _text_array(labels, name)
         flat, shape = array.reshape(-1).tolist(), array.shape
     return _Packed(shape, None, *_core.pack_labels(flat, name))
+
+
+def packed_labels(
+    labels: Any, kind: Kind, name: str
+) -> NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return labels as the core takes them: integers, or UTF-8 bytes and offsets.
+
+    Args:
+        labels: As in ``write_ids()``.
+        kind: The kind of dictionary they are for.
+        name: What messages call them.
+    """
+    packed = _packed(labels, kind, name)
+    return (packed.bytes, packed.offsets) if packed.integers is None else packed.integers
 
 
 def _text_array(labels: Any, name: str) -> NDArray[Any]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphzero import _core
+from graphzero._base.html import bars, card
 from graphzero._base.memory_sizes import byte_text
 from graphzero._files.mounted import Mounted, mounted
 
@@ -66,6 +67,25 @@ class MemoryReport:
         for file in self.files:
             lines.append(f"{file.path}: {text(file.resident)} of {text(file.size)} in the page cache")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        def share(part: int | None, whole: int) -> float:
+            return 0.0 if part is None or not whole else part / whole
+
+        total = self.ram_total
+        drawn = [
+            ("anonymous", share(self.anonymous, total), byte_text(self.anonymous)),
+            ("mapped files", share(self.file_backed, total), byte_text(self.file_backed)),
+            ("available", share(self.ram_available, total), f"{byte_text(self.ram_available)} of {byte_text(total)}"),
+        ]
+        if self.cgroup_limit is not None:
+            used = "unknown" if self.cgroup_used is None else byte_text(self.cgroup_used)
+            text = f"{used} of {byte_text(self.cgroup_limit)}"
+            drawn.append(("control group", share(self.cgroup_used, self.cgroup_limit), text))
+        for file in self.files:
+            cached = "unknown" if file.resident is None else byte_text(file.resident)
+            drawn.append((file.path, share(file.resident, file.size), f"{cached} of {byte_text(file.size)}"))
+        return card("MemoryReport", "", bars(drawn))
 
 
 def memory_report(*stores: Mounted[Any]) -> MemoryReport:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 import weakref
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from graphzero._base.arrays import IntArray, plain, time_vector
 from graphzero._base.integers import as_seed, integer
 from graphzero._base.memory_sizes import byte_text, pipeline_budget
 from graphzero._base.pipeline_limits import LIMITS, plan_reason, roofline
-from graphzero._files.progress import Progress
+from graphzero._files.progress import Progress, StatusLine
 from graphzero._inputs.attributes import Attribute, attributes_of
 from graphzero._inputs.batch_order import BatchOrder
 from graphzero._inputs.edge_types import as_relations
@@ -29,6 +28,7 @@ from graphzero._inputs.graph_memory import has_room, read_ahead, resident_topolo
 from graphzero._inputs.pipeline_request import LinkNegatives, PipelineRequest, as_bytes, natural
 from graphzero._inputs.sample_request import Method, SampleRequest, SubgraphType, TemporalStrategy
 from graphzero._inputs.seeds import LinkSeeds, NodeSeeds, read_links, read_nodes, refuse_without_edges, splits_of
+from graphzero._look.stats import Stats, stats_html
 from graphzero.dataset import EdgeTriple
 from graphzero.features import Reader
 from graphzero.graph import Direction
@@ -156,8 +156,8 @@ class Pipeline:
             are not integers, or a dict by name. Default: as stored.
         reader: As in [`gather`][graphzero.FeatureStore.gather]. ``"auto"`` reads files that fit in memory through the
             page cache and others from the device; ``stats()`` says what and why.
-        threads: The number of threads. Default: [`num_threads`][graphzero.num_threads], or fewer if ``memory`` is
-            too little for them.
+        threads: The number of threads. Default: [`num_threads`][graphzero.num_threads]. If ``memory`` is too little
+            for samples by all of them, fewer sample at the same time.
         direction: As in [`sample_neighbors`][graphzero.sample_neighbors], like the options up to ``layer_dependency``.
         replace: Draw with replacement.
         weighted: Draw in proportion to edge weights.
@@ -179,8 +179,8 @@ class Pipeline:
         exclude_seed_edges: Do not sample the links of a batch.
         exclude_reverse: With ``exclude_seed_edges``, do not sample their reverses either.
         seed: The seed of order, samples and negatives. Without one every pipeline differs.
-        progress: ``True`` shows a line on standard error: batches/s, hit rate, reads, memory. A function is called
-            after each batch with the number of batches done and that of all.
+        progress: ``True`` shows a line on a terminal or in a notebook: batches/s, hit rate, reads, memory. A function
+            is called after each batch with the number of batches done and that of all.
 
     Examples:
         >>> from graphzero import FeatureStore, Graph
@@ -383,7 +383,7 @@ class Pipeline:
         self._started = (time.perf_counter(), position, before)
         del core  # close() frees its memory, also during an iteration
         process = os.getpid()
-        progress, shown = self._request.progress, 0.0
+        progress, shown, line = self._request.progress, 0.0, StatusLine()
         try:
             while True:
                 if os.getpid() != process:
@@ -395,7 +395,7 @@ class Pipeline:
                     progress(self._position, len(self))
                 elif progress and time.perf_counter() - shown > 0.5:
                     shown = time.perf_counter()
-                    _show(self.status())
+                    line.show(self.status())
                 yield batch
                 del batch  # its memory is wanted for the next one
             self._ended = self.status()
@@ -405,14 +405,14 @@ class Pipeline:
             if still_open is not None:
                 still_open.end(turn)
             if shown:
-                _show("\n")
+                line.end()
 
     def _start(self, core: _core.Pipeline, epoch: int, first: int, stride: int) -> int:
         sample = self._request.sample
         if not self._has_started and has_room(sample, self._attributes, self._memory_of_rows(core)):
             own = weakref.ref(self)
             if len(self) >= _LONG_EPOCH:
-                read_ahead(sample, lambda: (pipeline := own()) is None or pipeline.closed)
+                read_ahead(sample, self._attributes, lambda: (pipeline := own()) is None or pipeline.closed)
         try:
             turn = core.start(epoch, first, stride)
         except _core.BudgetTooSmall:
@@ -503,8 +503,11 @@ class Pipeline:
             each attribute, the reason for it, and how many of its rows are cached.
         """
         sample = self._request.sample
-        topology = {"bytes": topology_bytes(sample), "resident": resident_topology(sample)}
-        return {**self._counts(), "topology": topology}
+        topology = {
+            "bytes": topology_bytes(sample, self._attributes),
+            "resident": resident_topology(sample, self._attributes),
+        }
+        return Stats(self._counts(), topology=topology)
 
     def _counts(self, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return ``stats()``, of the time since ``before``, without what the kernel would have to be asked for."""
@@ -593,6 +596,11 @@ class Pipeline:
             return "Pipeline(closed)"
         return f"Pipeline({len(self):,} batches, {[attribute.name for attribute in self._attributes]})"
 
+    def _repr_html_(self) -> str:
+        if self._core is None:
+            return stats_html("Pipeline", "closed", {})
+        return stats_html("Pipeline", f"{len(self):,} batches", self._counts(), self.status())
+
 
 def _core_pipeline(request: PipelineRequest) -> _core.Pipeline:
     sample, relations = request.sample, request.sample.relations
@@ -639,9 +647,3 @@ def _number(value: Any) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise type_error("num_negatives", f"expected a number, found {value!r}") from None
-
-
-def _show(line: str) -> None:
-    if sys.stderr.isatty():
-        sys.stderr.write(line if line == "\n" else f"\r\x1b[K{line}")
-        sys.stderr.flush()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from graphzero import _core
 from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.arrays import IntArray, int64_vector, plain, time_vector
 from graphzero._base.integers import as_seed, integer
+from graphzero._base.late import late, late_field, made_state
 from graphzero._inputs.edge_types import Relations, as_relations, by_edge_type
 from graphzero._inputs.fanouts import FanoutsLike, read_fanouts
 from graphzero._inputs.sample_request import Method, Pairs, SampleRequest, SubgraphType, TemporalStrategy
@@ -21,6 +22,7 @@ from graphzero.dataset import Dataset, EdgeTriple
 from graphzero.graph import Direction, Graph
 
 
+@late_field("edge")
 @dataclass(frozen=True)
 class Neighborhood:
     """A sampled neighbourhood. Edge ``i`` leads from ``node[row[i]]`` to ``node[col[i]]``.
@@ -29,7 +31,7 @@ class Neighborhood:
         node: Global ids: the seeds as given, then new nodes hop by hop in order of discovery, each once.
         row: The source of each edge, as a position in ``node``. Edges are grouped by hop.
         col: The destination of each edge, as a position in ``node``.
-        edge: The edge id of each edge.
+        edge: The edge id of each edge. If the file stores them, they are read when this is first asked for.
         batch: Which seed's tree each node belongs to; ``None`` unless the sample is disjoint.
         num_sampled_nodes: The number of seeds, then of new nodes per hop.
         num_sampled_edges: The number of edges per hop; ``None`` if the sample is not directional.
@@ -49,10 +51,14 @@ class Neighborhood:
         """``row`` and ``col`` as one ``(2, n)`` array, as PyG's models take it."""
         return np.stack([self.row, self.col]) if self._ends is None else self._ends
 
+    def __getstate__(self) -> dict[str, Any]:
+        return made_state(self)
+
     def __repr__(self) -> str:
         return f"Neighborhood({len(self.node):,} nodes, {len(self.row):,} edges, hops {self.num_sampled_nodes})"
 
 
+@late_field("edge")
 @dataclass(frozen=True)
 class HeteroNeighborhood:
     """A sampled neighbourhood by type: the fields of [`Neighborhood`][graphzero.Neighborhood].
@@ -61,7 +67,7 @@ class HeteroNeighborhood:
         node: Global ids by node type.
         row: The sources of edges by edge type, as positions in the ``node`` of their type.
         col: The destinations of edges by edge type, as positions in the ``node`` of their type.
-        edge: Edge ids by edge type.
+        edge: Edge ids by edge type, read when they are first asked for.
         batch: The seed's tree of each node by node type; ``None`` unless the sample is disjoint.
         num_sampled_nodes: The number of seeds, then of new nodes per hop, by node type.
         num_sampled_edges: The number of edges per hop by edge type; ``None`` if the sample is not directional.
@@ -85,11 +91,15 @@ class HeteroNeighborhood:
             for triple, ends in joined.items()
         }
 
+    def __getstate__(self) -> dict[str, Any]:
+        return made_state(self)
+
     def __repr__(self) -> str:
         nodes = ", ".join(f"{name} {len(ids):,}" for name, ids in self.node.items())
         return f"HeteroNeighborhood({nodes}; {sum(map(len, self.row.values())):,} edges)"
 
 
+Ids = TypeVar("Ids")
 PairsLike = tuple[ArrayLike, ArrayLike] | tuple[ArrayLike, ArrayLike, ArrayLike]
 
 
@@ -283,7 +293,7 @@ def named(
         node={name: plain(of.ids) for name, of in by_node.items()},
         row={triple: plain(of.src) for triple, of in by_edge.items()},
         col={triple: plain(of.dst) for triple, of in by_edge.items()},
-        edge={triple: plain(of.ids) for triple, of in by_edge.items()},
+        edge=_late_ids(lambda: {triple: plain(of.ids) for triple, of in by_edge.items()}, edges),
         batch={name: plain(of.trees) for name, of in by_node.items() if of.trees is not None} or None,
         num_sampled_nodes={name: of.per_hop for name, of in by_node.items()},
         num_sampled_edges={triple: of.per_hop for triple, of in by_edge.items()} if grouped else None,
@@ -301,12 +311,17 @@ def _homogeneous(
         node=plain(nodes.ids),
         row=none if found is None else plain(found.src),
         col=none if found is None else plain(found.dst),
-        edge=none if found is None else plain(found.ids),
+        edge=none if found is None else _late_ids(lambda: plain(found.ids), edges),
         batch=None if nodes.trees is None else plain(nodes.trees),
         num_sampled_nodes=nodes.per_hop,
         num_sampled_edges=per_hop if grouped else None,
         _ends=None if found is None or found.ends is None else plain(found.ends),
     )
+
+
+def _late_ids(read: Callable[[], Ids], edges: list[_core.SampledEdges]) -> Ids:
+    """Return edge ids: now, unless that takes reading."""
+    return read() if all(of.has_read_ids for of in edges) else late(read)
 
 
 def _excluded(relations: Relations, exclude: Any) -> dict[EdgeTriple, Any]:

@@ -13,6 +13,7 @@ from graphzero._core import FormatError
 from graphzero._files.manifest import MANIFEST, FileRecord, Manifest, SplitRecord, read_manifest
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
+from graphzero._files.storage import refuse_url
 from graphzero.dataset import Dataset, open_dataset, type_text
 from graphzero.features import FeatureStore
 from graphzero.graph import Graph
@@ -71,6 +72,7 @@ def verify(path: str | os.PathLike[str], *, progress: Progress = False) -> list[
         True
     """
     name = os.fsdecode(path)
+    refuse_url(name)
     if os.path.isdir(name):
         return _verify_dataset(name, progress)
     read = _core.VerifyProgress()
@@ -95,7 +97,7 @@ def _magic(path: str | os.PathLike[str]) -> bytes:
         return file.read(8)
 
 
-def _open(path: str) -> FeatureStore | IdDictionary | Graph:
+def open_file(path: str) -> FeatureStore | IdDictionary | Graph:
     if is_features(path):
         return FeatureStore(path)
     return IdDictionary(path) if is_ids(path) else Graph(path)
@@ -106,7 +108,7 @@ def _verify_file(path: str, shown: str, read: _core.VerifyProgress) -> list[Chec
     if is_ids(path):
         verify_core = _core.verify_ids
     checks = [Check(shown, check.name, check.problem) for check in verify_core(path_bytes(path), read)]
-    with _open(path) as store:
+    with open_file(path) as store:
         if store.is_graphzero02:
             reason = "cannot be checked: a file of GraphZero 0.2 has no checksum; write it anew to have one"
             checks.append(Check(shown, _UNKNOWN, reason))
@@ -146,7 +148,7 @@ def _verify_record(folder: str, record: FileRecord, read: _core.VerifyProgress) 
         return [Check(record.file, "header", f"expected a file, found none at {path}")]
     except FormatError as error:
         return [Check(record.file, "header", str(error).removeprefix(f"{path}: "))]
-    with _open(path) as store:
+    with open_file(path) as store:
         if not store.is_graphzero02:
             checks.append(Check(record.file, "fingerprint is the manifest's", record.mismatch(store)))
     return checks

@@ -22,7 +22,7 @@ Needs random_needs(Rng& rng) {
   needs.swept_bytes = rng.below(4) == 0 ? 0 : up_to(42);
   needs.swept_rows = needs.swept_bytes == 0 ? 0 : up_to(24);
   needs.threads = 1 + rng.below(16);
-  needs.least_threads = rng.below(2) == 0 ? needs.threads : 1;
+  needs.most_samplers = rng.below(2) == 0 ? needs.threads : 1;
   if (rng.below(2) == 0) needs.cache = up_to(36);
   return needs;
 }
@@ -34,8 +34,7 @@ std::uint64_t least_of(Needs needs) {
   const std::string opening = "memory: expected at least ";
   EXPECT(message.find(opening) == 0);
   const bool has_cache = needs.cache.value_or(0) > 0 && needs.swept_bytes > 0;
-  const std::string fewer = std::string(has_cache ? "a smaller cache, " : "") +
-                            (needs.least_threads > 1 ? "fewer threads, " : "") + "smaller ";
+  const std::string fewer = std::string(has_cache ? "a smaller cache, " : "") + "smaller ";
   EXPECT(message.find(" MB for batches of this size, found 0 MB; give more, or use " + fewer) !=
          std::string::npos);
   return std::stoull(message.substr(opening.size())) * kMegabyte;
@@ -50,8 +49,10 @@ void check(const Needs& needs) {
     EXPECT(part <= left);
     left -= part;
   }
-  EXPECT(budget.threads >= needs.least_threads && budget.threads <= needs.threads);
-  EXPECT(budget.num_outputs >= 2 && budget.num_outputs <= 4);
+  EXPECT(budget.threads == needs.threads);
+  EXPECT(budget.samplers >= 1 && budget.samplers <= needs.most_samplers);
+  EXPECT(budget.num_outputs >= 2 &&
+         budget.num_outputs <= std::max<std::size_t>(4, needs.threads / 2));
   EXPECT(budget.outputs == budget.num_outputs * (needs.sample_bytes + needs.row_bytes));
   EXPECT(budget.window >= budget.least_window);
   EXPECT(budget.least_window >= 2 * needs.sample_bytes + 20 * needs.swept_rows);
@@ -111,18 +112,32 @@ TEST(a_cache_larger_than_all_rows_is_as_large_as_they_are) {
   EXPECT(split_memory(needs).cache == needs.swept_bytes);
 }
 
-TEST(threads_are_as_many_as_memory_allows) {
+TEST(as_many_threads_sample_at_once_as_memory_allows) {
   Needs needs = needs_of_megabytes(100, 1, 1000);
-  needs.threads = 64;  // which take 97 MB to sample
-  const std::size_t fewer = split_memory(needs).threads;
-  EXPECT(fewer > 32 && fewer < 64);
+  needs.threads = needs.most_samplers = 64;  // which take 97 MB to sample
+  const Budget few = split_memory(needs);
+  EXPECT(few.samplers > 32 && few.samplers < 64);
+  EXPECT(few.threads == 64);
   needs.memory = 1000 * kMegabyte;
-  EXPECT(split_memory(needs).threads == 64);
+  EXPECT(split_memory(needs).samplers == 64);
+}
+
+TEST(many_threads_need_no_more_memory_than_one) {
+  Rng rng(9, {3});
+  for (int i = 0; i < 200; ++i) {
+    Needs needs = random_needs(rng);
+    const std::uint64_t least = least_of(needs);
+    needs.threads = needs.most_samplers = 1;
+    EXPECT(least_of(needs) == least);
+  }
 }
 
 TEST(more_memory_means_more_batches_at_once) {
   EXPECT(split_memory(needs_of_megabytes(100, 20, 0)).num_outputs == 2);
-  EXPECT(split_memory(needs_of_megabytes(4000, 20, 0)).num_outputs == 4);
+  Needs needs = needs_of_megabytes(4000, 20, 0);
+  EXPECT(split_memory(needs).num_outputs == 4);
+  needs.threads = needs.most_samplers = 16;
+  EXPECT(split_memory(needs).num_outputs == 8);
 }
 
 }  // namespace

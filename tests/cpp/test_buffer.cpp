@@ -55,10 +55,70 @@ TEST(what_waits_is_bounded) {
   for (int i = 0; i < 40; ++i) blocks.push_back(hand_out(4 << 20));
   for (const MemoryBlock& block : blocks) take_back(block);
   EXPECT(idle_bytes() <= kMostIdle);
-  const MemoryBlock huge = hand_out(kMostIdle);
-  const std::size_t idle = idle_bytes();
+  const MemoryBlock huge = hand_out(kMostIdle + 1);
   take_back(huge);
-  EXPECT(idle_bytes() == idle);
+  EXPECT(idle_bytes() <= kMostIdle);
+}
+
+TEST(the_block_that_waits_longest_makes_room) {
+  {
+    const BlockAllowance none(0);
+  }  // what other tests left goes
+  const MemoryBlock old = hand_out(8 << 20);
+  std::vector<MemoryBlock> blocks;
+  for (std::size_t bytes = 0; bytes < kMostIdle; bytes += 4 << 20)
+    blocks.push_back(hand_out(4 << 20));
+  take_back(old);
+  for (const MemoryBlock& block : blocks) take_back(block);
+  EXPECT(idle_bytes() == kMostIdle);  // all but the first one
+  for (MemoryBlock& block : blocks) block = hand_out(4 << 20);
+  EXPECT(idle_bytes() == 0);
+  for (const MemoryBlock& block : blocks) take_back(block);
+}
+
+TEST(a_block_that_waits_serves_for_a_little_less) {
+  {
+    const BlockAllowance none(0);
+  }
+  const MemoryBlock block = hand_out(10 << 20);
+  take_back(block);
+  const MemoryBlock exact = hand_out_exactly(9 << 20);
+  EXPECT(exact.bytes == 9 << 20);
+  const MemoryBlock same = hand_out(9 << 20);
+  EXPECT(same.data == block.data && same.bytes == block.bytes);
+  take_back(exact);
+  take_back(same);
+  const MemoryBlock less = hand_out(6 << 20);  // not for so much less
+  EXPECT(less.bytes == 6 << 20);
+  take_back(less);
+}
+
+TEST(more_may_wait_where_there_is_room) {
+  {
+    const BlockAllowance none(0);
+  }
+  constexpr std::size_t kMuch = kMostIdle + (16 << 20);
+  const auto use_much = [] {
+    std::vector<MemoryBlock> blocks;
+    for (std::size_t bytes = 0; bytes < kMuch; bytes += 4 << 20)
+      blocks.push_back(hand_out(4 << 20));
+    for (const MemoryBlock& block : blocks) take_back(block);
+    return idle_bytes();
+  };
+  EXPECT(use_much() == kMostIdle);
+  {
+    IdleRoom room;
+    room.set(8 << 20);
+    EXPECT(use_much() == kMostIdle + (8 << 20));
+    IdleRoom other;
+    other.set(8 << 20);
+    EXPECT(use_much() == kMuch);
+    other.set(0);
+    EXPECT(idle_bytes() == kMostIdle + (8 << 20));
+    const BlockAllowance allowance(32 << 20);  // in which that is
+    EXPECT(idle_bytes() == 32 << 20);
+  }
+  EXPECT(use_much() == kMostIdle);
 }
 
 TEST(blocks_that_wait_make_room_for_those_in_use) {

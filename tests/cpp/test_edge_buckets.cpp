@@ -26,10 +26,9 @@ TEST(one_bucket_takes_every_key_of_32_bits) {
   auto sorted = buckets.take(std::uint64_t{1} << 40);
   EXPECT(sorted.buckets.size() == 1);
   std::vector<std::uint32_t> found;
-  for (RecordBlock& block : sorted.buckets[0]) {
-    std::vector<Record> records(block.count);
-    buckets.read(block, records.data());
-    for (const Record& record : records) found.push_back(record.key);
+  std::vector<Record> buffer;
+  for (const RecordBlock& block : sorted.buckets[0]) {
+    for (const Record& record : buckets.view(block, buffer)) found.push_back(record.key);
   }
   EXPECT(found == keys);
 }

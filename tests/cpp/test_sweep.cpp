@@ -347,5 +347,38 @@ TEST(a_sweep_over_no_rows_has_nothing_to_do) {
   EXPECT(sweep.counts().reads == 0);
 }
 
+// For ThreadSanitizer: the rows of a section are there when it can be taken, whether or not it has
+// been counted by then.
+TEST(rows_are_taken_while_others_arrive) {
+  constexpr std::size_t kSections = 64;
+  constexpr std::uint64_t kRowBytes = 8;
+  std::vector<std::int64_t> rows;
+  for (std::size_t s = 0; s < kSections; ++s) {
+    for (std::size_t i = 0; i <= s % 4; ++i) rows.push_back(static_cast<std::int64_t>(16 * s + i));
+  }
+  for (int round = 0; round < 300; ++round) {
+    const auto chunks = std::make_shared<RowChunks>(rows.size(), kRowBytes);
+    RowRequest request(0, rows, {4, kSections}, kRowBytes, chunks);
+    std::thread arriving([&] {
+      for (std::size_t i = 0; i < kSections; ++i) {
+        const std::size_t s = 37 * i % kSections;  // behind those that are taken, too
+        EXPECT(request.claim(s));
+        for (std::uint32_t r = request.begin(s); r < request.end(s); ++r)
+          *reinterpret_cast<std::uint64_t*>(request.place(r)) = request.row(s, r);
+        request.arrive(s);
+      }
+    });
+    while (!request.is_all_taken()) {
+      if (request.rows_to_take() == 0) continue;
+      const RowRequest::Part part = request.take();
+      for (std::uint32_t i = request.begin(part.section); i < request.end(part.section); ++i)
+        EXPECT(*reinterpret_cast<std::uint64_t*>(request.place(i)) == request.row(part.section, i));
+      request.taken(part.section);
+      EXPECT(request.rows_to_take() <= rows.size());
+    }
+    arriving.join();
+  }
+}
+
 }  // namespace
 }  // namespace gz

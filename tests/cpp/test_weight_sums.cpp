@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <span>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/random.h"
 #include "core/convert/edge_converter.h"
 #include "core/format/gl_writer.h"
 #include "core/format/weight_sums.h"
@@ -183,6 +185,69 @@ TEST(a_search_in_a_long_list_finds_its_entry_for_any_weights) {
       const double after = sum + static_cast<double>(draw.weight(at));
       if (after > sum) EXPECT(draw.find(list, sum, total) == at);
       sum = after;
+    }
+  }
+}
+
+// The first entry whose running sum is above the target, by adding all weights.
+EdgeId first_above(std::span<const float> weights, EdgeRange list, double target) {
+  double sum = 0;
+  EdgeId at = list.begin;
+  for (; at < list.end; ++at) {
+    sum += weights[static_cast<std::size_t>(at)];
+    if (sum > target) break;
+  }
+  return at;
+}
+
+TEST(a_search_finds_what_adding_all_weights_finds) {
+  const TemporaryFolder folder;
+  // Lists that begin and end everywhere between two stored sums, and some of many lines of sums.
+  std::vector<NodeId> src;
+  std::vector<std::size_t> sizes = {5000};
+  for (std::size_t size = 1; size < 40; ++size) sizes.push_back(size);
+  for (const std::size_t size : {127u, 128u, 129u, 143u, 256u, 300u, 2047u}) sizes.push_back(size);
+  for (std::size_t node = 0; node < sizes.size(); ++node)
+    src.insert(src.end(), sizes[node], static_cast<NodeId>(node));
+  const std::vector<NodeId> dst(src.size(), 0);
+  for (const int law : {0, 1, 2, 3, 4, 5, 6}) {
+    std::vector<float> weights(src.size());
+    Rng rng(1, {static_cast<std::uint64_t>(law)});
+    for (float& weight : weights) {
+      const double u = rng.uniform();
+      weight = static_cast<float>(law == 0   ? 1.0                                  // all alike
+                                  : law == 1 ? 1 - u                                // ordinary
+                                  : law == 2 ? (u < 0.7 ? 0 : u)                    // mostly none
+                                  : law == 3 ? (u < 0.002 ? 1e30 : 1)               // one huge
+                                  : law == 4 ? std::exp2(std::floor(u * 120) - 60)  // powers of two
+                                  : law == 5 ? 1e-45 * (1 + std::floor(u * 100))    // denormal
+                                             : std::exp(30 * u - 15));              // very uneven
+    }
+    write_graph(folder.file("g.gl"), src, dst, weights);
+    const Topology graph(folder.file("g.gl"));
+    const WeightedDraw draw(graph, Direction::kOut);
+    const auto stored = graph.index(Direction::kOut).weights;
+    for (NodeId node = 0; node < static_cast<NodeId>(sizes.size()); ++node) {
+      const EdgeRange list = graph.edges_of(Direction::kOut, node);
+      const double total = draw.total(list);
+      if (total == 0) continue;
+      std::vector<double> targets = {0, std::nextafter(total, 0.0), rng.uniform() * total};
+      double sum = 0;  // ties: a target that is a sum itself, and its neighbours
+      for (EdgeId at = list.begin; at < list.end; at += 1 + list.size() / 50) {
+        sum = draw.sum_before(list, at);
+        for (const double target : {sum, std::nextafter(sum, 0.0), std::nextafter(sum, total)})
+          if (target >= 0 && target < total) targets.push_back(target);
+      }
+      for (const double target : targets) {
+        const EdgeId expected = first_above(stored, list, target);
+        EXPECT(draw.find(list, target, total) == expected);
+        for (const double share : {0.0, 0.5, 1.0, -1.0, 1e300}) {  // wherever it is sent first
+          auto search = draw.begin_search(list, share);
+          search.target = target;
+          while (search.count > 0) draw.narrow(search);
+          EXPECT(draw.finish_search(list, search) == expected);
+        }
+      }
     }
   }
 }

@@ -14,6 +14,7 @@ namespace {
 struct Rows {
   std::vector<std::uint8_t> items;
   std::vector<std::int64_t> ids, lines;
+  std::vector<std::string> labels;
   std::uint64_t num_rows = 0, num_lines = 0, num_bad = 0;
 
   bool operator==(const Rows&) const = default;
@@ -28,6 +29,9 @@ Rows parse(const TextCase& text, std::size_t num_pieces, const FeatureTextOption
     all.items.insert(all.items.end(), rows.items.begin(), rows.items.end());
     all.ids.insert(all.ids.end(), rows.ids.begin(), rows.ids.end());
     all.lines.insert(all.lines.end(), rows.lines.begin(), rows.lines.end());
+    const auto& [bytes, offsets] = rows.labels;
+    for (std::size_t i = 0; i + 1 < offsets.size(); ++i)
+      all.labels.emplace_back(bytes.begin() + offsets[i], bytes.begin() + offsets[i + 1]);
     all.num_rows += rows.num_rows;
   }
   // Two bytes of text make an item of eight at most; some slack, and a row for each piece.
@@ -39,7 +43,7 @@ Rows parse(const TextCase& text, std::size_t num_pieces, const FeatureTextOption
   return all;
 }
 
-void read(const TextCase& text, Dtype dtype, bool with_ids) {
+void read(const TextCase& text, Dtype dtype, bool with_ids, std::optional<LabelKind> labels) {
   const MemoryText input("input", text.text());
   TextFormat format;
   if (!attempt([&] { format = sniff_text(input, text.hints()); })) return;
@@ -50,6 +54,7 @@ void read(const TextCase& text, Dtype dtype, bool with_ids) {
   options.num_columns = format.num_columns;
   options.dtype = dtype;
   if (with_ids) options.id_column = 1;
+  options.id_labels = labels;
   for (std::size_t column = 0; column < format.num_columns; ++column)
     if (column != options.id_column && column % 5 != 4) options.columns.push_back(column);
 
@@ -63,7 +68,13 @@ void read(const TextCase& text, Dtype dtype, bool with_ids) {
     require(whole == pieces, "pieces that hold other rows than the whole");
     require(whole.items.size() == whole.num_rows * options.columns.size() * item_size(dtype),
             "rows of another size");
-    require(whole.ids.size() == (with_ids ? whole.num_rows : 0), "another number of ids");
+    const bool has_text = with_ids && labels == LabelKind::kString;
+    require(whole.ids.size() == (with_ids && !has_text ? whole.num_rows : 0),
+            "another number of ids");
+    require(whole.labels.size() == (has_text ? whole.num_rows : 0), "another number of labels");
+    for (const std::string& label : whole.labels)
+      require(!label.empty() && not_utf8(label).empty(), "a label that is none");
+    if (labels) continue;
     for (const std::int64_t id : whole.ids) require(id >= 0 && id >> 59 == 0, "an id out of range");
   }
 }
@@ -78,6 +89,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   gz::fuzz::use_one_thread();
   if (size <= gz::fuzz::TextCase::kPrefix) return 0;
   const gz::fuzz::TextCase text(data + 1, size - 1);
-  gz::fuzz::read(text, kDtypes[data[0] % kDtypes.size()], (data[0] & 8) != 0);
+  std::optional<gz::LabelKind> labels;
+  if ((data[0] & 16) != 0) {
+    labels = (data[0] & 32) != 0 ? gz::LabelKind::kString : gz::LabelKind::kInteger;
+  }
+  gz::fuzz::read(text, kDtypes[data[0] % kDtypes.size()], (data[0] & 8) != 0, labels);
   return 0;
 }

@@ -41,6 +41,8 @@ class TextCase {
     if ((more_ & 64) != 0) std::swap(columns.src, columns.dst);
     if ((how_ & 64) != 0 && num_columns > 2) columns.weight = 2;
     if ((how_ & 128) != 0 && num_columns > 3) columns.time = 3;
+    if ((more_ & 1) != 0) columns.iso_times = static_cast<TimeUnit>(more_ >> 1 & 3);
+    columns.row_lines = (more_ & 8) != 0;
     return columns;
   }
 

@@ -22,6 +22,7 @@ void require_columns(const Edges& edges, const EdgeColumns& columns) {
   require(edges.weight.size() == (columns.weight ? count : 0), "another number of weights");
   require(edges.time.size() == (columns.time ? count : 0), "another number of times");
   require(edges.lines >= count + edges.bad.count, "more edges than lines");
+  require(edges.row_lines.size() == (columns.row_lines ? count : 0), "another number of lines");
 }
 
 StringLabels labels_of(const LabelColumn& column) {

@@ -31,14 +31,14 @@ inline std::vector<OnlySections::Range> sections_of(const GdLayout& layout) {
 }
 
 // Rows as float32 by `wanted`; empty where that fails.
-inline std::optional<std::vector<std::byte>> gathered(Gatherer& gatherer,
-                                                      std::span<const std::int64_t> ids,
-                                                      ReaderKind wanted, std::optional<Dtype> dtype,
-                                                      bool proven) {
-  std::vector<std::byte> out;
+inline std::optional<std::vector<std::uint8_t>> gathered(Gatherer& gatherer,
+                                                         std::span<const std::int64_t> ids,
+                                                         ReaderKind wanted,
+                                                         std::optional<Dtype> dtype, bool proven) {
+  std::vector<std::uint8_t> out;
   const bool done = attempt(proven, [&] {
-    out.resize(gatherer.result_bytes(ids, dtype));
-    gatherer.gather(ids, out, wanted, dtype);
+    const Buffer<std::uint8_t> rows = gatherer.gather(ids, wanted, dtype);
+    out.assign(rows.begin(), rows.end());
   });
   return done ? std::optional(std::move(out)) : std::nullopt;
 }

@@ -112,7 +112,11 @@ def sample(graph, options, intact):
         assert not (intact and plain), "a whole file can be sampled"
         return
     nodes = found.node["node"] if several else found.node
-    edges = [found.edge] if not several else list(found.edge.values())
+    # Edge ids are read when they are asked for.
+    edges = attempt(lambda: [found.edge] if not several else list(found.edge.values()))
+    if edges is REFUSED:
+        assert not intact, "a whole file has its edge ids"
+        edges = []
     rows = [found.row, found.col] if not several else [*found.row.values(), *found.col.values()]
     assert inside(nodes, count)
     assert all(inside(ids, graph.num_input_edges) for ids in edges)

@@ -1,4 +1,4 @@
-"""Folders of other libraries: OGB, MAG240M, IGB, GraphBolt, Neo4j and PyG, with one of their files changed."""
+"""Folders of other libraries: OGB, MAG240M, IGB, GraphBolt, Neo4j, GraphZero 0.2 and PyG, with one file changed."""
 
 import gzip
 import shutil
@@ -24,6 +24,7 @@ class Target:
     def __init__(self, folder):
         makers = [data_sets.ogb_csv, data_sets.ogb_csv_hetero, data_sets.ogb_binary, data_sets.ogb_binary_hetero]
         makers += [data_sets.mag240m, data_sets.igb, data_sets.graphbolt, data_sets.neo4j]
+        makers.append(data_sets.graphzero02)
         self._folders = []
         for make in makers:
             make(str(folder / make.__name__))
@@ -69,6 +70,10 @@ def change(name, data, rng):
         return change_text(data, rng)
     if name.endswith(".npy"):
         return change_npy(data, rng)
+    if name.endswith((".gl", ".gd")):
+        copy = bytearray(data)
+        byte_changes.change_once(copy, rng)
+        return bytes(copy)
     if name.endswith(".npz"):
         return zip_changes.change(data, rng, lambda _, member, rng: change_npy(member, rng))
     if name.endswith(".pt"):

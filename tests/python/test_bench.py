@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 
+import numpy as np
 import pytest
 
 from data_sets import pyg
@@ -47,7 +48,7 @@ PART = {
     "resident_after": COUNT + OPTIONAL, "conditions": (dict,), "rows": (list,),
 }  # fmt: skip
 ROW = {
-    "task": TEXT, "what": TEXT, "ours": (bool,), "value": NUMBER + OPTIONAL, "unit": TEXT, "higher_is_better": (bool,),
+    "task": TEXT, "what": TEXT, "ours": (bool,), "rival": TEXT + OPTIONAL, "value": NUMBER + OPTIONAL, "unit": TEXT, "higher_is_better": (bool,),
     "runs": (list,), "threads": COUNT, "cache": TEXT + OPTIONAL, "cap_bytes": COUNT + OPTIONAL,
     "limit_bytes": COUNT + OPTIONAL, "cap_proven": (bool, type(None)), "peak_anonymous_bytes": COUNT + OPTIONAL, "peak_group_bytes": COUNT + OPTIONAL,
     "rss_bytes": COUNT + OPTIONAL, "device_bytes": COUNT + OPTIONAL, "device_reads": COUNT + OPTIONAL,
@@ -106,6 +107,17 @@ def test_document_has_every_field_of_its_description(document):
             assert unlike(row, ROW) == [], row
 
 
+def test_parts_with_rows_of_one_thread_tell_that_they_had_one_core(document):
+    parts = {part["name"]: part for part in document["parts"]}
+    assert parts["sampling"]["conditions"]["one thread"] == "each contestant pinned to one core"
+    assert "one thread" not in parts["batches"]["conditions"]
+
+
+def test_sampling_tells_which_file_it_has(document):
+    layout = "both indexes, stored edge ids, as convert_edges writes by default"
+    assert document["parts"][0]["conditions"]["file"] == layout
+
+
 def test_every_row_has_a_value_or_says_why_not(document):
     rows = [row for part in document["parts"] for row in part["rows"]]
     assert [row for row in rows if row["value"] is None and not row["note"]] == []
@@ -126,6 +138,15 @@ def test_rivals_of_this_python_are_measured_and_compared_with(document):
         assert rows[task, "graphzero"]["x_best_rival"] == pytest.approx(rows[task, "graphzero"]["value"] / best)
     assert rows["from the device", "graphzero"]["device_reads"] > 0
     assert {row["what"] for row in rows_of(document, "conversion") if row["value"]} >= {"graphzero", "NumPy"}
+
+
+def test_rivals_with_a_value_are_told_with_their_versions(document):
+    rivals = {row["what"]: row["rival"] for row in rows_of(document, "gather")}
+    assert rivals["graphzero"] is None
+    assert rivals["np.memmap"] == f"np.memmap of NumPy {np.__version__}"
+    assert rivals["torch, all in RAM"] == f"torch {versions()['torch'].split('+')[0]}"
+    rows = [row for part in document["parts"] for row in part["rows"]]
+    assert [row for row in rows if (row["rival"] is None) != (row["ours"] or row["value"] is None)] == []
 
 
 def test_a_cap_is_proven_by_what_the_group_held(document):

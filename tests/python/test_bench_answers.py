@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import json
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,10 @@ from graphzero.bench.data import Data
 from graphzero.bench.document import make_document, prepare
 from graphzero.bench.figures import Figure, compare
 from graphzero.bench.pythons import Pythons
+from graphzero.bench.rivals import walkers
 from graphzero.bench.training import wrong_losses
+from graphzero.bench.walk_laws import wrong_second_steps
+from graphzero.bench.walks import wrong_walks
 
 # For parts that know no caps: less than the smallest budget would do.
 SMALLER = dataclasses.replace(
@@ -115,6 +119,99 @@ def test_a_wrong_answer_gets_no_value(small, monkeypatch, part, what, task, chan
     assert (row["value"], row["runs"]) == (None, [])
     assert row["note"].startswith("wrong: ")
     assert message in row["note"]
+
+
+def walker_of(small, **law):
+    """A rival that walks by this law, whatever it is asked for."""
+
+    def walker(asked, folder, starts, threads):
+        return lambda: gz.random_walk(gz.Graph(small.data.graph), starts, walkers.LENGTH, seed=3, **law)
+
+    return walker
+
+
+@pytest.mark.parametrize(("law", "right"), [("uniform", {}), ("node2vec", {"p": walkers.P, "q": walkers.Q})])
+def test_a_rival_that_walks_by_another_law_gets_no_value(small, monkeypatch, law, right):
+    monkeypatch.setattr(Pythons, "of", lambda self, rival: sys.executable)
+    figure = figure_of(small, "walks", "torch-cluster", law)
+    monkeypatch.setitem(walkers.WALKERS, "torch-cluster", walker_of(small, **right))
+    assert small.measure(figure)["value"] > 0
+    monkeypatch.setitem(walkers.WALKERS, "torch-cluster", walker_of(small, q=1 if law == "node2vec" else 2))
+    row = small.measure(figure)
+    assert row["value"] is None
+    assert row["note"].startswith("wrong: of 9,")
+    assert "go back, expected" in row["note"]
+
+
+LAWS = [{"p": 1.0, "q": 0.5}, {"p": 0.25, "q": 4.0}, {"p": 4.0, "q": 0.25}, {"p": 1.0, "q": 1.0}]
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_second_steps_are_right_by_their_own_law_only(tmp_path, law):
+    edges = np.random.default_rng(1).integers(0, 300, (2, 6000))  # one way: the edge back is seldom there
+    gz.write_graph(tmp_path / "one_way.gl", *edges)
+    with gz.Graph(tmp_path / "one_way.gl") as graph:
+        starts = np.tile(np.arange(300), 4)
+        for seed in range(3):
+            walks = gz.random_walk(graph, starts, 20, seed=seed, **law)
+            assert wrong_second_steps(graph, walks, **law) is None
+            for other in LAWS:
+                assert (wrong_second_steps(graph, walks, **other) is None) == (law == other)
+            # Whether near means an edge from the node before or to it cannot be seen where both count alike.
+            assert (wrong_second_steps(graph, walks, **law, backwards=True) is None) == (law["q"] == 1)
+
+
+def test_steps_behind_a_dead_end_and_short_walks_say_nothing_about_the_law(tmp_path):
+    gz.write_graph(tmp_path / "line.gl", np.array([0, 1]), np.array([1, 2]))
+    with gz.Graph(tmp_path / "line.gl") as graph:
+        starts = np.array([0, 1, 2])
+        assert wrong_second_steps(graph, gz.random_walk(graph, starts, 5, seed=1), 1.0, 0.5) is None
+        assert wrong_second_steps(graph, gz.random_walk(graph, starts, 1, seed=1), 1.0, 0.5) is None
+        padded = np.array([[0, 1, 2, -1], [1, 2, -1, -1], [2, -1, -1, -1]])
+        assert wrong_walks(graph, starts, walkers.standing_still(padded), 3) is None
+
+
+def as_tensor(array):
+    import torch
+
+    return torch.from_numpy(array)
+
+
+class GraphBolt:
+    """What the sampler of GraphBolt uses of dgl 2.1.0: only a graph with original edge ids gives any."""
+
+    ORIGINAL_EDGE_ID = "_ORIGINAL_EDGE_ID"
+
+    def fused_csc_sampling_graph(self, csc_indptr, indices, edge_attributes=None):
+        self.indptr, self.indices, self.attributes = csc_indptr, indices, edge_attributes or {}
+        return self
+
+    def sample_neighbors(self, nodes, fanouts):
+        assert nodes.dtype == self.indices.dtype
+        fanout = int(fanouts[0])
+        lists = [self.indptr[v : v + 2].tolist() for v in nodes.tolist()]
+        places = [np.arange(first, min(last, first + fanout)) for first, last in lists]
+        drawn, counts = np.concatenate(places), [len(of) for of in places]
+        csc = SimpleNamespace(indptr=as_tensor(np.cumsum([0, *counts])), indices=self.indices[drawn])
+        ids = self.attributes.get(self.ORIGINAL_EDGE_ID)
+        return SimpleNamespace(sampled_csc=csc, original_edge_ids=None if ids is None else ids[drawn])
+
+    def unique_and_compact_csc_formats(self, csc, nodes):
+        known = dict.fromkeys([*nodes.tolist(), *csc.indices.tolist()])
+        place = {node: i for i, node in enumerate(known)}
+        local = as_tensor(np.array([place[node] for node in csc.indices.tolist()], np.int64))
+        compact = SimpleNamespace(indptr=csc.indptr, indices=local)
+        return as_tensor(np.array(list(known))).to(nodes.dtype), compact
+
+
+def test_graphbolt_gives_the_edge_ids_of_its_sample(small, monkeypatch):
+    pytest.importorskip("torch")
+    bolt = GraphBolt()
+    monkeypatch.setitem(sys.modules, "dgl", SimpleNamespace(graphbolt=bolt))
+    monkeypatch.setattr(Pythons, "of", lambda self, rival: sys.executable)
+    row = small.measure(figure_of(small, "sampling", "GraphBolt"))
+    assert row["value"] > 0, row["note"]
+    assert str(bolt.indices.dtype) == "torch.int32"
 
 
 def test_a_wrong_batch_gets_no_value(small, monkeypatch):

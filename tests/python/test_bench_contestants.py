@@ -10,16 +10,18 @@ import numpy as np
 import pytest
 
 import graphzero as gz
+from graphzero._tools.cores import CAN_PIN
 from graphzero._tools.machine import machine
 from graphzero.bench import contestants, pythons
 from graphzero.bench.contestants import Cap, ask
 from graphzero.bench.graphzero02_file import write_graphzero02
 from graphzero.bench.memory_watch import MemoryWatch
 from graphzero.bench.pythons import NEEDS, Pythons, rival_named
+from graphzero.bench.rival_versions import with_version
 
 
-def asked(script, *, timeout=30.0, cap=None, arguments=()):
-    return ask([sys.executable, "-c", script, *map(str, arguments)], timeout=timeout, cap=cap)
+def asked(script, *, timeout=30.0, cap=None, threads=None, arguments=()):
+    return ask([sys.executable, "-c", script, *map(str, arguments)], timeout=timeout, cap=cap, threads=threads)
 
 
 def test_a_child_answers_with_its_last_line():
@@ -29,7 +31,8 @@ def test_a_child_answers_with_its_last_line():
 @pytest.mark.parametrize(
     ("script", "note"),
     [
-        ("import nothing_of_this_name", "not installed"),
+        ("import nothing_of_this_name", "not installed: No module named 'nothing_of_this_name'"),
+        ("raise ImportError('library for another torch')", "not installed: library for another torch"),
         ("raise ValueError('boom')", "failed: boom"),
         ("import sys; sys.exit(3)", "failed: exit code 3"),
         ("print('no JSON')", "failed: exit code 0"),
@@ -54,6 +57,24 @@ def test_a_child_that_was_limited_has_its_own_time_from_then_on():
     answer = ask([sys.executable, "-c", script], timeout=50.0, patience=0.5, cap=Cap(1 << 30))
     assert answer.note == "stopped after 0 s without a result"
     assert time.monotonic() - begin < 20
+
+
+CORES = """
+import json, os, threading
+found = []
+thread = threading.Thread(target=lambda: found.append(len(os.sched_getaffinity(0))))
+thread.start()
+thread.join()
+print(json.dumps({"runs": found}))
+"""
+
+
+@pytest.mark.skipif(not CAN_PIN, reason="the system has no affinity of threads to cores")
+def test_a_child_of_one_thread_has_one_core_for_all_its_threads():
+    allowed = os.sched_getaffinity(0)
+    assert asked(CORES, threads=1).found == {"runs": [1]}
+    assert os.sched_getaffinity(0) == allowed
+    assert asked(CORES, threads=2).found == {"runs": [len(allowed)]}
 
 
 HOLDS = """
@@ -118,6 +139,42 @@ def test_rivals_are_looked_for_in_the_python_given_and_in_this_one():
     assert none.of("PyG NeighborLoader") is None
     assert none.of("GraphZero 0.2") == "old"
     assert [rival_named(f"{name}, used so") for name in NEEDS] == list(NEEDS)
+
+
+@pytest.mark.parametrize(
+    ("rival", "versions", "text"),
+    [
+        ("PyG NeighborLoader", {"torch_geometric": "2.8.1", "torch_sparse": "0.6.18+pt24cpu"}, "PyG 2.8.1 with torch-sparse 0.6.18"),
+        ("PyG NeighborLoader", {"torch_geometric": "2.8.1", "torch_sparse": "0.6.18", "pyg_lib": "0.5.0"}, "PyG 2.8.1 with pyg-lib 0.5.0"),
+        ("PyG NeighborLoader", {}, "PyG"),
+        ("pyg-lib", {"torch": "2.4.0", "pyg_lib": "0.4.0+pt24cpu"}, "pyg-lib 0.4.0"),
+        ("GraphBolt", {"dgl": "2.1.0"}, "GraphBolt of DGL 2.1.0"),
+        ("DGL", {"dgl": "2.1.0"}, "DGL 2.1.0"),
+        ("polars + scipy", {"polars": "2.1.0", "scipy": "1.17.1"}, "polars 2.1.0 + scipy 1.17.1"),
+        ("GraphZero 0.2", {"graphzero": "0.2.0"}, "GraphZero 0.2.0"),
+    ],
+)  # fmt: skip
+def test_a_rival_is_named_with_its_version(rival, versions, text):
+    assert with_version(rival, versions) == text
+
+
+def test_every_rival_has_a_name_for_its_version():
+    assert all(with_version(rival, {}) for rival in (*NEEDS, "GraphZero 0.2"))
+
+
+def test_the_process_of_a_rival_tells_the_versions_it_has_loaded(tmp_path):
+    """One as a library says it, one as it is installed; not one that is there and was not loaded."""
+    (tmp_path / "torch_sparse.py").write_text("__version__ = '0.6.18'\n")
+    (tmp_path / "pyg_lib.py").write_text("__version__ = '0.5.0'\n")
+    (tmp_path / "dgl.py").write_text("")
+    folder = tmp_path / "dgl-2.1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: dgl\nVersion: 2.1.0\n")
+    (tmp_path / "pecanpy.py").write_text("")  # neither
+    script = "import torch_sparse, dgl, pecanpy; from rivals.protocol import answer; answer(lambda given: given)"
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{Path(contestants.__file__).parent}"}
+    found = contestants.ask([sys.executable, "-c", script, '{"runs": [1]}'], timeout=60, environment=environment).found
+    assert found == {"runs": [1], "versions": {"torch_sparse": "0.6.18", "dgl": "2.1.0"}}
 
 
 def test_a_python_without_graphzero02_is_not_taken_for_one(monkeypatch):

@@ -74,6 +74,20 @@ def test_the_head_has_the_claim_in_figures():
     ]
 
 
+def test_the_head_names_rivals_with_their_versions():
+    sampling = [
+        row("t", "graphzero", 30.0, "edges/s"),
+        row("t", "GraphBolt", 10.0, "edges/s", rival="GraphBolt of DGL 2.1.0"),
+    ]
+    what, rival = "PyG NeighborLoader, all in RAM, 2 workers", "PyG 2.8.1 with torch-sparse 0.6.18"
+    batches = [row("in RAM", "graphzero", 78.0, "batches/s"), row("in RAM", what, 6.0, "batches/s", rival=rival)]
+    found = figures({"parts": [part("sampling", "Sampling", "?", sampling), part("batches", "Batches", "?", batches)]})
+    assert [(figure.number, figure.label, figure.detail) for figure in found] == [
+        ("30.0", "edges/s sampling", "t; 3.0× GraphBolt of DGL 2.1.0"),
+        ("13×", f"the speed of {rival}", f"Batches: in RAM, 78.0 batches/s, beside {what}"),
+    ]
+
+
 def test_a_head_figure_is_shown_when_it_is_bad_too():
     slow = row("in RAM", "graphzero", 3.0, "batches/s", x_best_rival=0.5)
     capped = row("capped", "graphzero", 0.06, "batches/s", cap_bytes=2 * GB, peak_anonymous_bytes=GB)

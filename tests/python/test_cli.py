@@ -148,6 +148,8 @@ def test_info_of_a_graph(tiny_gl, json_of):
         "sorted": True,
         "weights": False,
         "times": False,
+        "weight_range": None,
+        "time_range": None,
         "degrees": dict.fromkeys(["out", "in"], degrees),
     }
 
@@ -174,8 +176,8 @@ def test_info_of_a_data_set(tiny_dataset, json_of):
     assert edge["type"] == ["node", "to", "node"]
     assert edge["graph"]["num_edges"] == 4
     assert facts["splits"] == [
-        {"name": "train", "of": "node", "num_ids": 2},
-        {"name": "test", "of": "node", "num_ids": 2},
+        {"name": "train", "of": "node", "num_ids": 2, "share": 0.5},
+        {"name": "test", "of": "node", "num_ids": 2, "share": 0.5},
     ]
     assert facts["size"] == gz.open(tiny_dataset).nbytes
 
@@ -185,7 +187,7 @@ def test_info_without_json_is_plain_where_nobody_looks(tiny_dataset, capsys):
     printed = capsys.readouterr().out
     assert printed.splitlines()[0] == tiny_dataset
     assert "node              4 nodes, label y of 3 classes" in printed
-    assert "split train       2 ids of node" in printed
+    assert "split train       2 ids of node, 50.0%" in printed
     assert "\x1b" not in printed
 
 

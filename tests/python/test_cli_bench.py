@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import graphzero as gz
+from bench_documents import part, row
 from graphzero.bench import html_report, plan
 from graphzero.cli import bench_table
 from graphzero.cli.command import run as run_command
@@ -114,6 +115,16 @@ def test_a_report_without_jinja2_is_refused_before_anything_is_measured(command,
     assert (code, out) == (2, "")
     assert err.startswith("graphzero: the HTML report needs Jinja2: pip install graphzero[bench] (")
     assert os.listdir() == []
+
+
+def test_the_last_lines_name_the_rivals_with_their_versions(capsys):
+    rows = [row("in RAM", "graphzero", 78.0, "batches/s")]
+    rows.append(row("in RAM", "PyG NeighborLoader", 6.0, "batches/s", rival="PyG 2.8.1 with pyg-lib 0.5.0"))
+    bench_table.print_headlines({"parts": [part("batches", "Batches", "?", rows)]})
+    told = "Batches: in RAM, 78.0 batches/s, beside PyG NeighborLoader"
+    assert capsys.readouterr().out == f"\nIn short\n  13× the speed of PyG 2.8.1 with pyg-lib 0.5.0 ({told})\n"
+    bench_table.print_headlines({"parts": []})
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize(

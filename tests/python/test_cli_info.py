@@ -9,8 +9,8 @@ import pytest
 
 import graphzero as gz
 import oracle
+from graphzero._look.degrees import degree_facts
 from graphzero.cli.command import run
-from graphzero.cli.degrees import degree_facts
 from terminals import shown
 
 
@@ -80,7 +80,7 @@ def test_degrees_are_read_in_blocks_that_do_not_grow_with_the_graph(monkeypatch)
         return degree(graph, nodes, direction)
 
     monkeypatch.setattr(gz.Graph, "degree", noted)
-    monkeypatch.setattr("graphzero.cli.degrees.CHEAP_NODES", 2048)
+    monkeypatch.setattr("graphzero._look.degrees.BLOCK", 2048)
     graph = gz.Graph("slope.gl")
     facts = degree_facts(graph, "out", None)
     assert sizes == [2048, 2048, 904]

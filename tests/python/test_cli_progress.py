@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
+import sparse
 from graphzero.cli.command import run
 from terminals import shown
 
@@ -18,6 +19,7 @@ def sources(tmp_path):
     np.savetxt("labels.csv", [[f"a{i % 7}", f"b{i % 5}"] for i in range(100)], fmt="%s", delimiter=",")
     np.save("x.npy", rng.random((1000, 8), dtype=np.float32))
     gz.write_graph("large.gl", [0, 1], [1, 2], num_nodes=(1 << 20) + 1)
+    sparse.write_sparse_gd("large.gd", shape=(1 << 20, 1 << 7), dtype="float32")
     gz.write_graph("g.gl", rng.integers(0, 1000, 500), rng.integers(0, 1000, 500), num_nodes=1000)
     with gz.DatasetWriter("ds") as writer:
         writer.add_nodes({"x": np.zeros((3, 2), np.float32)})
@@ -34,6 +36,8 @@ COMMANDS = [
     (["verify", "large.gl"], [r"large\.gl, \d+\.\d MB"]),
     (["verify", "ds"], ["edges/node__to__node/graph.gl"]),
     (["info", "large.gl", "--degrees"], ["out-degrees", "in-degrees"]),
+    (["info", "large.gl", "--exact"], ["out-degrees", "in-degrees"]),
+    (["info", "large.gd", "--exact"], [r"large\.gd"]),
 ]
 
 

@@ -455,5 +455,29 @@ def test_help_names_every_option_without_torch():
     for option in (
         *("model", "fanouts", "hidden", "heads", "dropout", "epochs", "batch-size", "learning-rate", "weight-decay"),
         *("target", "memory", "reader", "threads", "device", "seed", "checkpoints", "every", "resume", "json"),
+        *(
+            "task",
+            "edge-type",
+            "held-out",
+            "negatives",
+            "rank-negatives",
+            "walk-length",
+            "context-size",
+            "walks",
+            "p",
+            "q",
+        ),
+        *(
+            "embeddings-out",
+            "config",
+            "save-config",
+            "log",
+            "tensorboard",
+            "wandb",
+            "test-each-epoch",
+            "report",
+            "eval",
+        ),
+        *("predict", "predict-split", "scores", "inference"),
     ):
         assert f"--{option} " in shown.stdout

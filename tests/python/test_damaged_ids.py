@@ -66,7 +66,7 @@ def test_no_sample_has_an_edge_id_that_leads_outside(value, options):
     graph = gz.Graph(damaged(in_edge_ids=every(1, value), out_edge_ids=every(1, value)))
     for direction in ("in", "out"):
         with pytest.raises(gz.FormatError, match=BAD_EDGE + str(value)):
-            gz.sample_neighbors(graph, range(50), [5, 5], direction=direction, **options)
+            gz.sample_neighbors(graph, range(50), [5, 5], direction=direction, **options).edge  # noqa: B018
 
 
 def test_edge_ids_of_eight_bytes_are_looked_at_too():
@@ -75,14 +75,14 @@ def test_edge_ids_of_eight_bytes_are_looked_at_too():
 
     graph = gz.Graph(damaged(in_edge_ids=wide, out_edge_ids=wide))
     with pytest.raises(gz.FormatError, match=BAD_EDGE + str(2**62)):
-        gz.sample_neighbors(graph, [0, 1, 2], [5])
+        gz.sample_neighbors(graph, [0, 1, 2], [5]).edge  # noqa: B018
 
 
 def test_edge_ids_of_an_undirected_graph_are_looked_at_too():
     graph = gz.Graph(damaged(directed=False, out_edge_ids=every(1, NUM_EDGES)))
     for options in ({}, {"subgraph_type": "bidirectional"}):
         with pytest.raises(gz.FormatError, match=BAD_EDGE + str(NUM_EDGES)):
-            gz.sample_neighbors(graph, range(50), [5], **options)
+            gz.sample_neighbors(graph, range(50), [5], **options).edge  # noqa: B018
 
 
 def test_ids_of_edges_to_leave_out_are_compared_with_good_ones_only():

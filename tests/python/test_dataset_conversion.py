@@ -29,7 +29,7 @@ def edges_in_memory(source, path, *, num_nodes, directed=True, src=None, memory=
     src, dst = (np.concatenate([getattr(batch, end) for batch in batches]) for end in ("src", "dst"))
     weight = None if batches[0].weight is None else np.concatenate([batch.weight for batch in batches])
     gz.write_graph(path, src, dst, num_nodes=num_nodes, directed=directed, weight=weight, **options)
-    return SimpleNamespace(num_edges=len(src) * (1 if directed else 2))
+    return SimpleNamespace(num_edges=len(src) * (1 if directed else 2), time_unit=None)
 
 
 def features_in_memory(source, path, *, dtype=None, key=None, memory=None, progress=False):
@@ -288,11 +288,12 @@ def test_neo4j():
     assert edges_of(acted.graph) == [(0, keanu, 0), (1, keanu, 1), (2, carrie, 0)]
     assert acted["pay"].get_tensor().tolist()[:2] == [1.5, 2.5]
     assert np.isnan(acted["pay"].get_tensor()[2])
-    assert report.ignored == (
-        "export/movies.csv: column title: not numbers",
-        "export/movies.csv: column LABEL: not numbers",
-        "export/people-1.csv: column LABEL: not numbers",
-    )
+    movie = ds.nodes["Movie"]
+    assert movie.categories == {"title": ["Reloaded", "The Matrix"], "LABEL": ["Movie", "Movie;Sequel"]}
+    assert movie["title"].get_tensor().tolist() == [1, 0, -1]
+    assert movie["LABEL"].get_tensor().tolist() == [0, 1, 1]
+    assert ds.nodes["Person"].categories == {"LABEL": ["Actor"]}
+    assert report.ignored == ()
 
 
 def test_bad_neo4j_exports_are_refused():

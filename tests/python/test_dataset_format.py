@@ -25,8 +25,9 @@ def folder(tmp_path):
             label="y",
             num_classes=2,
             ids=["a", "b", "c"],
+            categories={"y": ["theory", "systems"]},
         )
-        w.add_edges([0, 2], [1, 1], type=tuple(CITES), attributes={"year": [1999, 2001]}, time="year")
+        w.add_edges([0, 2], [1, 1], type=tuple(CITES), attributes={"year": [1999, 2001]}, time="year", time_unit="s")
         w.add_other("pairs", [[0, 1]] @ np.eye(2), of="paper")
         w.add_other("note", {"seen": [1, 2]}, of=tuple(CITES))
         w.add_other("half", np.float32(0.5))
@@ -252,6 +253,36 @@ BROKEN = [
     ),
     Case(
         "DS14", "a graph as other", change("nodes", "paper", "other", "pairs", "file", to=GRAPH), "is a topology file"
+    ),
+    Case(
+        "DS23",
+        "categories of an attribute that is none",
+        change("nodes", "paper", "categories", to={"z": ["a"]}),
+        r"nodes.paper.categories: expected names from \['x', 'y'\], found \"z\"",
+    ),
+    Case(
+        "DS23",
+        "a category twice",
+        change("nodes", "paper", "categories", "y", to=["a", "a"]),
+        r"categories.y: expected names that differ, found \[\"a\", \"a\"\]",
+    ),
+    Case(
+        "DS23",
+        "a category that is a number",
+        change("edges", 0, "categories", to={"year": [1]}),
+        r"edges\[0\].categories.year: expected names that differ, found \[1\]",
+    ),
+    Case(
+        "DS6",
+        "categories that are text",
+        change("nodes", "paper", "categories", "y", to="ab"),
+        'categories.y: expected a list of names, found "ab"',
+    ),
+    Case(
+        "DS24",
+        "a unit that is none",
+        change("edges", 0, "time_unit", to="h"),
+        r"edges\[0\].time_unit: expected one of s, ms, us, ns, found \"h\"",
     ),
     Case("DS17", "a split of floats", replace(TRAIN, [0.5]), "split 'train': expected int64 ids, found float64"),
     Case("DS17", "a split of pairs", replace(TRAIN, [[0, 1]]), "split 'train': expected int64 ids, found int64"),

@@ -290,3 +290,16 @@ def test_a_graph_of_other_labels_is_refused(tmp_path, monkeypatch):
         writer.add_edges(graph="e.gl")
     with gz.open("ds") as data:
         assert data.num_edges == 2
+
+
+def test_a_graph_with_another_number_of_nodes_is_refused(tmp_path):
+    """Its folder would not open."""
+    gz.write_graph("g.gl", [0], [1], num_nodes=(2, 3))
+    with gz.DatasetWriter("ds") as writer:
+        writer.add_nodes(type="a", num_nodes=2)
+        writer.add_nodes(type="b", num_nodes=4)
+        message = (
+            r"^graph: destination nodes of \('a', 'to', 'b'\): expected 4, as many as 'b' has, found 3; write it with"
+        )
+        with pytest.raises(ValueError, match=message):
+            writer.add_edges(type=("a", "to", "b"), graph="g.gl")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from graphzero._tools import cgroup
+from graphzero._tools import cgroup, user_scope
 from graphzero._tools.cgroup import ControlGroup
 from graphzero._tools.page_cache import drop_from_page_cache
 from graphzero.cli.command import run
@@ -24,6 +24,7 @@ from graphzero.demo.data import FULL, QUICK, Sizes
 from graphzero.demo.proof import Proof, Training
 from graphzero.demo.table import result_table
 from graphzero.demo.view import Screen, drawn
+from systemd_stand_in import MAKES_SCOPES, put_systemd_run
 
 # Sanitizers multiply the memory that a training takes, and the limit is made for one without.
 pytestmark = [pytest.mark.no_asan, pytest.mark.no_tsan]
@@ -74,6 +75,7 @@ def small(monkeypatch, tmp_path):
 @pytest.fixture
 def no_groups(monkeypatch):
     monkeypatch.setattr(cgroup, "_parents", lambda: iter([]))
+    monkeypatch.setattr(user_scope, "SYSTEMD_RUN", "no-systemd-run")
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +86,7 @@ def kept(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as output:
         patch.setattr(data, "QUICK", SMALL)
         patch.setattr(cgroup, "_parents", lambda: iter([]))
+        patch.setattr(user_scope, "SYSTEMD_RUN", "no-systemd-run")
         patch.setattr(story, "memory_report", lambda: little)
         assert run(["demo", "--quick", "--folder", str(folder), "--json"]) == 0
     return json.loads(output.getvalue()), folder
@@ -97,7 +100,7 @@ def limited(proven):
 
 def test_json_has_every_field(proven):
     assert set(proven) == {
-        "holds", "data", "budget", "software_bytes", "limit", "why_no_limit", "features_alone", "out_of_core", "kills",
+        "holds", "data", "budget", "software_bytes", "limit", "limited_by", "why_no_limit", "features_alone", "out_of_core", "kills",
         "loading_it_all", "in_memory", "why_not_in_memory", "same_losses", "seconds", "opening", "flipped_bit",
     }  # fmt: skip
     assert set(proven["data"]["bytes_to_load"]) == {"features", "edge_index", "csc", "total"}
@@ -184,8 +187,21 @@ def test_a_folder_that_is_asked_for_keeps_the_data_set_and_nothing_else(kept):
 
 def test_without_groups_json_has_no_limit_but_a_reason(kept):
     document, _ = kept
-    assert document["limit"] is document["kills"] is document["loading_it_all"] is None
+    assert document["limit"] is document["limited_by"] is document["kills"] is document["loading_it_all"] is None
     assert "control groups" in document["why_no_limit"]
+    assert document["why_no_limit"].endswith(", and systemd gives it no scope (no-systemd-run is not installed)")
+
+
+def test_without_root_the_limit_is_set_by_the_systemd_of_the_user(small, no_groups, monkeypatch, tmp_path, capsys):
+    if os.geteuid() != 0:
+        pytest.skip("the stand-in for systemd makes control groups, which only root may")
+    log = put_systemd_run(monkeypatch, tmp_path, MAKES_SCOPES)
+    assert run(["demo", "--quick", "--folder", "kept", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["limited_by"], document["why_no_limit"], document["kills"]) == ("systemd-run --user", None, 0)
+    assert document["out_of_core"]["peak_memory"] <= document["limit"]
+    assert len(log.read_text().splitlines()) == 3  # a look whether it works, the training, the loading
+    assert document["holds"]
 
 
 def test_without_memory_for_all_of_it_the_comparison_is_left_out(kept):

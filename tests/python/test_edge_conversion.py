@@ -604,7 +604,9 @@ def test_labels_in_a_plain_text_are_recognised(tmp_path):
     assert gz.IdDictionary("movies.gi").index("tt2") == 3
     with pytest.raises(TypeError, match="e.csv: expected integer ids, found labels; give ids='map' to number them"):
         gz.convert_edges("e.csv", "g.gl", ids="dense", header=False)
-    with pytest.raises(ValueError, match="ids: expected 'auto', 'dense' or 'map', found 'hash'"):
+    with pytest.raises(
+        ValueError, match="ids: expected 'auto', 'dense', 'map' or the path of a .gi file, found 'hash'"
+    ):
         gz.convert_edges("e.csv", "g.gl", ids="hash", header=False)
 
 

@@ -275,14 +275,14 @@ def convert_labels(labels):
 
 
 def test_a_conversion_keeps_its_labels_while_another_one_writes_the_same_graph(monkeypatch):
-    meant = gz.convert.edges._Dictionary.run
+    meant = gz.convert.edges.EdgeTranslator.run
 
     def run_behind_another(*given):
-        monkeypatch.setattr("graphzero.convert.edges._Dictionary.run", meant)
+        monkeypatch.setattr("graphzero.convert.edges.EdgeTranslator.run", meant)
         convert_labels("uvw")
         meant(*given)
 
-    monkeypatch.setattr("graphzero.convert.edges._Dictionary.run", run_behind_another)
+    monkeypatch.setattr("graphzero.convert.edges.EdgeTranslator.run", run_behind_another)
     convert_labels("abcd")
     with gz.Graph("graph.gl") as graph, gz.IdDictionary("graph.gi") as ids:
         assert [[ids.label(node) for node in graph.neighbors(ids.index(label))] for label in "abcd"] == [

@@ -757,3 +757,19 @@ print(np.array_equal(fs.gather([5, 9_999], reader={reader!r}), fs.get_tensor()[[
         assert process.returncode == 0
     finally:
         process.kill()
+
+
+def test_a_new_array_has_the_memory_of_one_that_was_dropped(tmp_path):
+    """72 MB: more than is kept for samples. Fresh pages would take longer than the copy."""
+    gz.write_features(tmp_path / "x.gd", np.arange(4096, dtype=np.float32).reshape(4, 1024))
+    with gz.FeatureStore(tmp_path / "x.gd") as store:
+        ids = np.arange(18_000) % 4
+        first = store.gather(ids)
+        address = first.ctypes.data
+        del first
+        second = store.gather(ids[:17_990])
+        assert second.ctypes.data == address
+        third = store.gather(ids)
+        assert third.ctypes.data != address
+        assert (second[-1] == third[17_989]).all()
+        assert np.array_equal(third[:4].ravel(), np.arange(4096))

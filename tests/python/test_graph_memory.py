@@ -18,7 +18,7 @@ from graphzero._tools.page_cache import drop_from_page_cache
 from pipeline_cases import NUM_EDGES, NUM_NODES, write_world
 
 GB, MB = 10**9, 10**6
-OFFSETS_AND_IDS = 8 * (NUM_NODES + 1) + 8 * NUM_EDGES  # of neighbours and of edges
+OFFSETS_AND_IDS = 8 * (NUM_NODES + 1) + 4 * NUM_EDGES  # of neighbours
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +71,15 @@ def test_only_what_is_drawn_from_counts(world, options, expected):
     assert pipeline.stats()["topology"]["bytes"] == expected
 
 
+def test_edge_ids_count_where_rows_are_found_by_them(world, tmp_path):
+    gz.write_features(tmp_path / "e.gd", np.zeros((NUM_EDGES, 1), np.float32))
+    with gz.FeatureStore(tmp_path / "e.gd") as rows:
+        pipeline = gz.Pipeline(world.graph, None, [4], edge_features=rows, seed=1)
+        assert pipeline.stats()["topology"]["bytes"] == OFFSETS_AND_IDS + 4 * NUM_EDGES
+    pipeline = gz.Pipeline(world.graph, None, [4], subgraph_type="bidirectional", seed=1)
+    assert pipeline.stats()["topology"]["bytes"] == OFFSETS_AND_IDS + 4 * NUM_EDGES
+
+
 def test_a_relation_that_is_not_drawn_from_does_not_count(world):
     pipeline = gz.Pipeline(world.graph, None, [0, 0], features=world.store("x"), memory="40MB")
     assert pipeline.stats()["topology"] == {"bytes": 0, "resident": 0}
@@ -106,10 +115,10 @@ def test_a_graph_that_does_not_fit_beside_the_rows_is_noted_once(world, room, ca
     begin(world)
     begin(world)
     (note,) = notes(caplog)
-    assert note.startswith(f"{world.graph.path}: sampling reads 152.0 kB through the page cache, topology and row maps")
+    assert note.startswith(f"{world.graph.path}: sampling reads 88.0 kB through the page cache, topology and row maps")
     assert f"rows may take {rows / 1000:.1f} kB of the {least / 1000:.1f} kB" in note
     assert note.endswith("has left: what does not fit is read from the device again and again, which makes batches "
-                         "several times slower; let this control group have 1 B more")  # fmt: skip
+                         "several times slower; give memory='172.0 kB', or let this control group have 1 B more")  # fmt: skip
 
 
 def test_a_budget_above_what_there_is_is_noted(world, room, caplog):
@@ -178,7 +187,7 @@ print(digest.hexdigest())
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """A graph of 98 MB and rows of 200 MB."""
+    """A graph of 98 MB, half of them edge ids, and rows of 200 MB."""
     folder = tmp_path_factory.mktemp("large")
     rng = np.random.default_rng(0)
     gz.write_graph(f"{folder}/g.gl", *rng.integers(0, 200_000, (2, 12_000_000)), index="in", num_nodes=200_000)
@@ -201,7 +210,7 @@ def test_in_a_small_group_batches_are_the_same_and_a_note_says_why_they_are_slow
     gz.Graph(f"{large}/g.gl").preload()
     warm = run(limited_to(190 * MB, command))
     assert cold.stdout == free.stdout == warm.stdout
-    assert "sampling reads 97.6 MB" in cold.stderr
+    assert "sampling reads 49.6 MB" in cold.stderr
     assert "this control group" in cold.stderr
     assert free.stderr == warm.stderr == ""
 

@@ -605,6 +605,7 @@ def test_what_is_hardly_json_is_refused(text, message):
     [
         (lambda w: w.add_nodes({5: np.eye(2)}), "expected a name, found 5"),
         (lambda w: w.add_nodes({"x": np.eye(2)}, type=5), "expected a name, found 5"),
+        (lambda w: w.add_nodes(num_nodes=2, type=5), "expected a name, found 5"),
         (lambda w: w.add_nodes({"x": np.eye(2)}, type="a\ud800"), "expected a name that is text"),
         (lambda w: w.add_nodes(num_nodes=2, num_classes="three"), "num_classes: expected an integer"),
         (lambda w: (w.add_nodes(num_nodes=2), w.add_split(5, [0])), "expected a name, found 5"),

@@ -464,8 +464,14 @@ def test_a_data_set_knows_its_labels(tmp_path):
         assert isinstance(ds.nodes["movie"].ids, gz.IdDictionary)
         assert ds.nodes["genre"].ids is None
         assert ds.nodes["user"].ids in list(ds.stores())
-        with pytest.raises(ValueError, match="node type 'genre' has no id dictionary"):
+        assert (ds.node_index(3, of="genre"), ds.node_label(np.int32(2), of="genre")) == (3, 2)
+        with pytest.raises(TypeError, match="label: expected an integer, found 'comedy'"):
             ds.node_index("comedy", of="genre")
+        for wrong in (4, -1):
+            with pytest.raises(KeyError, match=f"ds: expected a label of 'genre', an id below 4, found {wrong}"):
+                ds.node_index(wrong, of="genre")
+            with pytest.raises(IndexError, match=f"ds: expected an id of 'genre' below 4, found {wrong}"):
+                ds.node_label(wrong, of="genre")
         with pytest.raises(ValueError, match="has several node types"):
             ds.node_label(0)
         with pytest.raises(ValueError, match="labels are those of nodes"):

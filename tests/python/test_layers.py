@@ -28,11 +28,12 @@ PYTHON_CORE = {"graphzero", "numpy"}
 PYTHON_LAYERS = [
     ["_base"],
     ["_files"],
+    ["_look"],
     ["graph", "features", "row_order", "ids", "memory", "threads"],
     ["_dataset"],
     ["dataset"],
     ["_inputs"],
-    ["sampling", "walks", "negatives", "pipeline", "dgl_blocks", "verification"],
+    ["sampling", "walks", "negatives", "pipeline", "dgl_blocks", "verification", "staging"],
     ["convert"],
     ["synth"],
     ["loaders"],
@@ -46,12 +47,15 @@ PYTHON_LAYERS = [
 # The same inside folders that are large enough to have a direction of their own.
 FOLDER_LAYERS = {
     "convert": [
-        ["text", "arrow_files", "row_writer"],
+        ["text", "arrow_files", "stored", "row_writer", "label_lookup"],
         ["edge_sources", "row_sources"],
         ["edge_feeds"],
+        ["edge_labels", "edge_options", "conversion_report"],
+        ["sharded"],
         ["edges", "features", "estimate"],
-        ["dataset_writer", "layouts"],
-        ["dataset"],
+        ["dataset_draft"],
+        ["dataset_writer", "dataset_editor", "layouts"],
+        ["dataset", "tables"],
     ],
     "loaders": [
         ["_process", "options"],

@@ -50,7 +50,84 @@ def test_a_neo4j_column_has_one_type():
 def test_a_neo4j_table_has_each_column_once():
     os.mkdir("export")
     data_sets.write_csv("export/a.csv", [["id:ID", "year:int", "year:int"], ["z", 1, 2]])
-    with pytest.raises(gz.FormatError, match=r"a.csv: line 1: expected each column of numbers once, found 'year' ag"):
+    with pytest.raises(gz.FormatError, match=r"a.csv: line 1: expected each column once, found 'year' again"):
+        gz.convert_dataset("export", "ds")
+
+
+@pytest.fixture
+def people():
+    os.mkdir("export")
+    data_sets.write_csv(
+        "export/people.csv",
+        [
+            ["id:ID", "job", "tags:string[]", "member:boolean"],
+            ["zoe", "baker", "a;b", "true"],
+            ["adam", "", "", "false"],
+            ["mia", "actor", "", "true"],
+        ],
+    )
+    data_sets.write_csv(
+        "export/knows.csv",
+        [
+            [":START_ID", ":END_ID", ":TYPE", "strength:float", "since:long", "how"],
+            ["zoe", "adam", "KNOWS", 0.5, 1999, "school"],
+            ["mia", "zoe", "KNOWS", 2, 2004, "work"],
+        ],
+    )
+    data_sets.write_csv("export/likes.csv", [[":START_ID", ":END_ID", ":TYPE"], ["mia", "adam", "LIKES"]])
+    return "export"
+
+
+def test_neo4j_texts_become_integers_with_names(people):
+    report = gz.convert_dataset(people, "ds", label="job")
+    data = gz.open("ds")
+    node, knows = data.nodes["node"], data.edges["node", "KNOWS", "node"]
+    assert node.ids.labels([0, 1, 2]).tolist() == ["adam", "mia", "zoe"]
+    assert node["job"].get_tensor().tolist() == [-1, 0, 1]
+    assert (node.label, node.num_classes, node.class_names) == ("job", 2, ["actor", "baker"])
+    assert node.categories["member"] == ["false", "true"]
+    assert knows.categories == {"how": ["school", "work"]}
+    assert knows["how"].get_tensor().tolist() == [0, 1]
+    assert report.ignored == ("export/people.csv: column tags: not numbers",)
+
+
+def test_neo4j_properties_become_weights_and_times(people):
+    gz.convert_dataset(people, "ds", weight="strength", time="since")
+    data = gz.open("ds")
+    knows, likes = (data.edges["node", name, "node"] for name in ("KNOWS", "LIKES"))
+    assert knows.graph.weights.tolist() == [2, 0.5]  # mia → zoe comes first
+    assert knows.graph.times.tolist() == [2004, 1999]
+    assert (knows.weight, knows.time) == ("strength", "since")
+    assert knows["strength"].get_tensor().tolist() == [0.5, 2]
+    assert (likes.weight, likes.graph.has_weights) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"weight": "how"}, "export: weight: expected a property of relationships, how, since, strength, found 'how'"),
+        ({"time": "when"}, "export: time: expected a property of relationships, how, since, strength, found 'when'"),
+        ({"label": "age"}, "export: label: expected a property of nodes, job, member, found 'age'"),
+    ],
+)
+def test_a_neo4j_property_that_is_not_there_is_named(people, options, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        gz.convert_dataset(people, "ds", **options)
+
+
+def test_neo4j_texts_that_name_nothing_are_not_kept(people, monkeypatch):
+    monkeypatch.setattr("graphzero.convert.layouts.neo4j._MOST_TEXTS", 1)
+    ignored = gz.convert_dataset(people, "ds").ignored
+    assert "export/people.csv: column job: too many different texts" in ignored
+    assert "export/knows.csv: column how: too many different texts" in ignored
+    assert "job" not in gz.open("ds").nodes["node"].attributes
+
+
+def test_a_neo4j_column_is_numbers_or_text():
+    os.mkdir("export")
+    data_sets.write_csv("export/a.csv", [["id:ID", "year:int"], ["z", 1]])
+    data_sets.write_csv("export/b.csv", [["id:ID", "year"], ["y", "old"]])
+    with pytest.raises(gz.FormatError, match=r"b.csv: column year: expected numbers as in export/a.csv, found text"):
         gz.convert_dataset("export", "ds")
 
 
@@ -63,6 +140,7 @@ LAYOUTS = {
     "igb": data_sets.igb,
     "graphbolt": data_sets.graphbolt,
     "export": data_sets.neo4j,
+    "old": data_sets.graphzero02,
 }
 CONVERT_ALL = """
 import sys

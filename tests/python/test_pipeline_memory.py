@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import pytest
 import graphzero as gz
 from cgroups import limited_to
 from faults import run
+from graphzero import _core
 from pipeline_cases import NUM_NODES, write_world
 
 READERS = ["mmap", "direct", "pread"]
@@ -31,9 +33,7 @@ def make(world, **options):
 def test_the_least_memory_is_named_and_is_enough(world, options):
     with pytest.raises(ValueError, match="memory: expected at least") as raised:
         next(iter(make(world, **{"memory": "1MB", "cache": None, **options})))
-    fewer = "fewer threads, " if "threads" in options else ""
-    if options.get("cache"):
-        fewer = f"a smaller cache, {fewer}"
+    fewer = "a smaller cache, " if options.get("cache") else ""
     message = (
         r"memory: expected at least (\d+) MB for batches of this size, found 1 MB; give more, or use "
         f"{fewer}smaller batches, smaller fanouts or fewer attributes"
@@ -47,21 +47,52 @@ def test_the_least_memory_is_named_and_is_enough(world, options):
         next(iter(make(world, **{"memory": f"{least - 1}MB", "cache": None, **options})))
 
 
-def test_a_machine_of_many_cores_needs_no_more_memory(world):
-    """Threads that were not asked for are as many as the memory is enough for; the batches are the same."""
+def test_many_threads_need_no_more_memory(world):
+    """As many sample at the same time as the memory is enough for; the batches are the same."""
     expected = list(make(world, batch_size=2000, threads=1))
-    before = gz.num_threads()
-    gz.set_num_threads(64)
-    try:
-        pipeline = make(world, batch_size=2000, memory="24MB")
-        assert pipeline.stats()["threads"] == 64
-        batches = list(pipeline)
-    finally:
-        gz.set_num_threads(before)
-    assert 1 < pipeline.stats()["threads"] < 64
+    pipeline = make(world, batch_size=2000, memory="24MB", threads=64)
+    batches = list(pipeline)
+    stats = pipeline.stats()
+    assert stats["threads"] == 64
+    assert 1 < stats["plan"]["samplers"] < 64
     for batch, same in zip(batches, expected, strict=True):
         assert np.array_equal(batch.sample.node, same.sample.node)
         assert np.array_equal(batch.node_features["x"], same.node_features["x"])
+
+
+def test_sixteen_threads_work_with_the_least_memory_of_one(world):
+    with pytest.raises(ValueError, match="memory: expected at least") as raised:
+        next(iter(make(world, batch_size=2000, memory="1MB", cache=None, threads=1)))
+    least = int(re.search(r"at least (\d+) MB", str(raised.value))[1])
+    alone = list(make(world, batch_size=2000, threads=1))
+    together = make(world, batch_size=2000, memory=f"{least}MB", cache=None, threads=16)
+    for batch, same in zip(together, alone, strict=True):
+        assert np.array_equal(batch.sample.edge, same.sample.edge)
+        assert np.array_equal(batch.node_features["x"], same.node_features["x"])
+    assert together.stats()["plan"]["samplers"] < 16
+
+
+def test_the_window_grows_with_the_threads_where_nothing_is_read(world):
+    for threads, limit, ahead in ((1, None, 8), (16, None, 32), (16, 3, 3)):
+        pipeline = make(world, batch_size=20, features=None, threads=threads, ahead=limit)
+        assert sum(1 for _ in pipeline) == -(-NUM_NODES // 20)
+        assert pipeline.stats()["most_ahead"] == ahead
+
+
+def test_ids_that_wait_to_be_handed_out_are_as_few_as_outputs(world):
+    """The ids of a batch take twice as much there as while they wait for their turn."""
+    pipeline = make(world, batch_size=20, features=None, threads=4)
+    pipeline._log_stages(True)
+    batches = iter(pipeline)
+    next(batches)
+    deadline = time.monotonic() + 10
+    while pipeline.stats()["batches_ahead"] < 8 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(0.1)
+    stages = pipeline._stages()
+    begun = np.unique(stages.number[stages.stage == _core.Stage.BEGIN.value])
+    assert len(np.unique(stages.number[stages.stage == _core.Stage.SAMPLE.value])) >= 8
+    assert 1 <= len(begun) <= 1 + pipeline.stats()["plan"]["outputs"]
 
 
 @pytest.fixture(scope="module")

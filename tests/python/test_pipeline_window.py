@@ -110,6 +110,7 @@ def child(files, pipeline, answers):
             return
 
 
+@pytest.mark.no_tsan
 def test_a_child_fills_the_cache_that_its_parent_had_begun(files):
     pipeline = make(files, memory="60MB", cache="20MB")
     batches = iter(pipeline)

@@ -420,6 +420,52 @@ def test_a_seed_gives_these_walks(name, threads):
     assert walks[[0, 1, 2, 3, 398]].tolist() == expected
 
 
+WEIGHTS = {
+    "alike": lambda rng, n: np.ones(n),
+    "ordinary": lambda rng, n: 1 - rng.random(n),
+    "mostly 0": lambda rng, n: np.where(rng.random(n) < 0.7, 0, 1),
+    "one huge": lambda rng, n: np.where(np.arange(n) == n // 3, 1e30, 1),
+    "powers of two": lambda rng, n: 2.0 ** rng.integers(-60, 60, n),
+    "denormal": lambda rng, n: 1e-45 * rng.integers(1, 100, n),
+}
+
+
+@pytest.mark.parametrize("weights", [None, *WEIGHTS])
+def test_walks_of_any_number_are_those_of_the_oracle(weights):
+    """Draw by draw: from few walkers and many, with hubs, short lists, dead ends and restarts."""
+    rng = np.random.default_rng(6)
+    src = np.r_[np.repeat(0, 3000), rng.integers(1, 90, 700), np.arange(1, 90)]
+    dst = np.r_[rng.integers(0, 100, 3700), np.zeros(89, np.int64)]
+    weight = None if weights is None else WEIGHTS[weights](rng, len(src)).astype(np.float32)
+    if weight is not None:
+        weight[-89:] = np.maximum(weight[-89:], np.float32(1e-45))  # every list can be left
+    gz.write_graph("g.gl", src, dst, num_nodes=100, weight=weight, index="out")
+    graph = gz.Graph("g.gl")
+    index = graph.index()
+    lists = [slice(*index.indptr[node : node + 2].tolist()) for node in range(100)]
+    sums = None if weight is None else [np.cumsum(index.weights[at], dtype=np.float64) for at in lists]
+
+    def step(here, start, draws):
+        if next(draws) >> 11 < 0.2 * 2**53:
+            return start
+        entries = index.indices[lists[here]]
+        if len(entries) == 0:
+            return here
+        if sums is None:
+            return entries[oracle.below(draws, len(entries))]
+        target = (next(draws) >> 11) * 2.0**-53 * sums[here][-1]
+        return entries[np.searchsorted(sums[here], target, side="right")]
+
+    for count in (1, 2, 5, 16, 33, 70):
+        starts = rng.integers(0, 100, count)
+        walks = gz.random_walk(graph, starts, 9, restart=0.2, weighted=weights is not None, seed=4)
+        for i, walk in enumerate(walks.tolist()):
+            expected = [starts[i]]
+            for s in range(9):
+                expected.append(step(expected[-1], starts[i], oracle.stream(4, 2, i, s)))
+            assert walk == expected
+
+
 def test_walks_do_not_depend_on_threads_or_on_each_other(tmp_path):
     rng = np.random.default_rng(0)
     gz.write_graph("g.gl", rng.integers(0, 5000, 60_000), rng.integers(0, 5000, 60_000), weight=rng.random(60_000))

@@ -55,6 +55,11 @@ def data_sets(data: gz.Dataset, node_type: gz.NodeType, edge_type: gz.EdgeType) 
     assert_type(edge_type.graph, gz.Graph)
     with gz.DatasetWriter("folder") as writer:
         assert_type(writer.folder, str)
+    with gz.edit_dataset("folder") as editor:
+        assert_type(editor, gz.DatasetEditor)
+        assert_type(editor.node_types, list[str])
+        assert_type(editor.edge_types, list[Triple])
+        editor.rename_type(("a", "to"), "b")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     gz.open(4)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
@@ -70,6 +75,12 @@ def writing(graph: gz.Graph) -> None:
     assert_type(gz.convert_features("rows.csv", "x.gd", progress=print).shape, tuple[int, ...])
     assert_type(gz.convert_features("rows.csv", "x.gd", bad_lines="skip").num_bad_lines, int)
     assert_type(gz.convert_dataset("folder", "out").edges, Mapping[Triple, gz.ConversionReport])
+    assert_type(gz.build_dataset("folder", edges={"source": "e.csv"}, on_missing="drop"), gz.BuildReport)
+    assert_type(gz.build_dataset("folder", recipe="r.toml").seconds, float)
+    assert_type(gz.push("folder", "s3://bucket/name"), gz.TransferReport)
+    assert_type(gz.stage("s3://bucket/name", "folder", features=["x"]).transferred, int)
+    gz.stage("s3://bucket/name", "folder", verify="no")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    gz.build_dataset("folder", edges="e.csv", on_missing="keep")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     assert_type(gz.synthesize("folder", 100, 1000), gz.Dataset)
     gz.write_graph("g.gl", [0], [1], index="no")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     gz.write_ids("i.gi", ["a"], 4)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
@@ -80,7 +91,7 @@ def writing(graph: gz.Graph) -> None:
     gz.convert_edges("edges.csv", "g.gl", dedup=True)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
     gz.convert_edges("edges.csv", "g.gl", bad_lines="no")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     gz.convert_features("x.npy", "x.gd", bad_lines="no")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    gz.convert_edges("edges.csv", "g.gl", ids="no")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    gz.convert_edges("edges.csv", "g.gl", ids=4)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 def reports(edges: gz.ConversionReport, rows: gz.FeatureReport, whole: gz.DatasetReport, check: gz.Check) -> None:

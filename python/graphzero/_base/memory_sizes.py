@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from graphzero import _core
 from graphzero._base.argument_errors import value_error
+from graphzero._base.integers import integer
 
 
 def byte_text(count: float) -> str:
@@ -34,8 +35,11 @@ def byte_count(size: int | str, name: str = "memory") -> int:
         >>> byte_count("2GB"), byte_count("512 MiB"), byte_count(4096)
         (2000000000, 536870912, 4096)
     """
-    if isinstance(size, int):
-        return size
+    if not isinstance(size, str):
+        given = integer(size, name)
+        if given >= 2**63:
+            raise value_error(name, f"expected a size below 8 EiB, found {size!r}")
+        return given
     match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([kmgt]?i?)b?\s*", size.lower())
     if match is None or match[2] not in _UNITS:
         raise value_error(name, f"expected a size such as '2GB' or '512MiB', found {size!r}")

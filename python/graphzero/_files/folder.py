@@ -7,13 +7,15 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping
 
 from graphzero import _core
-from graphzero._base.argument_errors import Setting, error_of
+from graphzero._base.argument_errors import Setting, error_of, value_error
 from graphzero._base.memory_sizes import byte_text
 
 _SUFFIX = ".graphzero-tmp"
+_KEPT_SUFFIX = ".graphzero-stage"
 
 
 class NewFolder:
@@ -24,13 +26,19 @@ class NewFolder:
     """
 
     def __init__(self, path: str, *, overwrite: bool) -> None:
+        if not path:  # which would be the current folder
+            raise value_error("path", "expected the name of a folder, found an empty one")
         self._target = os.path.abspath(path)
         self._overwrite = overwrite
         self._check_target()
         os.makedirs(os.path.dirname(self._target), exist_ok=True)
         lock: int
-        self.temporary, lock = _new_temporary(self._target, os.mkdir)
+        self.temporary, lock = self._hidden()
         self._lock: int | None = lock
+
+    def _hidden(self) -> tuple[str, int]:
+        """Make the hidden folder; return its path, and the descriptor that locks it."""
+        return _new_temporary(self._target, os.mkdir)
 
     @property
     def is_open(self) -> bool:
@@ -58,26 +66,39 @@ class NewFolder:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         return path
 
-    def commit(self) -> None:
-        """Put the folder in place, replacing an old one atomically: one of the two is always there."""
-        while not self._take_place():
-            pass  # another writer was faster
-        self._release()
-        _remove_unlocked(self.temporary)  # the old one, if there was one
+    def commit(self, check: Callable[[], None] | None = None) -> None:
+        """Put the folder in place, replacing an old one atomically: one of the two is always there.
 
-    def _take_place(self) -> bool:
+        ``check`` may refuse by raising; nobody replaces the old folder between it and the new one taking its place.
+        """
+        while not self._take_place(check):
+            pass  # another writer was faster
+
+    def _take_place(self, check: Callable[[], None] | None) -> bool:
         """Take the target's name; ``False`` if another writer has changed it meanwhile."""
         self._check_target()
-        try:
-            if not os.path.lexists(self._target):
-                os.rename(self.temporary, self._target)
-            elif not _core.exchange_names(os.fsencode(self.temporary), os.fsencode(self._target)):
-                self._take_place_in_two_steps()
-        except OSError as error:
-            changed = error.errno in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
-            if changed and os.path.isdir(self.temporary):
+        is_folder = os.path.isdir(self._target) and not os.path.islink(self._target)
+        with contextlib.ExitStack() as stack:
+            try:
+                if is_folder:
+                    stack.enter_context(kept_in_place(self._target))
+            except (FileNotFoundError, NotADirectoryError):
                 return False
-            raise
+            if check is not None:
+                check()
+            try:
+                if not os.path.lexists(self._target):
+                    os.rename(self.temporary, self._target)
+                elif not _core.exchange_names(os.fsencode(self.temporary), os.fsencode(self._target)):
+                    self._take_place_in_two_steps()
+            except OSError as error:
+                changed = error.errno in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
+                if changed and os.path.isdir(self.temporary):
+                    return False
+                raise
+            self._release()
+            with contextlib.suppress(OSError):
+                _remove(self.temporary)  # the old one, if there was one, which we still hold
         return True
 
     def _take_place_in_two_steps(self) -> None:
@@ -99,8 +120,52 @@ class NewFolder:
 
     def _release(self) -> None:
         if self._lock is not None:
+            fcntl.flock(self._lock, fcntl.LOCK_UN)  # a child forked meanwhile has the descriptor too
             os.close(self._lock)
             self._lock = None
+
+
+class KeptFolder(NewFolder):
+    """A new folder whose files stay if the writer fails or is killed: the next writer of the target goes on with them.
+
+    Ends with ``commit()`` or ``leave()``.
+    """
+
+    def _hidden(self) -> tuple[str, int]:
+        parent, name = os.path.split(self._target)
+        path = os.path.join(parent, f".{name}{_KEPT_SUFFIX}")
+        make_own_folder(path, "stage")
+        lock = lock_path(path)
+        if lock is None:
+            raise OSError(errno.EBUSY, "another process writes here; wait for it", path)
+        return path, lock
+
+    def commit(self, check: Callable[[], None] | None = None) -> None:
+        # Nobody else could write into it; from now on it is a folder as any other that this user makes.
+        usual = os.path.join(self.temporary, ".mode")
+        os.mkdir(usual)
+        os.chmod(self.temporary, stat.S_IMODE(os.stat(usual).st_mode))
+        os.rmdir(usual)
+        super().commit(check)
+
+    def leave(self) -> None:
+        """Keep what was written for the next writer. May be called again, and after ``commit()``."""
+        self._release()
+
+
+@contextlib.contextmanager
+def kept_in_place(path: str) -> Iterator[None]:
+    """Keep writers from replacing a folder during the block; wait for one that is about to."""
+    while True:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(descriptor), os.stat(path)):
+                yield
+                return
+        finally:
+            fcntl.flock(descriptor, fcntl.LOCK_UN)  # a child forked meanwhile has the descriptor too
+            os.close(descriptor)
 
 
 @contextlib.contextmanager
@@ -164,6 +229,23 @@ def _remove(path: str) -> None:
         shutil.rmtree(path)
     else:
         os.remove(path)
+
+
+def make_own_folder(path: str, again: str) -> None:
+    """Make a folder. One that exists is trusted only if nobody else can have put files into it."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        status = os.lstat(path)
+        found = f"one of user {status.st_uid} with mode {stat.S_IMODE(status.st_mode):o}"
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022:
+            return
+        raise PermissionError(
+            errno.EPERM,
+            "expected a folder of your own that nobody else may write, to resume from, found "
+            f"{found if stat.S_ISDIR(status.st_mode) else 'a link or a file'}; remove it, and {again} anew",
+            path,
+        ) from None
 
 
 def replace_file(path: str, content: bytes | memoryview) -> None:

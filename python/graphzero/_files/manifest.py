@@ -8,21 +8,26 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from graphzero._core import DataType, FormatError
 from graphzero._files.folder import check_regular, is_inside
 from graphzero._files.mounted import Mounted
+from graphzero._files.storage import refuse_url
 
 MANIFEST = "graphzero.json"
 FORMAT = "graphzero dataset"
 VERSION = 1
 
+# What times may count, as NumPy and Arrow call it.
+TIME_UNITS = ("s", "ms", "us", "ns")
+
 _ELEMENT_TYPES = sorted(data_type.name.lower() for data_type in DataType)
 _DEEPEST = 100  # levels of JSON
-_LARGEST_MANIFEST = 16 << 20  # bytes: a hostile folder must not make us read without end
+LARGEST_MANIFEST = 16 << 20  # bytes: a hostile folder must not make us read without end
 
 
 @dataclass
@@ -54,7 +59,7 @@ OtherRecords: TypeAlias = "dict[str, FileRecord | ValueRecord]"
 
 @dataclass
 class NodeRecord:
-    """One kind of node."""
+    """One kind of node. ``categories``: what the integers 0, 1, 2, … of an attribute stand for."""
 
     num_nodes: int
     attributes: dict[str, FileRecord]
@@ -62,17 +67,23 @@ class NodeRecord:
     num_classes: int | None = None
     ids: FileRecord | None = None
     other: OtherRecords = field(default_factory=dict)
+    categories: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass
 class EdgeRecord:
-    """One kind of edge. ``weight`` and ``time`` name the attributes that those of the graph were made of."""
+    """One kind of edge. ``weight`` and ``time`` name the attributes that those of the graph were made of.
+
+    ``time_unit`` is what the graph's times count since 1970, in UTC.
+    """
 
     graph: FileRecord
     attributes: dict[str, FileRecord]
     weight: str | None = None
     time: str | None = None
     other: OtherRecords = field(default_factory=dict)
+    categories: dict[str, list[str]] = field(default_factory=dict)
+    time_unit: str | None = None
 
 
 @dataclass
@@ -97,22 +108,62 @@ class Manifest:
 
     def files(self) -> Iterator[FileRecord]:
         """Iterate over all files of the folder."""
-        for node in self.nodes.values():
-            yield from node.attributes.values()
+        return (record for record, _ in self._files())
+
+    def places(self) -> Iterator[tuple[FileRecord, str]]:
+        """Iterate over all files, each with the path that our writers give it."""
+        return ((record, path()) for record, path in self._files())
+
+    def _files(self) -> Iterator[tuple[FileRecord, Callable[[], str]]]:
+        # Paths wait until they are asked for: in a manifest of others, a name may be one that no path of ours can hold.
+        for name, node in self.nodes.items():
+            for attribute, record in node.attributes.items():
+                yield record, partial(attribute_path, name, attribute)
             if node.ids is not None:
-                yield node.ids
-            yield from _files_of(node.other)
-        for edge in self.edges.values():
-            yield edge.graph
-            yield from edge.attributes.values()
-            yield from _files_of(edge.other)
+                yield node.ids, partial(ids_path, name)
+            yield from _files_of(node.other, name)
+        for triple, edge in self.edges.items():
+            yield edge.graph, partial(graph_path, triple)
+            for attribute, record in edge.attributes.items():
+                yield record, partial(attribute_path, triple, attribute)
+            yield from _files_of(edge.other, triple)
         for split in self.splits:
-            yield split.ids
-        yield from _files_of(self.other)
+            yield split.ids, partial(split_path, split.of, split.name)
+        yield from _files_of(self.other, None)
 
 
-def _files_of(other: OtherRecords) -> Iterator[FileRecord]:
-    return (record for record in other.values() if isinstance(record, FileRecord))
+def _files_of(
+    other: OtherRecords, of: str | tuple[str, str, str] | None
+) -> Iterator[tuple[FileRecord, Callable[[], str]]]:
+    for name, record in other.items():
+        if isinstance(record, FileRecord):
+            yield record, partial(other_path, of, name)
+
+
+def attribute_path(of: str | tuple[str, str, str], name: str) -> str:
+    """Return the path of an attribute in the folder."""
+    folder = f"edges/{type_path(of)}" if isinstance(of, tuple) else f"nodes/{file_name(of)}"
+    return f"{folder}/{file_name(name)}.gd"
+
+
+def ids_path(of: str) -> str:
+    """Return the path of the id dictionary of a node type."""
+    return f"nodes/{file_name(of)}/ids.gi"
+
+
+def graph_path(of: tuple[str, str, str]) -> str:
+    """Return the path of the edges of an edge type."""
+    return f"edges/{type_path(of)}/graph.gl"
+
+
+def split_path(of: str | tuple[str, str, str], name: str) -> str:
+    """Return the path of a split of a type."""
+    return f"splits/{file_name(name)}/{type_path(of)}.gd"
+
+
+def other_path(of: str | tuple[str, str, str] | None, name: str) -> str:
+    """Return the path of a tensor without a row per node or edge; of the whole data set, if ``of`` is ``None``."""
+    return "/".join(["other", *([] if of is None else [type_path(of)]), f"{file_name(name)}.gd"])
 
 
 def file_name(name: str) -> str:
@@ -175,6 +226,7 @@ def write_manifest(path: str, manifest: Manifest) -> None:
                 "attributes": records(node.attributes),
                 **_unless_none(label=node.label, num_classes=node.num_classes),
                 **({"ids": record(node.ids)} if node.ids is not None else {}),
+                **_unless_none(categories=node.categories or None),
                 **others(node.other),
             }
             for name, node in manifest.nodes.items()
@@ -184,7 +236,8 @@ def write_manifest(path: str, manifest: Manifest) -> None:
                 "type": list(triple),
                 "graph": record(edge.graph),
                 "attributes": records(edge.attributes),
-                **_unless_none(weight=edge.weight, time=edge.time),
+                **_unless_none(weight=edge.weight, time=edge.time, time_unit=edge.time_unit),
+                **_unless_none(categories=edge.categories or None),
                 **others(edge.other),
             }
             for triple, edge in manifest.edges.items()
@@ -200,9 +253,14 @@ def write_manifest(path: str, manifest: Manifest) -> None:
         "metadata": manifest.metadata,
         **others(manifest.other),
     }
-    with open(path, "w", encoding="utf-8") as file:
-        json.dump(document, file, indent=2, ensure_ascii=False, allow_nan=False)
-        file.write("\n")
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+    if len(text) > LARGEST_MANIFEST:
+        raise ValueError(
+            f"{MANIFEST}: expected at most {LARGEST_MANIFEST} bytes, found {len(text)}: names of categories, metadata "
+            "and types must fit there; leave some out"
+        )
+    with open(path, "wb") as file:
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
 
@@ -214,6 +272,7 @@ def _unless_none(**values: Any) -> dict[str, Any]:
 def read_manifest(folder: str) -> tuple[Manifest, int]:
     """Read and check the manifest of ``folder``; also return the fingerprint of the data set."""
     path = os.path.join(folder, MANIFEST)
+    refuse_url(folder)
     if os.path.isdir(folder) and not os.path.exists(path):
         raise FileNotFoundError(
             errno.ENOENT, f"has no {MANIFEST}: it is not a data set, or its conversion did not finish", folder
@@ -224,9 +283,14 @@ def read_manifest(folder: str) -> tuple[Manifest, int]:
         )
     check_regular(path)
     with open(path, "rb") as file:
-        text = file.read(_LARGEST_MANIFEST + 1)
-    if len(text) > _LARGEST_MANIFEST:
-        raise FormatError(f"{path}: expected at most {_LARGEST_MANIFEST} bytes, found more")
+        text = file.read(LARGEST_MANIFEST + 1)
+    return parsed_manifest(text, path)
+
+
+def parsed_manifest(text: bytes, path: str) -> tuple[Manifest, int]:
+    """Check the text of a manifest, which is that of ``path``; also return the fingerprint of the data set."""
+    if len(text) > LARGEST_MANIFEST:
+        raise FormatError(f"{path}: expected at most {LARGEST_MANIFEST} bytes, found more")
     try:
         document = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
@@ -359,8 +423,26 @@ class _Reader:
             if name not in record.attributes:
                 raise self._refuse(f"{place}.{column}", f"one of {list(record.attributes)}", name)
             setattr(record, column, name)
+        record.categories = self._categories(edge, record.attributes, place)
+        if edge.get("time_unit") is not None:
+            record.time_unit = self._get(edge, "time_unit", str, place, "a unit of time")
+            if record.time_unit not in TIME_UNITS:
+                raise self._refuse(f"{place}.time_unit", f"one of {', '.join(TIME_UNITS)}", record.time_unit)
         record.other = self._other(edge, place)
         return record
+
+    def _categories(self, parent: Any, attributes: dict[str, FileRecord], place: str) -> dict[str, list[str]]:
+        if parent.get("categories") is None:
+            return {}
+        lists = self._get(parent, "categories", dict, place, "an object of lists")
+        place = f"{place}.categories"
+        for attribute in lists:
+            if attribute not in attributes:
+                raise self._refuse(place, f"names from {list(attributes)}", attribute)
+            names = self._get(lists, attribute, list, place, "a list of names")
+            if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+                raise self._refuse(f"{place}.{attribute}", "names that differ", names)
+        return lists
 
     def _other(self, parent: Any, place: str) -> OtherRecords:
         if parent.get("other") is None:
@@ -402,6 +484,7 @@ class _Reader:
                 raise self._refuse(f"{place}.num_classes", "a number of classes", record.num_classes)
         if node.get("ids") is not None:
             record.ids = self._file(node, "ids", place)
+        record.categories = self._categories(node, record.attributes, place)
         record.other = self._other(node, place)
         return record
 

@@ -1,7 +1,8 @@
-"""Progress as users ask for it: a bar on standard error, or calls of a function."""
+"""Progress as users ask for it: a bar on standard error or in a notebook, or calls of a function."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import TypeAlias
 
 from graphzero._base.memory_sizes import byte_text
 from graphzero._base.visible import visible
+from graphzero._files.notebook_progress import NotebookLine, in_notebook, notebook_bar
 
 # Called with what is done, and with all there is where that is known.
 Report: TypeAlias = Callable[[int, int | None], object]
@@ -20,7 +22,9 @@ Progress: TypeAlias = bool | Report
 def watching(
     progress: Progress, title: str | Callable[[], str], total: int | None, unit: str, done: Callable[[], int]
 ) -> Iterator[None]:
-    """Tell how far the block has come while it runs: on standard error if ``progress``, or to that function.
+    """Tell how far the block has come while it runs: to the function ``progress``, or where users look if it is true.
+
+    That is the output of the cell in a notebook, and standard error elsewhere.
 
     ``unit`` is ``"bytes"`` or the name of what is counted. ``done``, and ``title`` if it changes, are asked ten times a
     second, by a thread: most blocks are work of the core. What a function raises is raised at the end of the block.
@@ -29,8 +33,12 @@ def watching(
         with _polling(lambda: progress(done(), total)):
             yield
         progress(done() if total is None else total, total)
+    elif progress and in_notebook():
+        words = _words(title)
+        with notebook_bar(words, total, lambda count: _amount(count, unit), done) as show, _polling(show):
+            yield
     elif progress:
-        with _bar(title, total, unit, done):
+        with _bar(_words(title), total, unit, done):
             yield
     else:
         yield
@@ -59,8 +67,16 @@ def _polling(show: Callable[[], object]) -> Iterator[None]:
         raise error
 
 
+def _words(title: str | Callable[[], str]) -> Callable[[], str]:
+    return (lambda: title) if isinstance(title, str) else title
+
+
+def _amount(count: float, unit: str) -> str:
+    return byte_text(count) if unit == "bytes" else f"{count:,.0f} {unit}"
+
+
 @contextmanager
-def _bar(title: str | Callable[[], str], total: int | None, unit: str, done: Callable[[], int]) -> Iterator[None]:
+def _bar(title: Callable[[], str], total: int | None, unit: str, done: Callable[[], int]) -> Iterator[None]:
     """Show title, bar, rate and time left; without a ``total``, the time that has passed."""
     from rich.console import Console
     from rich.markup import escape
@@ -75,15 +91,13 @@ def _bar(title: str | Callable[[], str], total: int | None, unit: str, done: Cal
     )
     from rich.text import Text
 
-    def amount(count: float) -> str:
-        return byte_text(count) if unit == "bytes" else f"{count:,.0f} {unit}"
-
     class Rate(ProgressColumn):
         def render(self, task: Task) -> Text:
             speed = task.finished_speed or task.speed
             if not task.completed:
                 return Text("")
-            return Text(f"{amount(task.completed)}, {amount(speed)}/s" if speed else amount(task.completed))
+            completed = _amount(task.completed, unit)
+            return Text(f"{completed}, {_amount(speed, unit)}/s" if speed else completed)
 
     bar = Progress(
         TextColumn("{task.description}"),
@@ -94,10 +108,31 @@ def _bar(title: str | Callable[[], str], total: int | None, unit: str, done: Cal
     )
 
     def text() -> str:
-        return escape(visible(title if isinstance(title, str) else title()))
+        return escape(visible(title()))
 
     with bar:
         task = bar.add_task(text(), total=total)
         with _polling(lambda: bar.update(task, completed=done(), description=text())):
             yield
         bar.update(task, completed=done() if total is None else total, description=text())
+
+
+class StatusLine:
+    """A line that is replaced by the next: on a terminal, or in the output of a cell. Nobody else gets any."""
+
+    def __init__(self) -> None:
+        self._cell = NotebookLine() if in_notebook() else None
+
+    def show(self, text: str) -> None:
+        """Show a line in place of the one before."""
+        if self._cell is not None:
+            self._cell.show(text)
+        elif sys.stderr.isatty():
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()
+
+    def end(self) -> None:
+        """Let what is printed next begin on a line of its own."""
+        if self._cell is None and sys.stderr.isatty():
+            sys.stderr.write("\n")
+            sys.stderr.flush()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from graphzero import _core
@@ -20,22 +20,22 @@ _STEP = 16 << 20  # bytes that are asked for at once: some milliseconds
 
 @dataclass(frozen=True)
 class _Part:
-    """An array of a topology that is drawn from: an index of one direction, weights and times where they count."""
+    """An array of a topology that is drawn from: an index of one direction, and what else batches need of it."""
 
     graph: _core.Topology
     offset: int
     length: int
 
 
-def topology_bytes(sample: SampleRequest) -> int:
+def topology_bytes(sample: SampleRequest, attributes: Collection[Attribute]) -> int:
     """Return the size of all that is drawn from."""
-    return sum(part.length for part in _parts(sample))
+    return sum(part.length for part in _parts(sample, attributes))
 
 
-def resident_topology(sample: SampleRequest) -> int | None:
+def resident_topology(sample: SampleRequest, attributes: Collection[Attribute]) -> int | None:
     """Return how much of it is in the page cache; ``None`` if the kernel does not say."""
     total = 0
-    for part in _parts(sample):
+    for part in _parts(sample, attributes):
         found = part.graph.resident_part(part.offset, part.length)
         if found is None:
             return None
@@ -43,19 +43,19 @@ def resident_topology(sample: SampleRequest) -> int | None:
     return total
 
 
-def page_cache_needed(sample: SampleRequest, attributes: Iterable[Attribute]) -> int:
+def page_cache_needed(sample: SampleRequest, attributes: Collection[Attribute]) -> int:
     """Return the page cache that sampling needs here: the topology, and where its rows are stored.
 
     A page counts in the control group that read it first, so what others brought into memory is not ours to hold.
     """
-    needed = topology_bytes(sample) + sum(attribute.store._core.lookup_bytes for attribute in attributes)
+    needed = topology_bytes(sample, attributes) + sum(attribute.store._core.lookup_bytes for attribute in attributes)
     own = _core.memory_facts().cgroup_page_cache
     if own is None:
         return needed
-    return needed - max(0, (resident_topology(sample) or 0) - own)
+    return needed - max(0, (resident_topology(sample, attributes) or 0) - own)
 
 
-def has_room(sample: SampleRequest, attributes: Iterable[Attribute], memory: int) -> bool:
+def has_room(sample: SampleRequest, attributes: Collection[Attribute], memory: int) -> bool:
     """Return whether all that sampling reads fits beside ``memory`` bytes of rows; if not, say so once."""
     available = _core.available_memory()
     needed = page_cache_needed(sample, attributes)
@@ -84,13 +84,13 @@ def has_room(sample: SampleRequest, attributes: Iterable[Attribute], memory: int
     return False
 
 
-def read_ahead(sample: SampleRequest, is_over: Callable[[], bool]) -> None:
+def read_ahead(sample: SampleRequest, attributes: Collection[Attribute], is_over: Callable[[], bool]) -> None:
     """Have the topology read into the page cache from one end to the other, beside what goes on, until ``is_over``.
 
     Batches that find nothing there would read all of it, too, but page by page. Nothing happens if most is there.
     """
-    resident, parts = resident_topology(sample), _parts(sample)
-    if resident is None or resident > 0.9 * topology_bytes(sample):
+    resident, parts = resident_topology(sample, attributes), _parts(sample, attributes)
+    if resident is None or resident > 0.9 * topology_bytes(sample, attributes):
         return
 
     def request() -> None:
@@ -103,11 +103,16 @@ def read_ahead(sample: SampleRequest, is_over: Callable[[], bool]) -> None:
     threading.Thread(target=request, name="graphzero topology", daemon=True).start()
 
 
-def _parts(sample: SampleRequest) -> list[_Part]:
+def _parts(sample: SampleRequest, attributes: Collection[Attribute]) -> list[_Part]:
     direction = as_direction(sample.direction)
+    with_ids = {attribute.of for attribute in attributes}  # rows of edges are found by their ids
+    if sample.subgraph_type == "bidirectional":
+        with_ids.update(sample.relations.graphs)
     parts = []
     for triple, graph in sample.relations.graphs.items():
         if any(sample.fanouts.by_type[triple]) and graph._core.has(direction):
-            arrays = graph._core.drawn_from(direction, triple in sample.weighted, triple in sample.edge_time)
+            arrays = graph._core.drawn_from(
+                direction, triple in with_ids, triple in sample.weighted, triple in sample.edge_time
+            )
             parts += [_Part(graph._core, *array) for array in arrays]
     return parts

@@ -1,6 +1,7 @@
 """Memory control groups of Linux: run a command that may use so much memory and no more, page cache included.
 
-Run as a program it is that command's first step: ``python cgroup.py GROUP COMMAND…`` enters and becomes it.
+Run as a program it is that command's first step: ``python cgroup.py enter GROUP COMMAND…`` enters and becomes it,
+``keep NOTES COMMAND…`` runs it where it is and leaves the group's counters in a folder, and ``limit`` prints the limit.
 """
 
 from __future__ import annotations
@@ -86,18 +87,11 @@ class ControlGroup:
 
     def command(self, command: Sequence[str]) -> list[str]:
         """Return a command that runs the given one, and all it starts, inside the group."""
-        return [sys.executable, "-I", __file__, str(self.path), *command]
+        return [sys.executable, "-I", __file__, "enter", str(self.path), *command]
 
     def usage(self) -> GroupUsage:
         """Look at what the group holds now, has held at most, and how often the kernel had to kill in it."""
-        held, events = _numbers(self.path / "memory.stat"), _numbers(self.path / _EVENTS[self._version])
-        peak = self.path / _PEAK[self._version]
-        return GroupUsage(
-            anonymous=held[_ANONYMOUS[self._version]],
-            page_cache=held[_PAGE_CACHE[self._version]],
-            peak=int(peak.read_text()) if peak.exists() else None,
-            kills=events.get("oom_kill", 0),
-        )
+        return usage_in(self.path, self._version)
 
     def close(self) -> None:
         """Remove the group. Its processes must have ended; the kernel may need a moment to see that."""
@@ -113,6 +107,54 @@ class ControlGroup:
             else:
                 break
         atexit.unregister(self.close)
+
+
+def usage_in(folder: Path, version: int) -> GroupUsage:
+    """Read the counters of the group at ``folder``, or copies of them that ``keep`` left there."""
+    held, events = _numbers(folder / "memory.stat"), _numbers(folder / _EVENTS[version])
+    peak = folder / _PEAK[version]
+    return GroupUsage(
+        anonymous=held[_ANONYMOUS[version]],
+        page_cache=held[_PAGE_CACHE[version]],
+        peak=int(peak.read_text()) if peak.exists() else None,
+        kills=events.get("oom_kill", 0),
+    )
+
+
+def own_group() -> tuple[Path, int]:
+    """Return the folder of the group that limits the memory of this process, and the version of its file system.
+
+    Raises ``FileNotFoundError`` where no such file system is mounted.
+    """
+    own = {line.split(":")[1]: line.split(":", 2)[2] for line in Path("/proc/self/cgroup").read_text().splitlines()}
+    mounted: dict[int, Path] = {}
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        before, after = line.split(" - ")
+        root, point = before.split()[3:5]
+        kind, options = after.split()[0], after.split()[2]
+        path = own.get("memory" if kind == "cgroup" else "", "/")
+        inside = path.removeprefix(root).lstrip("/")  # a container may see only a part of the tree
+        if kind == "cgroup" and "memory" in options.split(","):
+            mounted.setdefault(1, Path(point, inside))
+        elif kind == "cgroup2":
+            mounted.setdefault(2, Path(point, inside))
+    for version in (1, 2):  # where both are mounted, the first has the controller
+        if version in mounted:
+            return mounted[version], version
+    raise FileNotFoundError("no control group file system with a memory controller is mounted")
+
+
+def keep(notes: Path, command: Sequence[str]) -> int:
+    """Run a command in this process's group. Leaves in ``notes`` where that is, and its counters when it has ended."""
+    group, version = own_group()
+    place = notes / "place"
+    place.write_text(f"{version} {group}")
+    place.rename(notes / "group")  # whoever reads it finds all of it
+    code = subprocess.Popen(command).wait()
+    for name in ("memory.stat", _PEAK[version], _EVENTS[version]):
+        with suppress(FileNotFoundError):  # older kernels have no peak
+            (notes / name).write_text((group / name).read_text())
+    return code
 
 
 def _parents() -> Iterator[tuple[Path, int]]:
@@ -141,6 +183,15 @@ def _numbers(path: Path) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    group, *rest = sys.argv[1:]
-    _put(Path(group, "cgroup.procs"), os.getpid())
-    os.execvp(rest[0], rest)
+    verb, *rest = sys.argv[1:]
+    if verb == "limit":
+        group, version = own_group()
+        print((group / _LIMIT[version]).read_text().strip())
+    elif verb == "enter":
+        _put(Path(rest[0], "cgroup.procs"), os.getpid())
+        os.execvp(rest[1], rest[1:])
+    else:
+        code = keep(Path(rest[0]), rest[1:])
+        if code < 0:  # end as the command did
+            os.kill(os.getpid(), -code)
+        sys.exit(code)

@@ -12,7 +12,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from graphzero._tools.cgroup import ControlGroup
+from graphzero._tools.cores import one_core
+from graphzero._tools.memory_limit import MemoryLimit
 
 
 class Child:
@@ -21,15 +22,18 @@ class Child:
     def __init__(
         self,
         command: Sequence[str],
-        group: ControlGroup | None = None,
+        group: MemoryLimit | None = None,
         environment: Mapping[str, str] | None = None,
+        *,
+        on_one_core: bool = False,
     ) -> None:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  # closed by __exit__
         # A session of its own: it and all it starts can be ended together, and Ctrl-C is for us alone.
-        self._process = subprocess.Popen(
-            list(command) if group is None else group.command(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=self._errors, env=environment, start_new_session=True,
-        )  # fmt: skip
+        with one_core(on_one_core):
+            self._process = subprocess.Popen(
+                list(command) if group is None else group.command(command), stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=self._errors, env=environment, start_new_session=True,
+            )  # fmt: skip
         self.pid = self._process.pid
         self._lines: queue.Queue[str | None] = queue.Queue()
         self._reader = threading.Thread(target=self._read_output, name="graphzero child", daemon=True)

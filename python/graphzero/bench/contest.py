@@ -76,10 +76,11 @@ class Contest:
             patience=self.plan.patience if figure.ours else self.plan.capped_patience,
             environment=contestants.surroundings(figure.threads, ours=figure.ours),
             cap=figure.cap,
+            threads=figure.threads,
             page_cache=page_cache,
         )
-        if answer.note == NOT_INSTALLED:
-            self._note(f"{name}: {NOT_INSTALLED}")
+        if answer.note is not None and answer.note.startswith(NOT_INSTALLED):
+            self._note(f"{name}: {answer.note}")
         return answer
 
     def _note(self, text: str) -> None:

@@ -59,13 +59,14 @@ def ask(
     patience: float | None = None,
     environment: Mapping[str, str] | None = None,
     cap: Cap | None = None,
+    threads: int | None = None,
     page_cache: Callable[[], int | None] | None = None,
 ) -> Answer:
     """Run a contestant to its end and return its answer.
 
     With a ``cap`` it runs in a control group, whose limit is set when it says that it is ready; where groups are not
     allowed it runs without, and the answer's note says so. It is stopped after ``timeout`` seconds; one that waited
-    for its limit, after ``patience`` seconds from then on.
+    for its limit, after ``patience`` seconds from then on. With ``threads=1`` it has one core, whatever it starts.
     """
     answer = Answer(None)
     group, over, last = None, False, ""
@@ -75,7 +76,7 @@ def ask(
                 group = stack.enter_context(ControlGroup(gz.memory_report().ram_total))
             except PermissionError as error:
                 answer.note, answer.proven = f"limited by its budget alone: {error}", False
-        child = stack.enter_context(Child(command, group, environment))
+        child = stack.enter_context(Child(command, group, environment, on_one_core=threads == 1))
         watch = MemoryWatch(child.pid, group, page_cache)
         begin, allowed = time.monotonic(), timeout
         for line in child.lines(_PERIOD):
@@ -112,8 +113,8 @@ def ask(
 
 def _failure(reason: str, code: int) -> str:
     """Say in a line why a child failed."""
-    if reason.startswith(("ModuleNotFoundError", "ImportError")):
-        return NOT_INSTALLED
+    if reason.startswith(("ModuleNotFoundError: ", "ImportError: ")):
+        return f"{NOT_INSTALLED}: {reason.split(': ', 1)[1][:160]}"  # it, or what it needs
     if code == -signal.SIGKILL:
         return "killed by the system"
     return f"failed: {reason.removeprefix('ValueError: ')[:160] or f'exit code {code}'}"

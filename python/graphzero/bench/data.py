@@ -19,6 +19,14 @@ from graphzero.dataset import NODE
 _ROWS_AT_ONCE = 1 << 16
 
 
+def _layout(graph: gz.Graph) -> str:
+    """Say what the file stores, and whether convert_edges writes it so if nothing else is asked for."""
+    indexes, stored = graph.indexes, graph.index(graph.indexes[0]).edge_ids is not None
+    what = "both indexes" if len(indexes) == 2 else f"{indexes[0]} index alone"
+    default = ", as convert_edges writes by default" if len(indexes) == 2 and stored else ""
+    return f"{what}, {'stored edge ids' if stored else 'places as edge ids'}{default}"
+
+
 class Data:
     """A data set folder of one type of node, and a scratch folder for what rivals read. Keeps nothing open."""
 
@@ -36,6 +44,7 @@ class Data:
             graph = dataset.graph
             self.graph, self.graph_bytes = graph.path, graph.nbytes
             self.num_nodes, self.num_edges, self.indexes = dataset.num_nodes, dataset.num_edges, graph.indexes
+            self.layout = _layout(graph)
             self.num_classes = dataset.nodes[NODE].num_classes
             self.splits = dataset.split_names
             self.kind = str(dict(dataset.metadata.get("synthetic", {})).get("kind", "given"))

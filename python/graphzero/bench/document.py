@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from graphzero._tools.cores import CAN_PIN
 from graphzero._tools.machine import machine, versions
 from graphzero.bench.contest import Contest
 from graphzero.bench.plan import PARTS
@@ -62,6 +63,8 @@ def measure_part(contest: Contest, name: str) -> dict[str, Any]:
     if missing is None:
         rows, scaling = contest.rows(part.figures(contest))
         conditions = part.conditions(contest)
+        if any(row["threads"] == 1 for row in rows):
+            conditions["one thread"] = "each contestant pinned to one core" if CAN_PIN else "nobody pinned to a core"
         rivals = {rival_named(row["what"]) for row in rows if not row["ours"] and row["value"] is not None}
         known = {rival: contest.pythons.version(rival) for rival in sorted(rivals)}
         if any(known.values()):

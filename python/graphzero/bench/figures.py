@@ -11,6 +11,8 @@ from zipfile import BadZipFile
 import numpy as np
 
 from graphzero.bench.contestants import Answer, Cap
+from graphzero.bench.pythons import rival_named
+from graphzero.bench.rival_versions import with_version
 
 OURS = "graphzero"
 Arrays = dict[str, Any]
@@ -55,6 +57,11 @@ class Figure:
         return (_START if self.ours else _START_RIVAL) + epochs * 1.3 * float(self.given.get("seconds", 1))
 
 
+def thread_counts(most: int) -> list[int]:
+    """Return the numbers of threads of a plot: 1, 2, 4 and so on, up to ``most``."""
+    return sorted({1, most, *(2**i for i in range(most.bit_length()) if 2**i < most)})
+
+
 def wrong_in(figure: Figure) -> str | None:
     """Check what a contestant left, and remove it."""
     path = figure.given["result"]
@@ -73,10 +80,12 @@ def row_of(figure: Figure, answer: Answer, wrong: str | None) -> dict[str, Any]:
     """Return the row of a figure. It has a value only if the answer is right."""
     found = (answer.found if wrong is None else None) or {}
     reads, seconds = found.get("device_reads"), found.get("seconds")
+    told = None if figure.ours or not found else with_version(rival_named(figure.what), found.get("versions", {}))
     row: dict[str, Any] = {
         "task": figure.task,
         "what": figure.what,
         "ours": figure.ours,
+        "rival": told,
         "value": max(found.get("runs", ()), default=None),
         "unit": figure.unit,
         "higher_is_better": True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 import graphzero as gz
 from graphzero.bench.contest import Contest
 from graphzero.bench.contestants import Cap
-from graphzero.bench.figures import OURS, Arrays, Figure
+from graphzero.bench.figures import OURS, Arrays, Figure, thread_counts
 
 TITLE = "Gathering rows"
 QUESTION = "How many random rows of features a second reach memory?"
@@ -32,6 +33,10 @@ def figures(contest: Contest) -> list[Figure]:
     """List who is asked what."""
     whats = (OURS, "np.memmap", "torch, all in RAM")
     found = [_gather(contest, what, "from memory") for what in whats]
+    for threads in thread_counts(contest.threads)[:-1]:
+        name = f"from memory, {threads} thread{'s' * (threads > 1)}"
+        found.append(replace(found[0], task=name, threads=threads, scale=[("threads", threads)], in_table=False))
+    found[0] = replace(found[0], scale=[("threads", contest.threads)])
     found += [_gather(contest, what, "from the device") for what in whats[:2]]
     for percent, size in contest.caps()[:1]:
         task = f"from the device, {percent} % fits in memory"

@@ -14,6 +14,7 @@ NEEDS: dict[str, tuple[str | tuple[str, ...], ...]] = {
     "pyg-lib": ("torch", "pyg_lib"),
     "GraphBolt": ("torch", "dgl"),
     "torch-cluster": ("torch", "torch_cluster"),
+    "DGL": ("torch", "dgl"),
     "PecanPy": ("pecanpy", "numba_progress"),
     "np.memmap": ("numpy",),
     "torch, all in RAM": ("torch",),

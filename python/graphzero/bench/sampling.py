@@ -10,7 +10,7 @@ import numpy as np
 
 import graphzero as gz
 from graphzero.bench.contest import Contest
-from graphzero.bench.figures import OURS, Arrays, Figure
+from graphzero.bench.figures import OURS, Arrays, Figure, thread_counts
 from graphzero.bench.pythons import GRAPHZERO02
 from graphzero.bench.rivals.samplers import FANOUT, FANOUTS
 from graphzero.bench.sample_checks import SampleCheck, wrong_fanout, wrong_rival_sample
@@ -51,9 +51,8 @@ def _write_seeds(contest: Contest, rng: Any, nodes: Any, name: str) -> None:
 
 def figures(contest: Contest) -> list[Figure]:
     """List who is asked what."""
-    counts = sorted({1, contest.threads, *(2**i for i in range(10) if 2**i < contest.threads)})
     found = []
-    for threads in counts:
+    for threads in thread_counts(contest.threads):
         places = [("threads", threads)]
         if threads == contest.threads:
             places.append(("size", contest.data.num_edges))
@@ -114,6 +113,7 @@ def conditions(contest: Contest) -> dict[str, str]:
     return {
         "fanouts": str(FANOUTS),
         "seeds": f"{plan.sampled_seeds:,} in each of {plan.sampled_batches} batches",
+        "file": contest.data.layout,
         "cache": "warm",
         "threads": "across batches, for all",
         "edge ids": "returned by all",

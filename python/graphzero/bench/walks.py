@@ -1,4 +1,4 @@
-"""Random walks, uniform and node2vec, beside torch-cluster, PecanPy and GraphZero 0.2."""
+"""Random walks, uniform and node2vec, beside torch-cluster, DGL, PecanPy and GraphZero 0.2."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ import numpy as np
 
 import graphzero as gz
 from graphzero.bench.contest import Contest
-from graphzero.bench.figures import OURS, Arrays, Figure
+from graphzero.bench.figures import OURS, Arrays, Figure, thread_counts
 from graphzero.bench.pythons import GRAPHZERO02
 from graphzero.bench.rivals.walkers import LENGTH, P, Q
+from graphzero.bench.walk_laws import wrong_second_steps
 
 TITLE = "Random walks"
 QUESTION = "How many steps a second do walks take?"
 NEEDS = ("out",)
+DGL = "DGL"
 _SLOW = 2000  # walks of those who take node2vec's second order from the whole list
 _COMPILED = "left out of a quick run: it is compiled first, which takes longer than the rest"
 
@@ -30,16 +32,23 @@ def prepare(contest: Contest) -> None:
 def figures(contest: Contest) -> list[Figure]:
     """List who is asked what."""
     found = []
+    found += [
+        _walks(contest, OURS, "uniform", threads, scale=[("threads", threads)], in_table=False)
+        for threads in thread_counts(contest.threads)[1:-1]
+    ]
     for law in ("uniform", "node2vec"):
         for threads in sorted({1, contest.threads}):
-            found.append(_walks(contest, OURS, law, threads))
+            places = [("threads", threads)] if law == "uniform" else []
+            found.append(_walks(contest, OURS, law, threads, scale=places))
             found.append(_walks(contest, "torch-cluster", law, threads))
+            if law == "node2vec":
+                found.append(_walks(contest, DGL, law, threads))
         for rival in ("PecanPy", GRAPHZERO02):
             found.append(_walks(contest, rival, law, contest.threads))
     return found
 
 
-def _walks(contest: Contest, what: str, law: str, threads: int) -> Figure:
+def _walks(contest: Contest, what: str, law: str, threads: int, **more: Any) -> Figure:
     data = contest.data
     is_slow = law == "node2vec" and what in ("PecanPy", GRAPHZERO02)
     walks = min(_SLOW, contest.plan.starts) if is_slow else contest.plan.starts
@@ -47,7 +56,9 @@ def _walks(contest: Contest, what: str, law: str, threads: int) -> Figure:
     def check(answer: Arrays) -> str | None:
         starts = np.load(data.scratch_file("starts.npy"))[:walks]
         with gz.Graph(data.graph) as graph:
-            return wrong_walks(graph, starts, answer["walks"], LENGTH)
+            return wrong_walks(graph, starts, answer["walks"], LENGTH) or wrong_second_steps(
+                graph, answer["walks"], P, Q if law == "node2vec" else 1.0, backwards=what == DGL
+            )
 
     given = contest.given(name=what, law=law, walks=walks, graph=data.graph)
     task = f"{law}, {threads} thread{'s' * (threads > 1)}"
@@ -55,8 +66,9 @@ def _walks(contest: Contest, what: str, law: str, threads: int) -> Figure:
     if what == "PecanPy" and not contest.plan.compiles and contest.pythons.of(what) is not None:
         left_out = _COMPILED
     return Figure(
-        task, what, "walkers", given, check, "every step is an edge", "steps/s", threads, "warm", left_out=left_out
-    )
+        task, what, "walkers", given, check, "every step is an edge; steps have their law", "steps/s", threads, "warm",
+        left_out=left_out, **more,
+    )  # fmt: skip
 
 
 def wrong_walks(graph: gz.Graph, starts: Any, walks: Any, length: int) -> str | None:
@@ -76,6 +88,6 @@ def conditions(contest: Contest) -> dict[str, str]:
     return {
         "walks": f"{contest.plan.starts:,}; {slow}",
         "steps": str(LENGTH),
-        "node2vec": f"p={P} q={Q}",
+        "node2vec": f"p={P} q={Q}; DGL asks for the edge back to the node before, others for the one from it",
         "cache": "warm",
     }

@@ -81,9 +81,10 @@ def bench(
     if json:
         print_json(document)
         return 0
-    from graphzero.cli.bench_table import print_tables
+    from graphzero.cli.bench_table import print_headlines, print_tables
 
     print_tables(document)
+    print_headlines(document)
     for note in document["notes"]:
         print(f"  {note}")
     if not pages:

@@ -1,4 +1,4 @@
-"""The tables of ``graphzero bench``: one for each part."""
+"""What ``graphzero bench`` prints: a table for each part, then the few figures to remember."""
 
 from __future__ import annotations
 
@@ -46,6 +46,17 @@ def print_tables(document: dict[str, Any]) -> None:
             _print_rich(part["title"], conditions, rows, [row["ours"] for row in part["rows"]])
         else:
             _print_plain(part["title"], conditions, rows)
+
+
+def print_headlines(document: dict[str, Any]) -> None:
+    """Print the figures that the report begins with, which name the rivals with their versions."""
+    from graphzero.bench.report.findings import figures
+
+    found = figures(document)
+    if found:
+        print("\nIn short")
+    for figure in found:
+        print(f"  {figure.number} {figure.label} ({figure.detail})")
 
 
 def _print_plain(title: str, conditions: str, rows: Sequence[tuple[str, ...]]) -> None:

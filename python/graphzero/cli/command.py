@@ -17,7 +17,21 @@ import typer
 
 from graphzero import FormatError, __version__
 from graphzero._base.visible import visible_lines
-from graphzero.cli import bench, convert, demo, info, interrupts, sample, synth, train, verify
+from graphzero.cli import (
+    bench,
+    convert,
+    demo,
+    edit,
+    import_tables,
+    info,
+    interrupts,
+    push,
+    sample,
+    stage,
+    synth,
+    train,
+    verify,
+)
 from graphzero.cli.errors import one_line
 
 DAMAGED = 1
@@ -55,8 +69,12 @@ def make_app() -> typer.Typer:
     app.command("bench")(bench.bench)
     app.command("convert")(convert.convert)
     app.command("demo")(demo.demo)
+    app.command("edit")(edit.edit)
+    app.command("import")(import_tables.import_tables)
     app.command("info")(info.info)
+    app.command("push")(push.push)
     app.command("sample")(sample.sample)
+    app.command("stage")(stage.stage)
     app.command("synth")(synth.synth)
     app.command("train")(train.train)
     app.command("verify")(verify.verify)

@@ -17,6 +17,9 @@ from graphzero._base.visible import UNSAFE_IN_JSON, visible
 PathArgument = Annotated[
     Path, typer.Argument(metavar="PATH", help="A .gl file, a .gd file or a data set folder.", show_default=False)
 ]
+# Of names beside their values: with longer ones, lines would not fit in 80 columns.
+_WIDEST_NAME = 24
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -29,23 +32,28 @@ def print_json(document: dict[str, Any]) -> None:
 
 
 def print_facts(title: str, facts: Sequence[tuple[str, str]]) -> None:
-    """Print names and values side by side under a title."""
-    title, facts = visible(title), [(visible(name), visible(value)) for name, value in facts]
+    """Print names and values side by side under a title. A long name has a line of its own, above its value."""
+    title, facts = visible(title), [row for name, value in facts for row in _lines(visible(name), visible(value))]
+    width = max(len(name) for name, value in facts if value)
     if not sys.stdout.isatty():
-        width = max(len(name) for name, _ in facts)
-        print(title, *(f"  {name:<{width}}  {value}" for name, value in facts), sep="\n")
+        print(title, *(f"  {name:<{width}}  {value}".rstrip() for name, value in facts), sep="\n")
         return
     from rich.console import Console
     from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
-    table = Table.grid(padding=(0, 2))
-    for name, value in facts:
-        table.add_row(Text(name, style="dim"), Text(value))
     console = Console()
     console.print(Text(title, style="bold"))
-    console.print(Padding(table, (0, 2)))
+    for name, value in facts:
+        table = Table.grid(padding=(0, 2))
+        table.add_column(min_width=width)
+        table.add_row(Text(name, style="dim"), *([Text(value)] if value else []))
+        console.print(Padding(table, (0, 2)))
+
+
+def _lines(name: str, value: str) -> list[tuple[str, str]]:
+    return [(name, value)] if len(name) <= _WIDEST_NAME or not value else [(name, ""), ("", value)]
 
 
 def print_lines(title: str, lines: Sequence[str]) -> None:

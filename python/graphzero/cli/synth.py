@@ -47,7 +47,9 @@ def synth(
     json: JsonOption = False,
 ) -> int:
     """Generate a data set of any size: a graph, features, labels and splits."""
-    from graphzero.cli.file_facts import dataset_facts, dataset_rows
+    from graphzero._look.dataset_facts import dataset_facts
+    from graphzero._look.limits import COMMAND
+    from graphzero.cli.fact_lines import dataset_lines
 
     begin = time.perf_counter()
     gz.synthesize(
@@ -58,11 +60,12 @@ def synth(
         seed=seed, memory=memory, progress=sys.stderr.isatty(), overwrite=overwrite,
     ).close()  # fmt: skip
     seconds = time.perf_counter() - begin
-    facts = dataset_facts(os.fspath(path), scan=False)
+    with gz.open(path) as ds:
+        facts = dataset_facts(ds, COMMAND)
     if json:
         print_json(facts | {"seconds": seconds})
     else:
-        print_facts(os.fspath(path), [*dataset_rows(facts), ("time", f"{seconds:.1f} s")])
+        print_facts(os.fspath(path), [*dataset_lines(facts), ("time", f"{seconds:.1f} s")])
     return 0
 
 

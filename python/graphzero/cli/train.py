@@ -1,38 +1,48 @@
-"""``graphzero train``: node classification on a data set folder. docs/guide/train-from-the-shell.md lists the JSON."""
+"""``graphzero train``: nodes, links or embeddings of a data set. docs/guide/train-from-the-shell.md shows all."""
 
 from __future__ import annotations
 
-import importlib
 import os
-import shlex
-import signal
-import sys
 import time
-from collections.abc import Generator, Iterator
-from contextlib import closing, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
+from contextlib import ExitStack
+from dataclasses import asdict, fields
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import graphzero as gz
-from graphzero._base.memory_sizes import byte_text, peak_memory
-from graphzero._base.visible import visible
-from graphzero.cli.console import JsonOption, print_facts, print_json, spinner
+from graphzero._base.argument_errors import check_choice, value_error
+from graphzero.cli import train_config
+from graphzero.cli.console import JsonOption, print_facts, print_json, print_lines, spinner
 from graphzero.cli.fanouts import FANOUTS, read_fanouts
+from graphzero.cli.train_begin import OF_LINKS, begun, loaded, resumed
+from graphzero.cli.train_embeddings import train_embeddings, walk_settings
+from graphzero.cli.train_logs import EpochRows, LogOptions, columns_of, epoch_row
+from graphzero.cli.train_loop import trained
+from graphzero.cli.train_outputs import Wanted
+from graphzero.cli.train_summary import (
+    evaluation_document,
+    evaluation_rows,
+    report_lines,
+    training_document,
+    training_rows,
+)
 from graphzero.train.settings import Settings
+from graphzero.train.walk_settings import WalkSettings
 
 if TYPE_CHECKING:
-    from graphzero.cli.train_view import TrainView
-    from graphzero.train.checkpoints import Checkpoints
-    from graphzero.train.run import EpochResult, Run, Step
-    from graphzero.train.task import Task
-    from graphzero.train.watch import Snapshot, Watch
+    from graphzero.train.run import Run
 
-_MEASURE_EVERY = 0.25  # seconds
 _PLAIN = Settings()
+_WALKS = WalkSettings()
+# Options by what they are for; where that is not asked for, they are refused.
+_OF_PREDICTIONS = ("predict_split", "scores", "inference")
+_OF_TRAINING = ("checkpoints", "resume", "log", "tensorboard", "wandb", "test_each_epoch", "save_config")
+_OF_MODELS = ("target", "evaluate", "predict", *_OF_PREDICTIONS, "report", "test_each_epoch", "checkpoints", "resume")
+# Where results go, which are there after a run, and what means nothing without them.
+_PLACES = ("checkpoints", "log", "tensorboard", "predict", *_OF_PREDICTIONS, "embeddings_out")
+_OF_WALKS = ("walk_length", "context_size", "walks", "p", "q", "embeddings_out")
 
 
 def _option(help: str, otherwise: Any) -> Any:
@@ -41,20 +51,52 @@ def _option(help: str, otherwise: Any) -> Any:
 
 
 def train(
+    context: typer.Context,
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A data set folder.", show_default=False)],
+    task: Annotated[str | None, _option("nodes, links or embeddings", "nodes")] = None,
     model: Annotated[str | None, _option("sage, gcn or gat", _PLAIN.model)] = None,
     fanouts: Annotated[
         str | None, _option("Neighbours to draw per node at each hop, -1 for all; one layer per hop", FANOUTS)
     ] = None,
-    hidden: Annotated[int | None, _option("Width of the layers", _PLAIN.hidden)] = None,
+    hidden: Annotated[
+        int | None, _option("Width of the layers, or of embeddings", f"{_PLAIN.hidden}; embeddings: {_WALKS.hidden}")
+    ] = None,
     heads: Annotated[int | None, _option("Attention heads of gat", _PLAIN.heads)] = None,
     dropout: Annotated[float | None, _option("Share of values to drop between layers", _PLAIN.dropout)] = None,
-    epochs: Annotated[int | None, _option("Number of epochs", _PLAIN.epochs)] = None,
-    batch_size: Annotated[int | None, _option("Training nodes per step", _PLAIN.batch_size)] = None,
-    learning_rate: Annotated[float | None, _option("Adam's learning rate", _PLAIN.learning_rate)] = None,
+    epochs: Annotated[int | None, _option("Number of epochs", f"{_PLAIN.epochs}; embeddings: {_WALKS.epochs}")] = None,
+    batch_size: Annotated[
+        int | None,
+        _option("Training nodes or edges per step", f"{_PLAIN.batch_size}; embeddings: {_WALKS.batch_size}"),
+    ] = None,
+    learning_rate: Annotated[
+        float | None,
+        _option("Adam's learning rate", f"{_PLAIN.learning_rate}; embeddings: {_WALKS.learning_rate}"),
+    ] = None,
     weight_decay: Annotated[float | None, _option("Adam's weight decay", _PLAIN.weight_decay)] = None,
     target: Annotated[
         str | None, typer.Option(metavar="TYPE", help="The node type to classify, if several have labels.")
+    ] = None,
+    edge_type: Annotated[
+        str | None,
+        typer.Option(metavar="A,REL,B", help="The edges to predict, or to walk along, if there are several types."),
+    ] = None,
+    held_out: Annotated[
+        float | None,
+        _option("links: share of the edges to measure on, if the data set has no splits of edges", _PLAIN.held_out),
+    ] = None,
+    negatives: Annotated[
+        int | None, _option("links, embeddings: negatives for each edge, or window of a walk", _PLAIN.negatives)
+    ] = None,
+    rank_negatives: Annotated[
+        int | None, _option("links: negatives that an edge is ranked among", _PLAIN.rank_negatives)
+    ] = None,
+    walk_length: Annotated[int | None, _option("embeddings: nodes of a walk", _WALKS.walk_length)] = None,
+    context_size: Annotated[int | None, _option("embeddings: nodes of a window of a walk", _WALKS.context_size)] = None,
+    walks: Annotated[int | None, _option("embeddings: walks from each node", _WALKS.walks)] = None,
+    p: Annotated[float | None, _option("embeddings: node2vec's p; walks go back with weight 1/p", _WALKS.p)] = None,
+    q: Annotated[float | None, _option("embeddings: node2vec's q; walks go away with weight 1/q", _WALKS.q)] = None,
+    embeddings_out: Annotated[
+        Path | None, typer.Option(metavar="FILE.gd", help="embeddings: where to write them.")
     ] = None,
     memory: Annotated[
         str | None, _option("Memory limit of the loaders, such as 4GB", "half of what is available")
@@ -63,6 +105,54 @@ def train(
     threads: Annotated[int | None, _option("Threads of the loaders", "one per core")] = None,
     device: Annotated[str | None, _option("Device of the model, such as cuda", _PLAIN.device)] = None,
     seed: Annotated[int | None, _option("The same seed trains the same weights", _PLAIN.seed)] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Take options from a .toml, .yaml or .json file; those of the command line win.",
+            callback=train_config.read_config,
+            is_eager=True,
+        ),
+    ] = None,
+    save_config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the options of this training to such a file.")
+    ] = None,
+    log: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a row per epoch to a .csv, .jsonl or .json file.")
+    ] = None,
+    tensorboard: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write each epoch for TensorBoard. Needs graphzero[tensorboard].")
+    ] = None,
+    wandb: Annotated[
+        str | None,
+        typer.Option(metavar="PROJECT", help="Send each epoch to Weights & Biases. Needs graphzero[wandb]."),
+    ] = None,
+    test_each_epoch: Annotated[
+        bool, typer.Option("--test-each-epoch", help="Measure the split test after each epoch, for the log.")
+    ] = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="Print precision and recall of each class at the end.")
+    ] = False,
+    evaluate: Annotated[
+        Path | None,
+        typer.Option("--eval", metavar="CHECKPOINT", help="Measure a checkpoint on all splits instead of training."),
+    ] = None,
+    predict: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the class of every node to a .gd, .parquet or .csv file."),
+    ] = None,
+    predict_split: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Predict the nodes of a split, such as test, alone.")
+    ] = None,
+    scores: Annotated[
+        bool, typer.Option("--scores", help="Also write the probability of each class; to .gd, only that.")
+    ] = False,
+    inference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW", help="How to predict: sample neighbours, or layers, with all of them. Default: sample."
+        ),
+    ] = None,
     checkpoints: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write checkpoints here: last.pt and best.pt.")
     ] = None,
@@ -74,256 +164,97 @@ def train(
     ] = False,
     json: JsonOption = False,
 ) -> int:
-    """Train a graph neural network to classify nodes, with the data on disk."""
-    begin = time.perf_counter()
+    """Train a model on a data set folder, to classify nodes, predict links or embed nodes; or measure a checkpoint."""
     options = {
-        "model": model, "fanouts": None if fanouts is None else tuple(read_fanouts(fanouts)), "hidden": hidden,
-        "heads": heads, "dropout": dropout, "epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate,
-        "weight_decay": weight_decay, "memory": memory, "reader": reader, "threads": threads, "device": device,
-        "seed": seed,
+        "task": task, "model": model, "fanouts": None if fanouts is None else tuple(read_fanouts(fanouts)),
+        "hidden": hidden, "heads": heads, "dropout": dropout, "epochs": epochs, "batch_size": batch_size,
+        "learning_rate": learning_rate, "weight_decay": weight_decay, "memory": memory, "reader": reader,
+        "threads": threads, "device": device, "seed": seed, "held_out": held_out, "negatives": negatives,
+        "rank_negatives": rank_negatives,
     }  # fmt: skip
     given = {name: value for name, value in options.items() if value is not None}
-    with gz.open(folder) as data:
-        run, kept = (_resumed if resume else _begun)(data, target, given, checkpoints)
-        try:
-            facts = _trained(run, kept, every, json=json)
-            document = _document(run, facts, kept, time.perf_counter() - begin)
-        finally:
-            run.close()
+    logs = LogOptions(log, tensorboard, wandb)
+    check_choice("nodes" if task is None else task, "task", "nodes", "links", "embeddings")
+    if save_config is not None:
+        train_config.check_new(save_config)
+    if task == "embeddings":
+        _refuse(context, _OF_MODELS, "with --task embeddings")
+        of_walks = {"walk_length": walk_length, "context_size": context_size, "walks": walks, "p": p, "q": q}
+        given |= {name: value for name, value in of_walks.items() if value is not None}
+        settings = walk_settings(given)
+        code = train_embeddings(folder, edge_type, settings, embeddings_out, logs, json=json)
+        if save_config is not None:
+            train_config.save_config(save_config, {"task": task, **asdict(settings), **_others(context, settings)})
+        return code
+    _refuse(context, _OF_WALKS, "without --task embeddings")
+    if predict is None:
+        _refuse(context, _OF_PREDICTIONS, "without --predict")
+    begin = time.perf_counter()
+    wanted = Wanted(predict, predict_split, scores, inference or "sample", report)
+    with gz.open(folder) as data, ExitStack() as stack:
+        if evaluate is not None:
+            _refuse(context, _OF_TRAINING, "with --eval, which does not train")
+            run, checkpoint = loaded(data, edge_type or target, given, evaluate)
+            stack.callback(run.close)
+            wanted.check(run)
+            _measure(run)
+            document = evaluation_document(run, checkpoint, time.perf_counter() - begin)
+            rows = evaluation_rows
+        else:
+            if task == "links" or edge_type is not None:
+                _refuse(context, ("target",), "with links, which --edge-type names")
+            if task != "links" and not resume:
+                _refuse(context, ("edge_type",), "without --task links or embeddings")
+            logs.check(resumed=resume)
+            wanted.check_out()
+            run, kept = (resumed if resume else begun)(data, edge_type or target, given, checkpoints)
+            stack.callback(run.close)
+            wanted.check(run)
+            done = [epoch_row(one) for one in run.history]
+            sinks = logs.sinks(stack, columns_of(run), done, {"path": data.path, **asdict(run.settings)})
+            if save_config is not None:
+                train_config.save_config(save_config, {**_saved_settings(run), **_others(context, run.settings)})
+            facts = trained(run, kept, every, EpochRows(sinks, logs.words), json=json, test_each_epoch=test_each_epoch)
+            document = training_document(run, facts, kept, time.perf_counter() - begin)
+            rows = training_rows
+        wanted.add_to(document, run)
     if json:
         print_json(document)
-    else:
-        print_facts(os.fspath(folder), _rows(document))
+        return 0
+    print_facts(os.fspath(folder), rows(document))
+    if report:
+        print_lines(f"classes of the split {document['report']['split']}", report_lines(document["report"]))
     return 0
 
 
-def _begun(
-    data: gz.Dataset, target: str | None, given: dict[str, Any], folder: Path | None
-) -> tuple[Run, Checkpoints | None]:
-    settings = Settings(**given)
-    task = _found(data, target)
-    _import_torch()
-    from graphzero.train.checkpoints import Checkpoints, last_path
-    from graphzero.train.run import Run
-
-    if folder is not None and os.path.exists(last_path(folder)):
-        raise ValueError(
-            f"{last_path(folder)}: is there already; add --resume to go on from it, or give another folder"
-        )
-    run = Run(task, settings)
-    return run, None if folder is None else Checkpoints(folder)
+def _refuse(context: typer.Context, names: tuple[str, ...], reason: str) -> None:
+    """Refuse options that mean nothing here: someone expects them to do something."""
+    for name in names:
+        if (value := context.params[name]) is not None and value is not False:
+            found = "" if value is True else f", found {value}"
+            raise value_error(name, f"expected none {reason}{found}")
 
 
-def _resumed(
-    data: gz.Dataset, target: str | None, given: dict[str, Any], folder: Path | None
-) -> tuple[Run, Checkpoints | None]:
-    """Make the rest of a run. Options that are not given keep their values."""
-    if folder is None:
-        raise ValueError("--resume: expected --checkpoints DIR with it, the folder that holds the checkpoint")
-    _import_torch()
-    from graphzero.train.checkpoints import Checkpoints, check_same, last_path, load, resume
-    from graphzero.train.run import Run
-    from graphzero.train.saved_states import check_weights
-
-    if not os.path.exists(last_path(folder)):
-        raise ValueError(f"{last_path(folder)}: is not there; leave out --resume to begin")
-    checkpoint = load(last_path(folder))
-    settings = replace(checkpoint.settings, **given)
-    check_same(checkpoint, data, checkpoint.target if target is None else target, settings)
-    task = _found(data, checkpoint.target)
-    check_weights(checkpoint.path, checkpoint.state, task, settings)
-    run = Run(task, settings)
-    try:
-        resume(run, checkpoint)
-    except BaseException:
-        run.close()
-        raise
-    return run, Checkpoints(folder)
+def _saved_settings(run: Run) -> dict[str, Any]:
+    settings = asdict(run.settings)
+    return {name: value for name, value in settings.items() if run.settings.task == "links" or name not in OF_LINKS}
 
 
-def _found(data: gz.Dataset, target: str | None) -> Task:
-    from graphzero.train.task import find_task
-
-    with spinner("reading labels"):
-        return find_task(data, target)
-
-
-def _import_torch() -> None:
-    try:
-        with spinner("loading torch"):
-            importlib.import_module("torch")
-            importlib.import_module("torch_geometric")
-    except ModuleNotFoundError as error:
-        if error.name not in ("torch", "torch_geometric"):
-            raise
-        raise ValueError(
-            f"train needs PyTorch and PyG, and {error.name} is not installed; pip install torch torch-geometric"
-        ) from None
-
-
-@dataclass
-class _Facts:
-    """What a training was like."""
-
-    test_accuracy: float | None = None
-    hit_rate: float | None = None
-    device_bytes: int = 0
-    peak_anonymous: int = 0
-    peak_held: int = 0
-
-
-def _trained(run: Run, kept: Checkpoints | None, every: float, *, json: bool) -> _Facts:
-    from graphzero.train.run import EpochResult
-    from graphzero.train.watch import Watch
-
-    facts = _Facts()
-    is_live = sys.stderr.isatty()
-    tells_lines = not json and not (is_live and sys.stdout.isatty())
-    watch = Watch(run, page_cache=is_live)
-    measured = saved = time.monotonic()
-    with (
-        _view(run) if is_live else nullcontext() as view,
-        _interrupts(view, wanted=kept is not None) as interrupts,
-        closing(_events(run, facts)) as events,
-    ):
-        for event in events:
-            is_epoch = isinstance(event, EpochResult)
-            if isinstance(event, EpochResult):
-                if tells_lines:
-                    print(visible(_epoch_line(event, run.settings.epochs)), flush=True)
-            else:
-                watch.batches += 1
-                if view is not None:
-                    view.step(event)
-            now = time.monotonic()
-            if is_epoch or now - measured >= _MEASURE_EVERY:
-                _measure(watch, view)
-                measured = now
-            if kept is None:
-                continue
-            # While the split test is measured, the model has its best weights, and all is saved.
-            is_over = not isinstance(event, EpochResult) and event.split == "test"
-            if not is_over and (is_epoch or interrupts.asked or now - saved >= every):
-                kept.save(run)
-                saved = time.monotonic()
-            if interrupts.asked:
-                break
-        snapshot = _measure(watch, view)
-    if kept is not None and interrupts.asked:
-        words = ["graphzero", "train", run.task.data.path, "--checkpoints", kept.folder, "--resume"]
-        print(visible(f"graphzero: checkpoint written; go on with: {shlex.join(words)}"), file=sys.stderr)
-        raise KeyboardInterrupt
-    facts.hit_rate, facts.device_bytes = snapshot.hit_rate, snapshot.device_bytes
-    facts.peak_anonymous, facts.peak_held = watch.peak_anonymous, watch.peak_held
-    return facts
-
-
-def _events(run: Run, facts: _Facts) -> Generator[Step | EpochResult, None, None]:
-    yield from run.steps()
-    if "test" in run.task.splits:
-        run.use_best()
-        facts.test_accuracy = yield from run.evaluate("test")
-
-
-def _view(run: Run) -> TrainView:
-    from graphzero.cli.train_view import TrainView
-
-    settings = run.settings
-    fanouts = ",".join(map(str, settings.fanouts))
-    return TrainView(
-        f"{run.task.data.path}: {settings.model}, fanouts {fanouts}, {settings.hidden} wide, "
-        f"{run.task.num_classes} classes, on {settings.device}",
-        run,
-    )
-
-
-def _measure(watch: Watch, view: TrainView | None) -> Snapshot:
-    snapshot = watch.measure()
-    if view is not None:
-        view.show(snapshot)
-    return snapshot
-
-
-class _Interrupts:
-    """Whether Ctrl-C was pressed."""
-
-    asked = False
-
-
-@contextmanager
-def _interrupts(view: TrainView | None, *, wanted: bool) -> Iterator[_Interrupts]:
-    """Let Ctrl-C ask for a checkpoint, which is whole between two batches only; a second one ends at once."""
-    found = _Interrupts()
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        if found.asked:
-            raise KeyboardInterrupt
-        found.asked = True
-        if view is not None:
-            view.note("stopping after this batch; Ctrl-C again stops at once")
-
-    before = signal.signal(signal.SIGINT, ask) if wanted else None
-    try:
-        yield found
-    finally:
-        if wanted:
-            signal.signal(signal.SIGINT, before)
-
-
-def _epoch_line(done: EpochResult, epochs: int) -> str:
-    valid = "" if done.valid_accuracy is None else f", valid {done.valid_accuracy:.1%}"
-    rate = done.batches / max(done.seconds, 1e-9)
-    return (
-        f"epoch {done.epoch + 1}/{epochs}: loss {done.loss:.4f}, train {done.train_accuracy:.1%}{valid}, "
-        f"{done.seconds:.1f} s, {rate:.1f} batches/s"
-    )
-
-
-def _document(run: Run, facts: _Facts, kept: Checkpoints | None, seconds: float) -> dict[str, Any]:
-    task, best = run.task, run.best
-    assert best is not None
+def _others(context: typer.Context, settings: Any) -> dict[str, Any]:
+    """Return the options given that are neither settings nor places of results, such as ``report``."""
+    known = {field.name for field in fields(settings)} | {"task", "folder", "config", "save_config", "resume", "json"}
+    known.update(_PLACES)
     return {
-        "path": task.data.path,
-        "settings": asdict(run.settings),
-        "task": {
-            "target": task.target,
-            "num_classes": task.num_classes,
-            "features": {kind: given and given[0] for kind, given in task.features.items()},
-            "splits": task.splits,
-        },
-        "history": [{**asdict(done), "epoch": done.epoch + 1} for done in run.history],
-        "best_epoch": best["epoch"] + 1,
-        "valid_accuracy": best["valid_accuracy"],
-        "test_accuracy": facts.test_accuracy,
-        "seconds": seconds,
-        "memory": {
-            "budget": run.memory,
-            "peak_held": facts.peak_held,
-            "peak_anonymous": facts.peak_anonymous,
-            "peak_rss": peak_memory(),
-            "data": task.data.nbytes,
-        },
-        "hit_rate": facts.hit_rate,
-        "device_bytes": facts.device_bytes,
-        "checkpoint": None if kept is None else kept.last,
+        name: value
+        for name, value in context.params.items()
+        if name not in known and value is not None and value is not False
     }
 
 
-def _rows(document: dict[str, Any]) -> list[tuple[str, str]]:
-    def share(value: float | None) -> str:
-        return "not measured" if value is None else f"{value:.1%}"
-
-    memory = document["memory"]
-    rows = [
-        ("best epoch", f"{document['best_epoch']} of {len(document['history'])}"),
-        ("valid accuracy", share(document["valid_accuracy"])),
-        ("test accuracy", share(document["test_accuracy"])),
-        ("time", f"{document['seconds']:.1f} s"),
-        ("loaders", f"{byte_text(memory['peak_held'])} held at most, of {byte_text(memory['budget'])}"),
-        ("memory", f"{byte_text(memory['peak_anonymous'])} anonymous at most; the data is {byte_text(memory['data'])}"),
-        ("hit rate", share(document["hit_rate"])),
-        ("from device", byte_text(document["device_bytes"])),
-    ]
-    if document["checkpoint"] is not None:
-        rows.append(("checkpoint", document["checkpoint"]))
-    return rows
+def _measure(run: Run) -> None:
+    """Measure all splits; that links are trained on is shown to the model, and says nothing."""
+    for split in run.task.splits:
+        if split != "train" or run.settings.task == "nodes":
+            with spinner(f"measuring {split}"):
+                for _ in run.evaluate(split):
+                    pass

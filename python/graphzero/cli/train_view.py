@@ -101,7 +101,7 @@ class TrainView:
             table.add_column(name, justify="right")
         best = None if self._run.best is None else self._run.best["epoch"]
         for done in shown:
-            valid = "" if done.valid_accuracy is None else f"{done.valid_accuracy:.1%}"
+            valid = "" if done.valid_text is None else done.valid_text
             row = (
                 f"{done.epoch + 1}",
                 f"{done.loss:.4f}",

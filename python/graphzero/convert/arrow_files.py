@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from graphzero._core import FormatError
+from graphzero._files.storage import StoredPath, naming, open_ranges
 
 
 def pyarrow(module: str = "pyarrow") -> Any:
@@ -25,27 +26,41 @@ def column_names(schema: Any, name: str) -> list[str]:
         raise FormatError(f"{name}: expected names of columns in UTF-8, found: {error}") from error
 
 
+# Bytes of a column that are read at once: in storage, each read is a request.
+_READ = 1 << 20
+_READ_STORED = 8 << 20
+
+
 def open_parquet(path: str) -> Any:
     """Open a Parquet file: only its footer is read."""
+    stored = isinstance(path, StoredPath)
+    source = open_ranges(path) if isinstance(path, StoredPath) else path
     try:
-        return pyarrow("pyarrow.parquet").ParquetFile(path, pre_buffer=False)
+        with naming(path):
+            return pyarrow("pyarrow.parquet").ParquetFile(
+                source, pre_buffer=False, buffer_size=_READ_STORED if stored else _READ
+            )
     except pyarrow().ArrowException as error:
         raise FormatError(f"{path}: expected a Parquet file, found: {error}") from error
 
 
-def parquet_batches(path: str, names: list[str], rows: int) -> Iterator[Any]:
-    """Read the named columns, at most ``rows`` rows at a time."""
+def parquet_batches(path: str, names: list[str], rows: int, groups: range | None = None) -> Iterator[Any]:
+    """Read the named columns, at most ``rows`` rows at a time; of all row groups, or of these."""
     with open_parquet(path) as file:
         try:
-            yield from file.iter_batches(batch_size=rows, columns=names, use_threads=False)
+            chosen = None if groups is None else list(groups)
+            with naming(path):
+                yield from file.iter_batches(batch_size=rows, row_groups=chosen, columns=names, use_threads=False)
         except (pyarrow().ArrowException, OSError) as error:
+            if isinstance(path, StoredPath) and isinstance(error, OSError):
+                raise
             raise FormatError(f"{path}: expected a Parquet file that is whole, found: {error}") from error
 
 
 def open_ipc(path: str) -> Any:
-    """Open an Arrow IPC file or stream, or a Feather file; it is mapped, not loaded."""
+    """Open an Arrow IPC file or stream, or a Feather file; it is mapped, or read batch by batch, not loaded."""
     arrow = pyarrow()
-    mapped = arrow.memory_map(path)
+    mapped = open_ranges(path) if isinstance(path, StoredPath) else arrow.memory_map(path)
     try:
         if mapped.read(6) == b"ARROW1":
             return arrow.ipc.open_file(mapped)
@@ -59,10 +74,13 @@ def ipc_batches(path: str) -> Iterator[Any]:
     """Read the record batches of such a file, as they were written."""
     reader = open_ipc(path)
     try:
-        if hasattr(reader, "num_record_batches"):
-            for i in range(reader.num_record_batches):
-                yield reader.get_batch(i)
-        else:
-            yield from reader
+        with naming(path):
+            if hasattr(reader, "num_record_batches"):
+                for i in range(reader.num_record_batches):
+                    yield reader.get_batch(i)
+            else:
+                yield from reader
     except (pyarrow().ArrowException, OSError) as error:
+        if isinstance(path, StoredPath) and isinstance(error, OSError):
+            raise
         raise FormatError(f"{path}: expected an Arrow file that is whole, found: {error}") from error

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import shutil
-import stat
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -17,26 +16,29 @@ from typing import Any
 
 from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.visible import visible
-from graphzero._files.folder import lock_path, replace_file
+from graphzero._files.folder import lock_path, make_own_folder, replace_file
 from graphzero._files.manifest import MANIFEST, file_name
 from graphzero._files.progress import Progress
+from graphzero._look.reports import ShownReport
+from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.dataset_writer import DatasetWriter
 from graphzero.convert.edge_sources.array_file import ArrayFile
-from graphzero.convert.edges import ConversionReport, convert_edges
+from graphzero.convert.edges import convert_edges
 from graphzero.convert.features import convert_features
 from graphzero.convert.layouts.plan import Labels, LayoutOptions, NodePlan, Plan, Typed, write_labels
 from graphzero.convert.text import BadLine
 from graphzero.dataset import Dataset, EdgeTriple, TypeName, type_text
 
 # Those of folders, in the order they are tried. Each is a module of convert.layouts, loaded when it is looked at.
-_LAYOUTS = ("graphbolt", "ogb-binary", "ogb-csv", "processed", "neo4j")
+_LAYOUTS = ("graphbolt", "ogb-binary", "ogb-csv", "processed", "neo4j", "graphzero-0.2")
 # What each leaves open, for the user to say.
 _CHOICES: dict[str, set[str]] = {
     "graphbolt": {"task"},
     "ogb-binary": {"split", "add_inverse_edge"},
     "ogb-csv": {"split", "add_inverse_edge"},
     "processed": {"num_nodes", "label"},
-    "neo4j": set(),
+    "neo4j": {"label", "weight", "time"},
+    "graphzero-0.2": {"num_nodes", "label"},
     "pyg": {"num_nodes", "split", "weight", "time"},
 }
 # Of these, what other layouts leave to convert_edges.
@@ -44,7 +46,7 @@ _OF_EDGES = {"weight", "time"}
 
 
 @dataclass(frozen=True)
-class DatasetReport:
+class DatasetReport(ShownReport):
     """What a conversion wrote, and what it left out.
 
     Attributes:
@@ -86,9 +88,9 @@ def convert_dataset(
     """Convert a data set in another layout to a graphzero data set, which appears whole or not at all.
 
     Knows OGB (csv and binary), MAG240M and IGB (``processed``), GraphBolt (``metadata.yaml``, raw form), Neo4j exports,
-    and PyG's ``Data`` and ``HeteroData``. Features become ``x``, labels ``y`` (whole numbers as int64, -1 where there
-    is none), splits ``train``, ``valid`` and ``test``. What a PyG object holds keeps its name, shape and type; a
-    warning names what cannot be kept.
+    files of GraphZero 0.2, and PyG's ``Data`` and ``HeteroData``. Features become ``x``, labels ``y`` (whole numbers as
+    int64, -1 where there is none), splits ``train``, ``valid`` and ``test``. What a PyG object holds keeps its name,
+    shape and type; a warning names what cannot be kept.
 
     Args:
         source: A folder; of PyG also an object, a ``.pt`` file or the folder of a data set.
@@ -101,9 +103,9 @@ def convert_dataset(
             next run with the same source and options goes on from there.
         feature_dtype: Store floating-point features in another type.
         options: ``num_nodes``, ``split``, ``label``, ``task`` and ``add_inverse_edge`` say what a layout leaves open.
-            For PyG objects, ``weight`` and ``time`` name the edge attributes that neighbours are drawn by (default:
-            ``edge_weight`` and ``edge_time``, if they exist; ``False``: none). All others go to
-            [`convert_edges`][graphzero.convert_edges].
+            For PyG objects and Neo4j exports, ``weight`` and ``time`` name the edge attributes that neighbours are
+            drawn by (default for PyG: ``edge_weight`` and ``edge_time``, if they exist; ``False``: none). All others go
+            to [`convert_edges`][graphzero.convert_edges].
 
     Returns:
         A report.
@@ -148,8 +150,9 @@ def convert_dataset(
         for kind, node in plan.nodes.items():
             paths = features(kind, node.attributes, node)
             writer.add_nodes(
-                paths, type=kind, num_nodes=node.num_nodes, label=node.label, num_classes=node.num_classes, ids=node.ids
-            )
+                paths, type=kind, num_nodes=node.num_nodes, label=node.label, num_classes=node.num_classes,
+                ids=node.ids, categories=node.categories,
+            )  # fmt: skip
             stage.clear()
         for triple, edge in plan.edges.items():
             src, dst = (plan.node(end, f"edges {triple}").num_nodes for end in (triple[0], triple[2]))
@@ -167,7 +170,10 @@ def convert_dataset(
                 stage.keep_report(graph, report)
             reports[triple] = report
             attributes = features(triple, edge.attributes)
-            writer.add_edges(type=triple, graph=graph, attributes=attributes, weight=edge.weight, time=edge.time)
+            writer.add_edges(
+                type=triple, graph=graph, attributes=attributes, weight=edge.weight, time=edge.time,
+                categories=edge.categories, time_unit=report.time_unit,
+            )  # fmt: skip
             stage.clear()
         for of, other in _others(plan):
             for name, value in other.items():
@@ -189,7 +195,7 @@ def _others(plan: Plan) -> Iterator[tuple[TypeName | None, dict[str, Any]]]:
 
 
 def _reader(layout: str) -> Any:
-    return import_module(f"graphzero.convert.layouts.{layout.replace('-', '_')}")
+    return import_module(f"graphzero.convert.layouts.{layout.replace('-', '_').replace('.', '')}")
 
 
 def _layout_of(source: Any, format: str) -> str:
@@ -247,7 +253,7 @@ class _Stage:
         self._folder = folder
         self._resumes = resumes
         self.workspace = workspace
-        _make_own_folder(folder)
+        make_own_folder(folder, "convert")
         os.makedirs(workspace)
 
     def file(self, names: Any, ending: str) -> str:
@@ -312,23 +318,6 @@ def _waiting_folder(source: str, target: str, options: list[Any]) -> str:
     parent, name = os.path.split(os.path.abspath(target))
     digest = hashlib.blake2b("\n".join(facts).encode(errors="surrogateescape"), digest_size=8).hexdigest()
     return os.path.join(parent, f".{name}.{digest}.graphzero-resume")
-
-
-def _make_own_folder(path: str) -> None:
-    """Make a folder. One that exists is trusted only if nobody else can have put files into it."""
-    try:
-        os.mkdir(path, 0o700)
-    except FileExistsError:
-        status = os.lstat(path)
-        found = f"one of user {status.st_uid} with mode {stat.S_IMODE(status.st_mode):o}"
-        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022:
-            return
-        raise PermissionError(
-            errno.EPERM,
-            "expected a folder of your own that nobody else may write, to resume from, found "
-            f"{found if stat.S_ISDIR(status.st_mode) else 'a link or a file'}; remove it, and convert anew",
-            path,
-        ) from None
 
 
 def _prepared(values: Any, attribute: str, node: NodePlan | None, stage: _Stage) -> tuple[Any, dict[str, Any]]:

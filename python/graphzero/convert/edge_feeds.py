@@ -19,23 +19,36 @@ from graphzero._base.integers import integer
 from graphzero._files.mounted import path_bytes
 from graphzero.convert.edge_sources import EdgeBatch, EdgeSource, edge_source
 from graphzero.convert.edge_sources.batch import USUAL_ENDS, end_name, usual_ends
+from graphzero.convert.label_lookup import Labels
+from graphzero.convert.stored import stored_paths
 from graphzero.convert.text import (
     check_delimiter,
     compression_of,
+    count_newlines,
     first_data,
     is_missing,
     line_blocks,
+    next_line,
     open_text,
     refuse_doubtful_header,
     refuse_open_text,
     refuse_own_file,
     text_paths,
 )
+from graphzero.ids import Kind
 
 Column: TypeAlias = "int | str"
 
-# Fields of a line that a message shows.
+# Characters, and fields, of a line that a message shows.
+_SHOWN_TEXT = 80
 _SHOWN_FIELDS = 10
+
+_UNITS = {
+    "s": _core.TimeUnit.SECOND,
+    "ms": _core.TimeUnit.MILLISECOND,
+    "us": _core.TimeUnit.MICROSECOND,
+    "ns": _core.TimeUnit.NANOSECOND,
+}
 
 # Rows of a batch from an array, a table or an iterator.
 _BATCH = 1 << 20
@@ -49,9 +62,6 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _DECIMAL = re.compile(r"[+-]?([0-9]+[.,]?[0-9]*|[.,][0-9]+)")
 _NUMBER = re.compile(rf"{_DECIMAL.pattern}(e[+-]?[0-9]+)?|[+-]?(inf|infinity|nan)", re.IGNORECASE)
 
-# Labels of one end of a batch: integers, or UTF-8 bytes and offsets.
-Labels: TypeAlias = "NDArray[np.int64] | tuple[NDArray[np.uint8], NDArray[np.int64]]"
-
 
 @dataclass(frozen=True)
 class LabelBatch:
@@ -61,6 +71,23 @@ class LabelBatch:
     dst: Labels
     weight: NDArray[np.float32] | None
     time: NDArray[np.int64] | None
+    name: str  # of the file, or of what else they are from
+    first_row: int = 0
+    lines: NDArray[np.int64] | None = None  # where each edge stands in a text, from 1; if that was asked for
+    block: bytes = b""  # the text they were parsed from, which begins behind ``lines_before`` lines
+    lines_before: int = 0
+
+    def number(self, at: int) -> int:
+        """Return the number of an edge: of its line, or else of its row."""
+        return self.first_row + at if self.lines is None else int(self.lines[at])
+
+    def text(self, at: int) -> str:
+        """Return the line of an edge, or as much of it as a message shows: slow, for errors."""
+        if self.lines is None:
+            return ""
+        place = self.number(at) - self.lines_before - 1
+        shown = self.block.split(b"\n", place + 1)[place].decode(errors="replace").rstrip("\r")
+        return shown if len(shown) <= _SHOWN_TEXT else f"{shown[:_SHOWN_TEXT]}…"
 
 
 class Feed(Protocol):
@@ -74,6 +101,11 @@ class Feed(Protocol):
     total: int | None
     unit: str
     has_labels: bool
+
+    @property
+    def time_unit(self) -> str | None:
+        """What times count, as far as that is known; of text, when it has been read."""
+        ...
 
     @property
     def unused_columns(self) -> tuple[str, ...]: ...
@@ -91,8 +123,11 @@ class Feed(Protocol):
         """How much of ``total`` has been read."""
         ...
 
-    def labels(self) -> Iterator[LabelBatch]:
-        """Read all edges with their ids as labels. May be called twice."""
+    def labels(self, kinds: tuple[Kind, Kind] | None = None) -> Iterator[LabelBatch]:
+        """Read all edges with their ids as labels. May be called twice.
+
+        ``kinds`` are those of the dictionaries they will be looked up in, if these exist; lines are then known.
+        """
         ...
 
 
@@ -104,6 +139,7 @@ class TextOptions:
     dst: Column | None
     weight: Column | bool | None
     time: Column | None
+    time_unit: str | None
     header: bool | None
     delimiter: str | None
     comment: str | None
@@ -123,7 +159,7 @@ class TextOptions:
         return any(isinstance(column, str) for column in (self.src, self.dst, self.weight, self.time))
 
 
-def edge_feed(source: Any, target: str, options: TextOptions, *, tmp_dir: str, block: int) -> Feed:
+def edge_feed(source: Any, target: str, options: TextOptions, *, directed: bool, tmp_dir: str, block: int) -> Feed:
     """Return what suits the source. ``block`` bounds the text that is held at a time."""
     if isinstance(source, (list, tuple)) and not source:
         raise value_error(
@@ -132,18 +168,27 @@ def edge_feed(source: Any, target: str, options: TextOptions, *, tmp_dir: str, b
             "np.empty((2, 0), int)",
         )
     refuse_open_text(source)
+    source = stored_paths(source)
     if hasattr(source, "read"):
         return StreamFeed([(str(getattr(source, "name", "stream")), lambda: source)], options, block)
     batches = edge_source(
-        source, src=options.src, dst=options.dst, weight=options.weight, time=options.time, tmp_dir=tmp_dir
+        source,
+        src=options.src,
+        dst=options.dst,
+        weight=options.weight,
+        time=options.time,
+        time_unit=options.time_unit,
+        directed=directed,
+        tmp_dir=tmp_dir,
     )
-    if batches is not None:
-        return BatchFeed(batches)
     paths = text_paths(source) or []
     for path in paths:
-        refuse_own_file(path)
         if os.path.exists(target) and os.path.exists(path) and os.path.samefile(path, target):
             raise ValueError(f"{path}: is both the source and the target; write the graph to another path")
+    if batches is not None:
+        return BatchFeed(batches, options)
+    for path in paths:
+        refuse_own_file(path)
     streams = [(path, _opener(path)) for path in paths]
     if all(os.path.isfile(path) and compression_of(path) is None for path in paths):
         return FileFeed(paths, streams, options, block)
@@ -182,6 +227,7 @@ class StreamFeed:
         self.unused_columns: tuple[str, ...] = ()
         self.guessed_headers: dict[str, tuple[str, str]] = {}
         self._is_text: bool | None = None  # whether ids are labels; not known before the first ones are read
+        self._iso_times: bool | None = None  # the same of times that are no integers
         self.num_bad = 0
         self.bad: list[_core.BadLine] = []
 
@@ -195,10 +241,19 @@ class StreamFeed:
     def done(self, converter: _core.EdgeConverter) -> int:
         return converter.done().text_bytes
 
-    def labels(self) -> Iterator[LabelBatch]:
+    @property
+    def time_unit(self) -> str | None:
+        return self._options.time_unit or ("s" if self._iso_times else None)
+
+    def labels(self, kinds: tuple[Kind, Kind] | None = None) -> Iterator[LabelBatch]:
         self.num_bad, self.bad = 0, []
+        if kinds is not None:
+            if kinds[0] != kinds[1]:
+                raise value_error("ids", f"expected dictionaries of one kind for a text, found {' and '.join(kinds)}")
+            self._is_text = kinds[0] == "string"
         for name, block, begin, lines, form, columns in self._blocks():
-            is_text = has_labels(form, columns, mapped=True)
+            columns.row_lines = kinds is not None
+            is_text = self._is_text if kinds is not None else has_labels(form, columns, mapped=True)
             if self._is_text is None:
                 self._is_text = is_text
             if is_text and not self._is_text:
@@ -207,12 +262,29 @@ class StreamFeed:
                 )
             parse = _core.parse_text_labels if self._is_text else _core.parse_integer_labels
             parsed = parse(os.fsencode(name), block, begin, sum(lines), form, columns, self._options.skip_bad_lines)
+            before = sum(lines)
             lines.append(parsed.lines)
             self.num_bad += parsed.num_bad
             self.bad += parsed.bad
-            yield LabelBatch(parsed.take_src(), parsed.take_dst(), parsed.take_weight(), parsed.take_time())
+            yield LabelBatch(
+                parsed.take_src(),
+                parsed.take_dst(),
+                parsed.take_weight(),
+                parsed.take_time(),
+                name,
+                lines=parsed.take_row_lines(),
+                block=block[begin:] if kinds is not None else b"",
+                lines_before=before,
+            )
 
-    def _blocks(self) -> Iterator[tuple[str, bytes, int, list[int], _core.TextFormat, _core.EdgeColumns]]:
+    def look(self) -> None:
+        """Read how every text begins: what is known of plain files from the start."""
+        for _, _, _, _, form, columns in self._blocks(only_first=True):
+            self.has_labels = self.has_labels or has_labels(form, columns)
+
+    def _blocks(
+        self, *, only_first: bool = False
+    ) -> Iterator[tuple[str, bytes, int, list[int], _core.TextFormat, _core.EdgeColumns]]:
         """Yield name, block, where its data begins, the lines before it, format and columns."""
         for name, opener in self._streams:
 
@@ -228,13 +300,31 @@ class StreamFeed:
                 columns = text_columns(name, form, self._options)
                 if form.num_columns == 0:
                     continue
+                self._check_times(name, form, columns)
                 self.unused_columns = unused_columns(form, columns)
                 if form.header and self._options.header is None and not self._options.has_name:
                     self.guessed_headers[name] = form.header[columns.src], form.header[columns.dst]
                 lines = [form.lines_before_data]
                 yield name, text, form.data_begin, lines, form, columns
+                if only_first:
+                    blocks.close()
                 for block in blocks:
                     yield name, block, 0, lines, form, columns
+
+    def _check_times(self, name: str, form: _core.TextFormat, columns: _core.EdgeColumns) -> None:
+        """Refuse times of two forms: numbers of one file would not count what those of another do."""
+        if columns.time is None or form.num_columns == 0:
+            return
+        is_iso = columns.iso_times is not None
+        if self._iso_times not in (None, is_iso):
+            words = {True: "ISO 8601 times", False: "integers"}
+            field = _field(form.first_field(columns.time))
+            raise value_error(
+                "time",
+                f"line {form.lines_before_data + 1}: expected {words[not is_iso]}, as in {self.name}, found {field!r}",
+                where=name,
+            )
+        self._iso_times = is_iso
 
 
 class FileFeed(StreamFeed):
@@ -251,6 +341,8 @@ class FileFeed(StreamFeed):
             for path in paths
         ]
         self._columns = [text_columns(path, form, options) for path, form in zip(paths, self._formats, strict=True)]
+        for path, form, columns in zip(paths, self._formats, self._columns, strict=True):
+            self._check_times(path, form, columns)
         self.unused_columns = unused_columns(self._formats[0], self._columns[0])
         self.total = sum(os.path.getsize(path) for path in paths)
         self.has_labels = any(map(has_labels, self._formats, self._columns))
@@ -264,6 +356,29 @@ class FileFeed(StreamFeed):
                 with _naming(path):
                     converter.add_text_file(path_bytes(path), form, columns)
 
+    def ranges(self, size: int) -> Iterator[tuple[str, int, int]]:
+        """Cut every file into ranges of about ``size`` bytes that hold whole lines; yield path, begin and end."""
+        for path, form in zip(self._paths, self._formats, strict=True):
+            end, begin = os.path.getsize(path), form.data_begin
+            with open(path, "rb") as file:
+                while begin < end:
+                    stop = next_line(file, begin + size - 1) if begin + size < end else end
+                    yield path, begin, stop
+                    begin = stop
+
+    def run_range(self, converter: _core.EdgeConverter, begin: int, end: int, *, count_lines: bool) -> None:
+        """Add the edges of one of these ranges, of the only file.
+
+        Only errors tell the number of a line: those before the range are counted if ``count_lines``.
+        """
+        path, form, columns = self._paths[0], self._formats[0], self._columns[0]
+        lines = form.lines_before_data
+        if count_lines:
+            with open(path, "rb") as file:
+                lines += count_newlines(file, form.data_begin, begin)
+        with _naming(path):
+            converter.add_text_part(path_bytes(path), begin, end, lines, form, columns)
+
 
 class BatchFeed:
     """Anything that comes as arrays. The first batch shows whether there are weights and times.
@@ -274,7 +389,7 @@ class BatchFeed:
     unit = "edges"
     guessed_headers: Mapping[str, tuple[str, str]] = {}
 
-    def __init__(self, source: EdgeSource) -> None:
+    def __init__(self, source: EdgeSource, options: TextOptions) -> None:
         self._source = source
         self.unused_columns: tuple[str, ...] = getattr(source, "unused_columns", ())
         self.name = source.name
@@ -287,7 +402,13 @@ class BatchFeed:
         shape: EdgeBatch | None = getattr(source, "empty", None) if first is None else first
         self.has_weight = shape is not None and shape.weight is not None
         self.has_time = shape is not None and shape.time is not None
-        self.has_labels = shape is not None and shape.src.dtype.kind not in "iu"
+        self.has_labels = shape is not None and any(end.dtype.kind not in "iu" for end in (shape.src, shape.dst))
+        self.time_unit: str | None = getattr(source, "time_unit", None)
+        if options.time_unit is not None and not hasattr(source, "time_unit"):
+            raise value_error(
+                "time_unit", "expected a text or a table, whose times can be told, found times that stay as they are",
+                where=source.name,
+            )  # fmt: skip
 
     def _all(self) -> Iterator[EdgeBatch]:
         """Yield every batch; the first time starting with the one that was looked at."""
@@ -304,14 +425,18 @@ class BatchFeed:
     def done(self, converter: _core.EdgeConverter) -> int:
         return converter.done().rows
 
-    def labels(self) -> Iterator[LabelBatch]:
+    def labels(self, kinds: tuple[Kind, Kind] | None = None) -> Iterator[LabelBatch]:
+        done = 0
         for batch in self._all():
             yield LabelBatch(
                 _packed(batch.src, f"{self.name}: src"),
                 _packed(batch.dst, f"{self.name}: dst"),
                 batch.weight,
                 batch.time,
+                self.name,
+                done,
             )
+            done += len(batch)
 
 
 def _packed(labels: NDArray[Any], name: str) -> Labels:
@@ -336,6 +461,11 @@ def labels_without_map(name: str) -> TypeError:
     return error_of(
         TypeError, f"{name}: expected integer ids, found labels; give ", Setting("ids", "map"), " to number them"
     )
+
+
+def is_iso_time(field: bytes) -> bool:
+    """Whether a field is a time in the form of ISO 8601."""
+    return _core.is_iso_time(_field(field))
 
 
 def _field(text: bytes) -> str:
@@ -394,6 +524,8 @@ def text_columns(name: str, form: _core.TextFormat, options: TextOptions) -> _co
         columns.weight = position(2 if options.weight is True else options.weight, "weight")
     if options.time is not None:
         columns.time = position(options.time, "time")
+        if is_iso_time(form.first_field(columns.time)):
+            columns.iso_times = _UNITS[options.time_unit or "s"]
     for role, column in (("weight", columns.weight), ("time", columns.time)):
         if column in (columns.src, columns.dst) or (role == "time" and column is not None and column == columns.weight):
             raise value_error(
@@ -421,9 +553,15 @@ def _is_header_in_doubt(form: _core.TextFormat, columns: _core.EdgeColumns, opti
     numbers = [column for column in (columns.weight, columns.time) if column is not None]
     if any(is_missing(form.header[column]) for column in (*ends, *numbers)):
         return True
-    if any(_NUMBER.fullmatch(_field(form.first_field(column))) for column in numbers):
+    if columns.time is not None and is_iso_time(form.header[columns.time].encode()):
+        return True
+    if any(_is_value(form.first_field(column)) for column in numbers):
         return False
     return not all(_INTEGER.fullmatch(_field(form.first_field(end))) for end in ends)
+
+
+def _is_value(field: bytes) -> bool:
+    return bool(_NUMBER.fullmatch(_field(field))) or is_iso_time(field)
 
 
 def _are_names(header: Sequence[str]) -> bool:

@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 from graphzero import _core
 from graphzero._base.memory_sizes import byte_text, conversion_budget
+from graphzero._files.storage import StoredPath, size_of
 from graphzero.convert.edge_sources import edge_source
+from graphzero.convert.stored import stored_paths
 from graphzero.convert.text import compression_of, open_text, refuse_own_file, text_paths
 
 _SAMPLE = 1 << 20
@@ -76,16 +78,17 @@ def estimate_edges(
 def _count_rows(source: Any) -> int | None:
     if hasattr(source, "read"):
         return None
+    source = stored_paths(source)
     batches = edge_source(source)
     if batches is not None:
         return batches.num_edges
     total = 0
     for path in text_paths(source) or []:
         refuse_own_file(path)
-        if not os.path.isfile(path):
+        if not isinstance(path, StoredPath) and not os.path.isfile(path):
             os.stat(path)  # raises if there is nothing at all
             return None
-        size = os.path.getsize(path) * (1 if compression_of(path) is None else _COMPRESSION)
+        size = size_of(path) * (1 if compression_of(path) is None else _COMPRESSION)
         with open_text(path) as file:
             sample = file.read(_SAMPLE)
         lines = sample.count(b"\n")

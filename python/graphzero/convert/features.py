@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from graphzero import _core
-from graphzero._base.argument_errors import Setting, error_of, type_error, value_error
+from graphzero._base.argument_errors import Argument, Setting, error_of, type_error, value_error
 from graphzero._base.dtypes import DataType, as_data_type, name_of, numpy_dtype
 from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_text, conversion_budget
@@ -24,13 +24,18 @@ from graphzero._core import FormatError
 from graphzero._files.folder import check_free_space, free_space, hidden_folder
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, Report, watching
+from graphzero._files.storage import StoredPath, size_of
+from graphzero._look.reports import ShownReport
+from graphzero.convert.label_lookup import LabelLookup
 from graphzero.convert.row_sources.blocks import Block, Columns, FeatureSource
 from graphzero.convert.row_sources.sources import FileFeatures, feature_source
 from graphzero.convert.row_sources.text import TextFeatures
 from graphzero.convert.row_sources.values import Loss, ValueConverter
 from graphzero.convert.row_writer import RowWriter
+from graphzero.convert.stored import one_stored_path
 from graphzero.convert.text import BadLine, is_chosen, refuse_own_file, take_on_bad_line
 from graphzero.graph import Graph
+from graphzero.ids import IdDictionary
 from graphzero.row_order import check_order, reorder
 
 QUANTISED = "int8-quantised"
@@ -43,7 +48,7 @@ _STORED_AS = {"uint16": DataType.INT32, "uint32": DataType.INT64, "uint64": Data
 
 @renamed_fields(bad_lines="num_bad_lines")
 @dataclass(frozen=True)
-class FeatureReport:
+class FeatureReport(ShownReport):
     """What a conversion read, found and wrote. Sizes are in bytes.
 
     Attributes:
@@ -125,6 +130,7 @@ def convert_features(
     key: str | None = None,
     columns: Columns = None,
     id_column: str | int | None = None,
+    ids: str | os.PathLike[str] | IdDictionary | None = None,
     num_rows: int | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
@@ -141,7 +147,7 @@ def convert_features(
     Args:
         source: A path (``.npy``, ``.npz``, ``.gd``, ``.pt``, Parquet, Arrow, text, which may be gzip or zstd, or raw
             items), an array, a tensor, a sparse matrix, a table with ``__arrow_c_stream__``, or an iterable of blocks
-            of rows.
+            of rows. Text, ``.npy``, Parquet, Arrow and raw items may be in object storage: ``s3://bucket/x.npy``.
         path: The file to write.
         dtype: The stored type; needed for text. ``"int8-quantised"`` stores int8 and a float32 scale per row. Floats
             become integers only if they are whole. Default: that of the source.
@@ -151,6 +157,8 @@ def convert_features(
         columns: The columns of a row, by name or position: a list, or one of them for a vector. Default: all.
         id_column: The column that says which row it is. Rows may come in any order; absent ones are zero, and a second
             one with the same id is a bad line.
+        ids: A ``.gi`` file, or a mounted [`IdDictionary`][graphzero.IdDictionary], if ``id_column`` holds labels: row
+            ``k`` of the result is that of the ``k``-th label. A label that it does not have makes a bad line.
         num_rows: The number of rows to expect. With an ``id_column``, absent rows are added.
         header: Whether a text begins with a header. Default: guessed.
         delimiter: What separates the columns of a text; ``" "`` stands for any run of blanks. Default: guessed.
@@ -161,8 +169,8 @@ def convert_features(
         graph: The graph that says which rows are hot.
         memory: Bytes to hold, a number or a size such as ``"2GB"``. Default: half of what is available, at most 8 GB.
         threads: The number of threads that parse text. Default: [`num_threads`][graphzero.num_threads].
-        progress: ``True`` shows bars on standard error. A function is called with bytes done and bytes in all, as in
-            [`convert_edges`][graphzero.convert_edges].
+        progress: ``True`` shows bars, in a notebook as well. A function is called with bytes done and bytes in all, as
+            in [`convert_edges`][graphzero.convert_edges].
         dry_run: Look at the source and estimate, but write nothing.
 
     Returns:
@@ -193,10 +201,22 @@ def convert_features(
         raise value_error("threads", f"expected at least 1, found {threads}")
     if isinstance(source, (list, tuple)) and not source:
         raise value_error("source", "expected rows, found an empty list; no rows of four numbers are np.empty((0, 4))")
+    source = one_stored_path(source)
     _refuse_same_file(source, target)
 
+    lookup = None if ids is None else LabelLookup(ids)
+    if lookup is not None:
+        if id_column is None:
+            raise error_of(
+                ValueError, Argument("ids"), ": expected ", Setting("id_column"), ", which has the labels, found none"
+            )
+        if num_rows not in (None, len(lookup)):
+            raise value_error("num_rows", f"expected {len(lookup)}, the labels of {lookup.path}, found {num_rows}")
+        num_rows = len(lookup)
     raw_dtype = source_dtype if source_dtype is not None else None if quantised else dtype
-    found = feature_source(source, key=key, shape=shape, dtype=raw_dtype, columns=columns, id_column=id_column)
+    found = feature_source(
+        source, key=key, shape=shape, dtype=raw_dtype, columns=columns, id_column=id_column, lookup=lookup
+    )
     if found is None:
         refuse_own_file(os.fsdecode(source))
         if wanted is None:
@@ -208,6 +228,7 @@ def convert_features(
             parse_as=DataType.FLOAT64 if narrow else wanted,
             columns=columns,
             id_column=id_column,
+            lookup=lookup,
             header=header,
             delimiter=delimiter,
             skip_bad_lines=skip_bad_lines,
@@ -215,6 +236,7 @@ def convert_features(
         )
     job = _Job(found, target, _stored_type(found, wanted), quantised, num_rows, id_column is not None, shape, budget)
     job.skip_bad_lines = skip_bad_lines
+    job.lookup = lookup
     job.ordered = order is not None
     if dry_run:
         return job.estimate(begin)
@@ -275,6 +297,7 @@ class _Job:
     shape: tuple[int, ...] | None
     memory: int
     skip_bad_lines: bool = False
+    lookup: LabelLookup | None = None
     ordered: bool = False
     bad: list[BadLine] = field(default_factory=list)
     num_bad: int = 0
@@ -385,7 +408,8 @@ class _Job:
 
     def _refusal(self, row: _core.RefusedRow) -> str:
         if row.is_second:
-            return f"id {row.id} was there before"
+            name = f"id {row.id}" if self.lookup is None else f"label {self.lookup.label(row.id)!r}"
+            return f"{name} was there before"
         if self.num_rows == 0:
             return f"expected no rows, found id {row.id}"
         if self.num_rows is not None or row.id < 0:
@@ -398,8 +422,22 @@ class _Job:
             self.done = block.done
             self.num_bad += block.num_bad
             self.bad += block.bad[: _KEPT_BAD_LINES - len(self.bad)]
-            yield block
+            yield block if self.lookup is None else self._numbered(block, self.lookup)
             self._tell(report)
+
+    def _numbered(self, block: Block, lookup: LabelLookup) -> Block:
+        """Turn the labels of rows into ids, and leave out rows whose label is unknown."""
+        if block.labels is None or block.lines is None:
+            return block
+        ids = lookup.find(block.labels, self.source.name)
+        known = ids >= 0
+        if known.all():
+            return replace(block, ids=ids)
+        unknown = np.flatnonzero(~known)
+        for at in unknown[:_KEPT_BAD_LINES]:
+            self._refuse_line(int(block.lines[at]), lookup.missing(block.labels, at))
+        self.num_bad += max(0, len(unknown) - _KEPT_BAD_LINES)
+        return replace(block, rows=block.rows[known], ids=ids[known], lines=block.lines[known])
 
     def _block_bytes(self) -> int:
         # Text may grow fourfold when it is parsed; two blocks of it are there at a time.
@@ -458,7 +496,7 @@ class _Job:
         if self.source.nbytes is not None:
             return self.source.nbytes
         if isinstance(self.source, TextFeatures):
-            return os.stat(self.source.name).st_size
+            return size_of(self.source.name)
         return None if dry_run else self.done
 
     def _report(self, rows: int, bytes_out: int, seconds: float, *, dry_run: bool) -> FeatureReport:
@@ -496,7 +534,7 @@ def _stored_type(source: FeatureSource, wanted: DataType | None) -> DataType:
 
 
 def _refuse_same_file(source: Any, target: str) -> None:
-    if isinstance(source, (str, os.PathLike)):
+    if isinstance(source, (str, os.PathLike)) and not isinstance(source, StoredPath):
         if os.path.isdir(source):
             raise IsADirectoryError(errno.EISDIR, "is a directory, expected a file of features", os.fsdecode(source))
         if os.path.exists(target) and os.path.samefile(source, target):

@@ -14,7 +14,7 @@ import select
 import stat
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import IO, Any, NoReturn
 
@@ -23,8 +23,12 @@ import numpy as np
 from graphzero import _core
 from graphzero._base.argument_errors import Setting, check_choice, error_of, value_error
 from graphzero._base.old_names import renamed_keywords
+from graphzero._files.storage import StoredPath, first_bytes, open_stored
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
+
+# Bytes that are looked at together for the ends of lines.
+_SCAN = 1 << 20
 
 # What is written where a value is missing: it names no column.
 _MISSING = frozenset(["na", "n/a", "nan", "null", "none", "nil", "?", "-", "."])
@@ -70,7 +74,7 @@ def text_paths(source: Any) -> list[str] | None:
     if not isinstance(source, (str, os.PathLike)):
         return None
     path = os.fsdecode(source)
-    if os.path.exists(path) or not glob.has_magic(path):
+    if isinstance(path, StoredPath) or os.path.exists(path) or not glob.has_magic(path):
         return [path]
     found = sorted(glob.glob(path, recursive=True))
     if not found:
@@ -80,21 +84,23 @@ def text_paths(source: Any) -> list[str] | None:
 
 def compression_of(path: str) -> str | None:
     """Tell by the first bytes, not by the name. A pipe cannot be looked at and counts as plain."""
-    if not os.path.isfile(path):
+    if not _can_be_looked_at(path):
         return None
-    with open(path, "rb") as file:
-        start = file.read(6)
+    start = first_bytes(path, 6)
     return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
 
 
 def refuse_own_file(path: str) -> None:
     """Refuse to convert a graphzero file; anything else is taken for text."""
-    if not os.path.isfile(path):
+    if not _can_be_looked_at(path):
         return
-    with open(path, "rb") as file:
-        held = _OWN.get(file.read(8))
+    held = _OWN.get(first_bytes(path, 8))
     if held is not None:
         raise ValueError(f"{path}: expected text, found {held}, which is converted already")
+
+
+def _can_be_looked_at(path: str) -> bool:
+    return isinstance(path, StoredPath) or os.path.isfile(path)
 
 
 def refuse_open_text(source: Any) -> None:
@@ -135,41 +141,59 @@ def refuse_doubtful_header(name: str, line: str) -> NoReturn:
 def open_text(path: str) -> IO[bytes]:
     """Open a file for reading, decompressed on the way."""
     compression = compression_of(path)
+    packed: Any = open_stored(path) if isinstance(path, StoredPath) else path
     if compression == "gzip":
-        return gzip.open(path, "rb")  # type: ignore[return-value]
+        return gzip.open(packed, "rb")  # type: ignore[no-any-return]
     if compression == "bzip2":
-        return bz2.open(path, "rb")
+        return bz2.open(packed, "rb")  # type: ignore[no-any-return]
     if compression == "xz":
-        return lzma.open(path, "rb")
+        return lzma.open(packed, "rb")
     if compression == "zstd":
-        return _open_zstd(path)
-    return open(path, "rb")
+        return _open_zstd(packed, path)
+    return packed if isinstance(path, StoredPath) else open(path, "rb")
 
 
-def _open_zstd(path: str) -> IO[bytes]:
+def next_line(file: IO[bytes], offset: int) -> int:
+    """Return where the first line begins that begins behind ``offset``; the end of the file if none does."""
+    file.seek(offset)
+    while block := file.read(_SCAN):
+        newline = block.find(b"\n")
+        if newline >= 0:
+            return offset + newline + 1
+        offset += len(block)
+    return offset
+
+
+def count_newlines(file: IO[bytes], begin: int, end: int) -> int:
+    """Count the lines that end within a range."""
+    file.seek(begin)
+    return sum(file.read(min(_SCAN, end - at)).count(b"\n") for at in range(begin, end, _SCAN))
+
+
+def _open_zstd(packed: Any, name: str) -> IO[bytes]:
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]  # Python 3.14
 
-        return zstd.open(path, "rb")  # type: ignore[no-any-return, unused-ignore]
+        return zstd.open(packed, "rb")  # type: ignore[no-any-return, unused-ignore]
     except ImportError:
         pass
     try:
         import zstandard  # type: ignore[import-not-found, unused-ignore]
 
-        return zstandard.open(path, "rb")  # type: ignore[no-any-return, unused-ignore]
+        return zstandard.open(packed, "rb")  # type: ignore[no-any-return, unused-ignore]
     except ImportError:
         pass
     try:
         import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
-        return pyarrow.input_stream(path, compression="zstd")  # type: ignore[no-any-return, unused-ignore]
+        return pyarrow.input_stream(packed, compression="zstd")  # type: ignore[no-any-return, unused-ignore]
     except ImportError:
         raise ModuleNotFoundError(
-            f"{path}: is compressed with zstd, which needs Python 3.14 or: pip install zstandard"
+            f"{name}: is compressed with zstd, which needs Python 3.14 or: pip install zstandard"
         ) from None
 
 
-def line_blocks(stream: IO[bytes], name: str, size: int) -> Iterator[bytes]:
+def line_blocks(stream: IO[bytes], name: str, size: int) -> Generator[bytes, None, None]:
     """Yield the bytes of ``stream`` in blocks of whole lines, about ``size`` bytes each.
 
     A thread reads and decompresses the next block while the caller works on the last one.
@@ -190,6 +214,8 @@ def line_blocks(stream: IO[bytes], name: str, size: int) -> Iterator[bytes]:
     reader.start()
     try:
         while (block := blocks.get()) is not None:
+            if isinstance(block, OSError) and block.filename is not None:  # of storage, which says what is wrong
+                raise block
             if isinstance(block, (EOFError, OSError, zlib.error, lzma.LZMAError)):
                 raise OSError(f"{name}: cannot be decompressed, it is damaged or cut short: {block}") from block
             if isinstance(block, BaseException):

@@ -49,6 +49,7 @@ class Proof:
     flipped_bit: str = ""
     software: int = 0
     limit: int | None = None
+    limited_by: str | None = None
     why_no_limit: str | None = None
     out_of_core: Training | None = None
     kills: int | None = None
@@ -89,6 +90,7 @@ class Proof:
             "budget": sizes.memory,
             "software_bytes": self.software,
             "limit": self.limit,
+            "limited_by": self.limited_by,
             "why_no_limit": self.why_no_limit,
             "features_alone": self.features_alone,
             "out_of_core": None if self.out_of_core is None else self.out_of_core.document(),

@@ -12,9 +12,10 @@ from typing import Any
 
 from graphzero import _core
 from graphzero._base.memory_sizes import byte_text
-from graphzero._tools.cgroup import ControlGroup
 from graphzero._tools.child import Child
+from graphzero._tools.memory_limit import MemoryLimit, memory_limit
 from graphzero._tools.page_cache import drop_from_page_cache
+from graphzero._tools.user_scope import UserScope
 from graphzero.dataset import open_dataset
 from graphzero.demo.damage import flipped_bit_found
 from graphzero.demo.data import Sizes, features_alone, files_of, make_data
@@ -54,7 +55,7 @@ def prove(screen: Screen, path: str, sizes: Sizes) -> Proof:
     return proof
 
 
-def start(request: dict[str, Any], group: ControlGroup | None = None) -> Child:
+def start(request: dict[str, Any], group: MemoryLimit | None = None) -> Child:
     """Start a process that does what is asked: demo/child.py."""
     command = [sys.executable, "-W", "ignore", "-m", "graphzero.demo.child", json.dumps(request)]
     return Child(command, group, {**os.environ, "CUDA_VISIBLE_DEVICES": ""})  # to know of a GPU takes memory
@@ -116,8 +117,8 @@ def _labels_file(path: str) -> str:
 
 
 @contextmanager
-def _limited(screen: Screen, proof: Proof) -> Iterator[ControlGroup | None]:
-    """Yield a control group for the training, or nothing where none can be made."""
+def _limited(screen: Screen, proof: Proof) -> Iterator[MemoryLimit | None]:
+    """Yield what limits the training by the kernel, or nothing where this process may use no such thing."""
     sizes = proof.sizes
     with start({"do": "measure_software", "torch_threads": _torch_threads()}) as child:
         for event in events(child):
@@ -131,18 +132,21 @@ def _limited(screen: Screen, proof: Proof) -> Iterator[ControlGroup | None]:
     )
     limit = proof.software + sizes.memory + sizes.room
     try:
-        group = ControlGroup(limit)
+        group = memory_limit(limit)
     except PermissionError as error:
         proof.why_no_limit = str(error)
         screen.say(f"No limit by the kernel: {error}. The engine keeps the budget by itself.")
         yield None
         return
     proof.limit = limit
+    proof.limited_by = "systemd-run --user" if isinstance(group, UserScope) else "control group"
     screen.say(
         f"The kernel gets a limit to enforce, page cache included: {byte_text(limit)}. That is the budget, "
         f"{byte_text(proof.software)} that Python, torch and PyG hold before they have seen any data, and "
         f"{byte_text(sizes.room)} for the model and pages of the graph. Who needs more is killed."
     )
+    if isinstance(group, UserScope):
+        screen.say("Without root it is systemd that sets it: each process runs in a scope of systemd-run --user.")
     with group:
         yield group
 
@@ -163,7 +167,7 @@ def _request(path: str, sizes: Sizes, *, memory: int, reader: str, in_memory: bo
     }
 
 
-def _train_out_of_core(screen: Screen, path: str, proof: Proof, group: ControlGroup | None) -> None:
+def _train_out_of_core(screen: Screen, path: str, proof: Proof, group: MemoryLimit | None) -> None:
     sizes = proof.sizes
     request = _request(path, sizes, memory=sizes.memory, reader="direct", in_memory=False)
     ceiling = sizes.loading_bytes if proof.limit is None else proof.limit
@@ -191,7 +195,7 @@ def _train_in_memory(screen: Screen, path: str, proof: Proof) -> None:
         proof.in_memory = _train(request, shown, None)
 
 
-def _train(request: dict[str, Any], shown: Watching, group: ControlGroup | None) -> Training:
+def _train(request: dict[str, Any], shown: Watching, group: MemoryLimit | None) -> Training:
     epochs, done = [], None
     with start(request, group) as child:
         for event in events(child):
@@ -226,7 +230,7 @@ def _train(request: dict[str, Any], shown: Watching, group: ControlGroup | None)
     )
 
 
-def _load_it_all(screen: Screen, path: str, proof: Proof, group: ControlGroup) -> None:
+def _load_it_all(screen: Screen, path: str, proof: Proof, group: MemoryLimit) -> None:
     """Do the usual first step of a training under the same limit, and see what the kernel makes of it."""
     before = group.usage().kills
     screen.say("Another process under the same limit begins as usual: it loads the features.")

@@ -22,6 +22,7 @@ from graphzero._base.memory_sizes import budget_for_shares
 from graphzero._inputs.attributes import Attributes
 from graphzero._inputs.pipeline_request import PipelineRequest
 from graphzero._inputs.sample_request import SampleRequest
+from graphzero._look.stats import stats_html
 from graphzero.loaders._batch.parts import OF_SAMPLE, Parts
 from graphzero.loaders._data.edge_values import weighted_types
 from graphzero.loaders._data.graph_data import GraphData
@@ -34,7 +35,9 @@ from graphzero.loaders._device.transfer import as_device
 from graphzero.loaders._epoch.assembly import Assembly
 from graphzero.loaders._epoch.feed import Feed
 from graphzero.loaders._epoch.index_calls import IndexCalls, places_of
+from graphzero.loaders._process.agreement import Agreement, agreement_of
 from graphzero.loaders._process.ranks import memory_of_rank, ranks_of_loader, shared_seed
+from graphzero.loaders._process.request_facts import request_facts
 from graphzero.loaders._process.worker_epochs import WorkerEpochs
 from graphzero.loaders.options import LoaderKeywords, LoaderOptions, read_options
 from graphzero.loaders.pyg.identity import PygClassIdentity
@@ -59,6 +62,7 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
 
     num_neighbors: Any
     _sampler_options: dict[str, Any]
+    _agreement: Agreement | None = None  # until the first epoch, of ranks that torch.distributed joins
 
     def __init__(
         self,
@@ -113,6 +117,8 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         self._closed_at: dict[str, int] | None = None
         self._closed_stages: Stages | None = None
         self._trace_number: int | None = None
+        if self._ranks.world_size > 1 and options.rank is None:
+            self._agreement = agreement_of(request_facts(self._request, self._seed))
 
     def _read(
         self, data: Any, num_neighbors: Any, time_attr: str | None, weight_attr: str | None, options: LoaderKeywords
@@ -176,6 +182,9 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         self._data.check_open()
         worker = get_worker_info()
         if worker is None:
+            agreement, self._agreement = self._agreement, None
+            if agreement is not None:
+                agreement.check()
             return self._iterate(0, 1)
         return self._iterate_in_worker(worker.id, worker.num_workers)
 
@@ -408,7 +417,7 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         return self._feed
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("_feed", "_calls", "_closed_stages", "_trace_number", "_beginning", "_assembly")
+        own = ("_feed", "_calls", "_closed_stages", "_trace_number", "_beginning", "_assembly", "_agreement")
         self._data.check_open()
         feed = self._open()
         state = feed.position if feed.is_under_way else feed.next_position
@@ -433,3 +442,10 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         if self._closed_at is not None:
             return f"{type(self).__name__}(closed)"
         return f"{type(self).__name__}({len(self):,} batches)"
+
+    def _repr_html_(self) -> str:
+        name = type(self).__name__
+        if self._closed_at is not None:
+            return stats_html(name, "closed", {})
+        pipeline = self._open().pipeline
+        return stats_html(name, f"{len(pipeline):,} batches", pipeline._counts(), pipeline.status())

@@ -57,7 +57,7 @@ class LoaderOptions:
         reader: How to read rows, as in [`FeatureStore.gather`][graphzero.FeatureStore.gather].
         threads: The number of threads. Default: [`num_threads`][graphzero.num_threads], or fewer if ``memory`` is
             too little for them.
-        progress: ``True`` shows a line on standard error, a function is called, as in
+        progress: ``True`` shows a line, a function is called, as in
             [`Pipeline`][graphzero.Pipeline].
         method: ``"labor"`` needs fewer feature rows, as in [`sample_neighbors`][graphzero.sample_neighbors].
         layer_dependency: Let ``"labor"`` share neighbours across hops, too.

@@ -1,1 +1,1 @@
-"""Node classification on a data set folder: what ``graphzero train`` and ``graphzero demo`` run."""
+"""Training on a data set folder, of node classes, links or embeddings: what ``graphzero train`` and the demo run."""

@@ -21,7 +21,7 @@ from graphzero.train.settings import FREE, Settings
 _KIND = "graphzero checkpoint"
 _SCHEMA = 1
 _RENAMED = {"hear": "messages", "keep": "own"}  # modules of a model over several types
-_PARTS = ("data", "fingerprint", "target", "num_classes", "epochs", "state")
+_PARTS = ("data", "fingerprint", "target", "num_classes", "epochs", "state", "class_names")
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,7 @@ class Checkpoint:
     num_classes: int
     epochs: int
     state: dict[str, Any]
+    class_names: list[str] | None
 
 
 class Checkpoints:
@@ -85,6 +86,7 @@ def load(path: str | os.PathLike[str]) -> Checkpoint:
             f"{name}: bad schema: expected {_SCHEMA}, found {schema!r}; another version of graphzero wrote it"
         )
     try:
+        document.setdefault("class_names", None)  # before 0.3
         settings = Settings(**{**document["settings"], "fanouts": tuple(document["settings"]["fanouts"])})
         found = Checkpoint(name, settings, *(document[part] for part in _PARTS))
         _rename_weights(found.state)
@@ -96,6 +98,11 @@ def load(path: str | os.PathLike[str]) -> Checkpoint:
             raise FormatError(
                 f"{name}: is a damaged checkpoint: {part}: expected {kind.__name__}, found {type(value).__name__}"
             )
+    names = found.class_names
+    if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise FormatError(
+            f"{name}: is a damaged checkpoint: class_names: expected a list of names, found {names!r:.80}"
+        )
     return found
 
 
@@ -129,10 +136,12 @@ def check_same(checkpoint: Checkpoint, data: Dataset, target: str, settings: Set
             f"{path}: belongs to {checkpoint.data}{' as it was before it changed' if changed else ''}, and "
             f"{data.path} holds other data; train anew, with another folder of checkpoints"
         )
-    known = {"target": (checkpoint.target, target)}
-    for field in fields(Settings):
-        if field.name not in FREE:
-            known[field.name] = (getattr(checkpoint.settings, field.name), getattr(settings, field.name))
+    known = {
+        field.name: (getattr(checkpoint.settings, field.name), getattr(settings, field.name))
+        for field in fields(Settings)
+        if field.name not in FREE
+    }
+    known["edge_type" if settings.task == "links" else "target"] = (checkpoint.target, target)
     for name, (then, now) in known.items():
         if then != now:
             raise value_error(
@@ -163,6 +172,7 @@ def _document(run: Run, state: dict[str, Any]) -> dict[str, Any]:
         "fingerprint": data._fingerprint,
         "target": run.task.target,
         "num_classes": run.task.num_classes,
+        "class_names": None if run.task.class_names is None else list(run.task.class_names),
         "epochs": len(run.history),
         "state": state,
     }

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ from graphzero.graph import as_direction
 from graphzero.loaders import NeighborLoader
 from graphzero.loaders._device.transfer import as_device
 from graphzero.loaders.loader import Loader
+from graphzero.train.class_counts import ClassCounts
 from graphzero.train.models import make_model
 from graphzero.train.settings import Settings
 from graphzero.train.task import Task
@@ -53,6 +54,11 @@ class EpochResult:
     batches: int
     seconds: float
 
+    @property
+    def valid_text(self) -> str | None:
+        """How good the model was on the split valid, as people read it."""
+        return None if self.valid_accuracy is None else f"{self.valid_accuracy:.1%}"
+
 
 @dataclass
 class Sums:
@@ -64,10 +70,10 @@ class Sums:
     seeds: int = 0
     seconds: float = 0.0
 
-    def add(self, loss: Tensor, scores: Tensor, labels: Tensor) -> None:
+    def add(self, loss: Tensor, guesses: Tensor, labels: Tensor) -> None:
         self.batches += 1
         self.loss += loss.item()
-        self.right += int((scores.argmax(1) == labels).sum())
+        self.right += int((guesses == labels).sum())
         self.seeds += len(labels)
 
 
@@ -79,8 +85,13 @@ class Run:
     needs to go on right there, and ends with the same weights as if it had never stopped. Random numbers are those
     of torch's own generator, which the run seeds: one run at a time.
 
-    ``num_batches`` has the number of batches of each split.
+    ``num_batches`` has the number of batches of each split, ``measured`` all that the last ``evaluate()`` of a split
+    found, by name, and ``class_counts`` what it found of each class.
     """
+
+    # What an epoch ends with, and which part of it says how good the weights are.
+    result_type: ClassVar[type[EpochResult]] = EpochResult
+    measure: ClassVar[str] = "valid_accuracy"
 
     task: Task
     settings: Settings
@@ -96,14 +107,18 @@ class Run:
             self.model.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay
         )
         graphs = [edge.graph for edge in self.task.data.edges.values()]
-        arrays = [array for graph in graphs for array in graph._core.drawn_from(as_direction("in"), False, False)]
+        arrays = [
+            array for graph in graphs for array in graph._core.drawn_from(as_direction("in"), False, False, False)
+        ]
         beside = sum(length for _, length in arrays)
         self.memory = pipeline_budget(beside) if settings.memory is None else byte_count(settings.memory)
         self._shares = self._shares_of(self.memory)
         self.num_batches = {split: self._try(split) for split in self._shares}
-        self.loader = self._loader("train")
+        self.loader = self._loader("train", trains=True)
         self._measuring: Loader | None = None
         self._sums = Sums()
+        self.measured: dict[str, dict[str, float]] = {}
+        self.class_counts: ClassCounts | None = None
 
     def _shares_of(self, memory: int) -> dict[str, int]:
         measured = [split for split in self.task.splits if split != "train"]
@@ -114,7 +129,7 @@ class Run:
 
     def _try(self, split: str) -> int:
         """Take a batch, so that a loader with too little memory fails now, not after the first epoch."""
-        loader = self._loader(split, cache=0, ahead=1)
+        loader = self._loader(split, trains=split == "train", cache=0, ahead=1)
         try:
             next(iter(loader))
             return len(loader)
@@ -124,30 +139,38 @@ class Run:
         finally:
             loader.close()
 
-    def _loader(self, split: str, **more: Any) -> Loader:
+    def _loader(self, split: str, *, trains: bool, **more: Any) -> Loader:
+        return self._node_loader(split, trains=trains, labels="seeds", **more)
+
+    def _node_loader(self, split: str | None, *, trains: bool, **more: Any) -> Loader:
+        task = self.task
+        nodes = (task.target, split) if task.data.is_hetero else split
+        options = {**self._loader_options(trains), **more}
+        return NeighborLoader(task.data, list(self.settings.fanouts), input_nodes=nodes, **options)
+
+    @property
+    def memory_to_measure(self) -> int:
+        """The share of the memory that loaders which do not train have; all of it, if nothing is measured."""
+        return next((share for split, share in self._shares.items() if split != "train"), self.memory)
+
+    def _loader_options(self, trains: bool) -> dict[str, Any]:
+        """Return what all loaders of a training have in common."""
         task, settings = self.task, self.settings
-        trains = split == "train"
-        loader: Loader = NeighborLoader(
-            task.data,
-            list(settings.fanouts),
-            input_nodes=(task.target, split) if task.data.is_hetero else split,
-            features=Attributes(
+        return {
+            "features": Attributes(
                 Attribute(given[0], kind, task.data.nodes[kind][given[0]])
                 for kind, given in task.features.items()
                 if given is not None
             ),
-            labels="seeds",
-            batch_size=settings.batch_size if trains else max(1, settings.batch_size // 4),
-            shuffle=trains,
-            seed=settings.seed,
-            memory=self._shares[split],
-            reader=settings.reader,
-            threads=settings.threads,
-            device=self._device,
-            form="pyg",
-            **more,
-        )
-        return loader
+            "batch_size": settings.batch_size if trains else max(1, settings.batch_size // 4),
+            "shuffle": trains,
+            "seed": settings.seed,
+            "memory": self._shares["train"] if trains else self.memory_to_measure,
+            "reader": settings.reader,
+            "threads": settings.threads,
+            "device": self._device,
+            "form": "pyg",
+        }
 
     @property
     def loaders(self) -> list[Loader]:
@@ -162,20 +185,23 @@ class Run:
             valid, sums = None, self._sums
             if "valid" in self.task.splits:
                 valid = yield from self.evaluate("valid")
-            done = EpochResult(
-                epoch=len(self.history),
-                loss=sums.loss / sums.batches,
-                train_accuracy=sums.right / sums.seeds,
-                valid_accuracy=valid,
-                batches=sums.batches,
-                seconds=sums.seconds,
-            )
+            done = self._result(sums, valid)
             self.history.append(done)
             self._sums = Sums()
-            if self.best is None or valid is None or valid > self.best["valid_accuracy"]:
+            if self.best is None or valid is None or valid > self.best[self.measure]:
                 weights = {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-                self.best = {"epoch": done.epoch, "valid_accuracy": valid, "model": weights}
+                self.best = {"epoch": done.epoch, self.measure: valid, "model": weights}
             yield done
+
+    def _result(self, sums: Sums, valid: float | None) -> EpochResult:
+        return EpochResult(
+            epoch=len(self.history),
+            loss=sums.loss / sums.batches,
+            train_accuracy=sums.right / sums.seeds,
+            valid_accuracy=valid,
+            batches=sums.batches,
+            seconds=sums.seconds,
+        )
 
     def _train(self) -> Iterator[Step]:
         """Go through the epoch, or the rest of it."""
@@ -185,10 +211,10 @@ class Run:
         for batch in self.loader:
             self.optimizer.zero_grad()
             scores, labels = self.model(batch), self._labels(batch)
-            loss = cross_entropy(scores, labels)
+            loss = self._loss(scores, labels)
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
-            sums.add(loss, scores, labels)
+            sums.add(loss, self._guesses(scores), labels)
             if not math.isfinite(sums.loss):
                 raise ValueError(
                     f"loss: expected a number, found {loss.item():g} in batch {sums.batches} of epoch {epoch + 1}; "
@@ -200,27 +226,62 @@ class Run:
 
     def evaluate(self, split: str) -> Generator[Step, None, float]:
         """Measure the model as it is on a split; the accuracy is what the generator returns."""
+        counts = self.class_counts = ClassCounts(self.task.num_classes)
+
+        def count(scores: Tensor, labels: Tensor) -> None:
+            counts.add(self._guesses(scores).cpu(), labels.cpu())
+
+        sums = yield from self._go_through(split, count)
+        self.measured[split] = {"accuracy": sums.right / sums.seeds}
+        return sums.right / sums.seeds
+
+    def _go_through(self, split: str, see: Callable[[Tensor, Tensor], None]) -> Generator[Step, None, Sums]:
+        """Score a split with the model as it is; ``see`` is called with the scores and labels of each batch."""
         self.model.eval()
-        loader, sums = self._loader(split), Sums()
+        loader, sums = self._loader(split, trains=False), Sums()
         self._measuring = loader
         try:
             for batch in loader:
                 with torch.no_grad():
-                    scores, labels = self.model(batch), self._labels(batch)
-                    sums.add(cross_entropy(scores, labels), scores, labels)
+                    scores, labels = _known(self.model(batch), self._labels(batch))
+                    if len(labels):
+                        sums.add(self._loss(scores, labels), self._guesses(scores), labels)
+                        see(scores, labels)
                 yield self._step(split, len(self.history), len(loader), sums)
         finally:
             self._measuring = None
             loader.close()
-        return sums.right / sums.seeds
+        return sums
+
+    def scores(self, split: str | None) -> Generator[Tensor, None, None]:
+        """Yield the scores of the nodes of a split, or of all nodes of the target's type, in their order."""
+        self.model.eval()
+        loader = self._node_loader(split, trains=False, labels="seeds")
+        self._measuring = loader
+        try:
+            for batch in loader:
+                with torch.no_grad():
+                    yield self.model(batch).cpu()
+        finally:
+            self._measuring = None
+            loader.close()
 
     def _step(self, split: str, epoch: int, num_batches: int, sums: Sums) -> Step:
-        return Step(split, epoch, sums.batches, num_batches, sums.loss / sums.batches, sums.right / sums.seeds)
+        loss, accuracy = sums.loss / max(1, sums.batches), sums.right / max(1, sums.seeds)
+        return Step(split, epoch, sums.batches, num_batches, loss, accuracy)
+
+    def _loss(self, scores: Tensor, labels: Tensor) -> Tensor:
+        return cross_entropy(scores, labels)
+
+    def _guesses(self, scores: Tensor) -> Tensor:
+        """Return what the model takes each seed for, to be compared with the labels."""
+        return scores.argmax(1)
 
     def _labels(self, batch: Any) -> Tensor:
         seeds = batch[self.task.target] if self.task.data.is_hetero else batch
         labels: Tensor = seeds.y.reshape(-1).long()
-        return labels
+        numbers = self.task.class_numbers
+        return labels if numbers is None else torch.from_numpy(numbers).to(labels.device)[labels]
 
     def use_best(self) -> None:
         """Take the weights of the epoch that was best on the split valid, or of the last if there is none.
@@ -256,7 +317,7 @@ class Run:
         if state["cuda_random"] is not None and self._device.type == "cuda":
             torch.cuda.set_rng_state(state["cuda_random"], self._device)
         self._sums = Sums(**state["sums"])
-        self.history = [EpochResult(**done) for done in state["history"]]
+        self.history = [self.result_type(**done) for done in state["history"]]
         self.best = state["best"]
         if state["loader"] is None:
             self.loader.set_epoch(len(self.history) + (self._sums.batches > 0))
@@ -266,3 +327,9 @@ class Run:
     def close(self) -> None:
         """Free the memory of the loader."""
         self.loader.close()
+
+
+def _known(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Leave out nodes of classes that the model does not know."""
+    known = labels >= 0
+    return (scores, labels) if bool(known.all()) else (scores[known], labels[known])

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from graphzero._core import FormatError
+from graphzero.train.link_task import LinkTask
 from graphzero.train.models import make_model
 from graphzero.train.run import EpochResult, Run, Sums
 from graphzero.train.settings import Settings
@@ -19,17 +20,26 @@ _MOST_STEPS = 2.0**53  # Adam raises to this power: a negative one would overflo
 _MOMENTS = ("exp_avg", "exp_avg_sq")  # of Adam, beside its step
 
 
-def check_weights(path: str, state: Any, task: Task, settings: Settings) -> None:
+def check_weights(path: str, state: Any, task: Task | LinkTask, settings: Settings) -> None:
     """Refuse weights that the model of these settings has not, before it is made: a file may claim any width."""
     check = _Checker(path)
     check.names("state", state, ("model", "optimizer", "random", "cuda_random", "sums", "loader", "history", "best"))
-    saved = check.of_type("model", state["model"], dict, "weights by name")
+    check_model(path, state["model"], task, settings)
+
+
+def check_model(path: str, model: Any, task: Task | LinkTask, settings: Settings) -> None:
+    """Refuse weights of another model."""
+    check = _Checker(path)
+    saved = check.of_type("model", model, dict, "weights by name")
     check.expect(
         len(settings.fanouts) <= len(saved), "model", f"{len(settings.fanouts)} layers", f"{len(saved)} weights"
     )
-    with torch.device("meta"):
-        model = make_model(task, settings)
-    check.weights("model", saved, model.state_dict())
+    try:
+        with torch.device("meta"):
+            own = make_model(task, settings)
+    except (OverflowError, RuntimeError, TypeError) as error:  # sizes that no tensor can have
+        raise FormatError(f"{path}: is a damaged checkpoint: {error}") from None
+    check.weights("model", saved, own.state_dict())
 
 
 def check_state(path: str, state: dict[str, Any], run: Run) -> None:
@@ -48,13 +58,13 @@ def check_state(path: str, state: dict[str, Any], run: Run) -> None:
     measured = "valid" in run.task.splits
     history = check.of_type("history", state["history"], list, "a list of epochs")
     for number, done in enumerate(history):
-        check.epoch(f"history[{number}]", done, number, measured)
+        check.epoch(f"history[{number}]", done, number, measured, run.result_type)
     check.expect((state["best"] is None) == (not history), "best", "the best of the epochs", state["best"])
     if history:
-        check.names("best", state["best"], ("epoch", "valid_accuracy", "model"))
+        check.names("best", state["best"], ("epoch", run.measure, "model"))
         best = state["best"]
         check.count("best.epoch", best["epoch"], len(history) - 1)
-        check.accuracy("best.valid_accuracy", best["valid_accuracy"], measured)
+        check.accuracy(f"best.{run.measure}", best[run.measure], measured)
         check.weights("best.model", best["model"], run.model.state_dict())
 
 
@@ -129,12 +139,15 @@ class _Checker:
         self.expect(saved["seeds"] >= saved["batches"], "sums.seeds", "a seed for each batch", saved["seeds"])
         self.count("sums.right", saved["right"], saved["seeds"])
 
-    def epoch(self, place: str, saved: Any, number: int, measured: bool) -> None:
-        self.names(place, saved, [field.name for field in fields(EpochResult)])
+    def epoch(self, place: str, saved: Any, number: int, measured: bool, kind: type[EpochResult]) -> None:
+        names = [field.name for field in fields(kind)]
+        self.names(place, saved, names)
         self.count(f"{place}.epoch", saved["epoch"])
         self.expect(saved["epoch"] == number, f"{place}.epoch", str(number), saved["epoch"])
         for name in ("loss", "seconds"):
             self.number(f"{place}.{name}", saved[name])
         self.accuracy(f"{place}.train_accuracy", saved["train_accuracy"], True)
-        self.accuracy(f"{place}.valid_accuracy", saved["valid_accuracy"], measured)
+        for name in names:
+            if name.startswith("valid_"):
+                self.accuracy(f"{place}.{name}", saved[name], measured)
         self.count(f"{place}.batches", saved["batches"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphzero._base.argument_errors import value_error
 from graphzero.dataset import Dataset, NodeType
@@ -14,7 +16,7 @@ from graphzero.features import FeatureStore
 _SPLITS = ("train", "valid", "test")
 _READ_AT_ONCE = 1 << 20  # labels, while they are looked at
 # What stands for a class beyond this is an id or a hash; the last layer of a model has a column for each.
-_MOST_CLASSES = 1 << 20
+MOST_CLASSES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -22,13 +24,20 @@ class Task:
     """Node classification.
 
     ``features`` has for each node type the attribute that the model gets and how many numbers that is per node;
-    ``None`` for a type that has none.
+    ``None`` for a type that has none. ``class_names`` are those of the model's classes, class 0 first.
+
+    On other data than a model was trained on, ``class_numbers`` has the model's number for each class of the data, -1
+    for one that it does not know, and ``left_out`` how many nodes of such classes each split has, by name. ``None``:
+    the numbers are the same.
     """
 
     data: Dataset
     target: str
     num_classes: int
     features: dict[str, tuple[str, int] | None]
+    class_names: tuple[str, ...] | None = None
+    class_numbers: NDArray[np.int64] | None = field(default=None, repr=False)
+    left_out: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def splits(self) -> dict[str, int]:
@@ -41,14 +50,7 @@ def find_task(data: Dataset, target: str | None = None) -> Task:
 
     Reads the labels of all splits, so that a wrong one is reported now, not when training comes to it.
     """
-    if not data.edges:
-        raise ValueError(f"{data.path}: has no edges, only nodes; there is nothing for a graph model to learn from")
-    for edge in data.edges.values():
-        if "in" not in edge.graph.indexes:
-            raise ValueError(
-                f"{edge.graph.path}: has no 'in' index, which training needs to find the nodes that send a node "
-                "messages; write or convert the graph with index='both'"
-            )
+    check_edges(data)
     kind = _target(data, target)
     assert kind.label is not None
     labels = kind[kind.label]
@@ -65,10 +67,29 @@ def find_task(data: Dataset, target: str | None = None) -> Task:
             f"{data.path}: expected a split 'train' of {kind.name}, found {found}; "
             "DatasetWriter.add_split('train', ids) writes one"
         )
+    num_classes = _num_classes(data, kind, labels)
+    names = None if kind.class_names is None else tuple(kind.class_names[:num_classes])
+    return Task(data, kind.name, num_classes, find_features(data), names)
+
+
+def check_edges(data: Dataset) -> None:
+    """Refuse a data set whose nodes get no messages."""
+    if not data.edges:
+        raise ValueError(f"{data.path}: has no edges, only nodes; there is nothing for a graph model to learn from")
+    for edge in data.edges.values():
+        if "in" not in edge.graph.indexes:
+            raise ValueError(
+                f"{edge.graph.path}: has no 'in' index, which training needs to find the nodes that send a node "
+                "messages; write or convert the graph with index='both'"
+            )
+
+
+def find_features(data: Dataset) -> dict[str, tuple[str, int] | None]:
+    """Return the attribute that a model gets of each node type and its numbers per node, or ``None``."""
     features = {name: _features(data, node) for name, node in data.nodes.items()}
     if not any(features.values()):
         raise ValueError(f"{data.path}: has no features to learn from; DatasetWriter.add_nodes({{'x': …}}) writes some")
-    return Task(data, kind.name, _num_classes(data, kind, labels), features)
+    return features
 
 
 def _splits(data: Dataset, target: str) -> dict[str, int]:
@@ -104,19 +125,25 @@ def _features(data: Dataset, node: NodeType) -> tuple[str, int] | None:
 
 def _num_classes(data: Dataset, kind: NodeType, labels: FeatureStore) -> int:
     """Return how many classes there are, in the manifest's words or by the highest label; refuse other labels."""
-    bound = _MOST_CLASSES if kind.num_classes is None else kind.num_classes
+    bound = MOST_CLASSES if kind.num_classes is None else kind.num_classes
     highest = -1
-    for split in _splits(data, kind.name):
-        ids = data.split(split, kind.name, writable=False)
+    for split, part, values in split_labels(data, kind.name):
+        wrong = ~((values >= 0) & (values < bound) & (values == np.floor(values)))  # also what is no number
+        if wrong.any():
+            place = int(np.flatnonzero(wrong)[0])
+            raise ValueError(
+                f"{labels.path}: expected classes from 0 to {bound - 1}, found {values[place]:g} for node "
+                f"{part[place]} of split {split}; leave nodes without a class out of the splits"
+            )
+        highest = max(highest, int(values.max()))
+    return highest + 1 if kind.num_classes is None else kind.num_classes
+
+
+def split_labels(data: Dataset, target: str) -> Iterator[tuple[str, NDArray[np.int64], NDArray[np.float64]]]:
+    """Yield the nodes of all splits with their labels, in blocks, and the split that each block is of."""
+    labels = data.labels(target)
+    for split in _splits(data, target):
+        ids = data.split(split, target, writable=False)
         for first in range(0, len(ids), _READ_AT_ONCE):
             part = ids[first : first + _READ_AT_ONCE]
-            values = np.asarray(labels.gather(part), dtype=np.float64).reshape(-1)
-            wrong = ~((values >= 0) & (values < bound) & (values == np.floor(values)))  # also what is no number
-            if wrong.any():
-                place = int(np.flatnonzero(wrong)[0])
-                raise ValueError(
-                    f"{labels.path}: expected classes from 0 to {bound - 1}, found {values[place]:g} for node "
-                    f"{part[place]} of split {split}; leave nodes without a class out of the splits"
-                )
-            highest = max(highest, int(values.max()))
-    return highest + 1 if kind.num_classes is None else kind.num_classes
+            yield split, part, np.asarray(labels.gather(part), dtype=np.float64).reshape(-1)

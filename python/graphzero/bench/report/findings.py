@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphzero.bench.report.number_text import bytes_text, count_text, percent_text, ratio_text, value_text
@@ -20,6 +20,7 @@ from graphzero.bench.report.readings import (
     task_of,
     times_best_rival,
     title_of,
+    version_of,
 )
 
 
@@ -62,7 +63,8 @@ def _rate(part: Part) -> Figure | None:
     if row is None:
         return None
     label = f"{row.get('unit') or ''} {title_of(part).lower()}".strip()
-    return Figure(count_text(_value(row)), label, "; ".join(filter(None, (task_of(row), standing(part, row)))))
+    told = filter(None, (task_of(row), standing(part, row, version_of)))
+    return Figure(count_text(_value(row)), label, "; ".join(told))
 
 
 def _against_rival(part: Part) -> Figure | None:
@@ -71,10 +73,13 @@ def _against_rival(part: Part) -> Figure | None:
     if not uncapped:
         return None
     row = max(uncapped, key=_value)
+    rival = best_rival(part, row) or {}
+    beside = [f"beside {name_of(rival)}"] if rival.get("rival") else []  # how it was used is not in its version
+    value = value_text(_value(row), row.get("unit"))
     return Figure(
         ratio_text(times_best_rival(part, row) or 0.0),
-        f"the speed of {_rival_name(part, row)}",
-        f"{title_of(part)}: {task_of(row)}, {value_text(_value(row), row.get('unit'))}",
+        f"the speed of {_rival_text(part, row, version_of)}",
+        ", ".join([f"{title_of(part)}: {task_of(row)}", value, *beside]),
     )
 
 
@@ -118,17 +123,17 @@ def _memory_held(part: Part, document: Mapping[str, Any]) -> Figure | None:
     )
 
 
-def _rival_name(part: Part, row: Row) -> str:
+def _rival_text(part: Part, row: Row, write: Callable[[Row], str]) -> str:
     rival = best_rival(part, row)
-    return name_of(rival) if rival else "the best rival"
+    return write(rival) if rival else "the best rival"
 
 
-def standing(part: Part, row: Row) -> str:
-    """Tell how a row of ours stands against the best rival; empty where there is nothing to compare."""
+def standing(part: Part, row: Row, write: Callable[[Row], str] = name_of) -> str:
+    """Tell how a row of ours stands against the best rival, which ``write`` names; empty if there is none."""
     ratio = times_best_rival(part, row)
     if ratio is None:
         return ""
-    times, against = ratio_text(ratio), _rival_name(part, row)
+    times, against = ratio_text(ratio), _rival_text(part, row, write)
     worse = "larger" if row.get("unit") == "bytes" else "slower"
     return f"{times}, {worse} than {against} here" if lost(part, row) else f"{times} {against}"
 

@@ -77,6 +77,11 @@ def name_of(row: Row) -> str:
     return str(row.get("what") or "without a name")
 
 
+def version_of(row: Row) -> str:
+    """Return who was measured: a rival with its version, if that is known."""
+    return str(row.get("rival") or name_of(row))
+
+
 def reason_of(row: Row) -> str:
     """Return why a row has no value."""
     return str(row.get("note") or "no value, and no reason was recorded")

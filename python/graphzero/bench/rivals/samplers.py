@@ -60,16 +60,19 @@ def pyg_lib_weighted(folder: str) -> Sampler:
 
 
 def graphbolt(folder: str) -> Sampler:
-    """Sample with DGL's GraphBolt."""
+    """Sample with DGL's GraphBolt, whose nodes and edge ids take 4 bytes where they fit: so it is fastest."""
     import torch
     from dgl import graphbolt
 
     colptr, row = tensors(folder, "colptr", "row")
-    graph = graphbolt.fused_csc_sampling_graph(colptr, row)
+    dtype = torch.int32 if max(len(colptr), len(row)) <= torch.iinfo(torch.int32).max else torch.int64
+    # It gives edge ids only of a graph that has them.
+    ids = {graphbolt.ORIGINAL_EDGE_ID: torch.arange(len(row), dtype=dtype)}
+    graph = graphbolt.fused_csc_sampling_graph(colptr, row.to(dtype), edge_attributes=ids)
 
     # Each hop draws for all nodes so far, as its own sampler does; new nodes stand behind those of the hop before.
     def sample(seeds: Any) -> tuple[Any, Any, Any, Any]:
-        node, rows, cols, edges = torch.from_numpy(seeds), [], [], []
+        node, rows, cols, edges = torch.from_numpy(seeds).to(dtype), [], [], []
         for fanout in FANOUTS:
             drawn = graph.sample_neighbors(node, torch.tensor([fanout]))
             node, compact = graphbolt.unique_and_compact_csc_formats(drawn.sampled_csc, node)[:2]

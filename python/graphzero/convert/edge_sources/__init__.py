@@ -12,24 +12,35 @@ from typing import Any
 
 from graphzero._base.argument_errors import type_error
 from graphzero._files.folder import check_regular
+from graphzero._files.storage import StoredPath
 from graphzero.convert.edge_sources import arrow, gap, in_memory, networkx_graph, numpy_files, sparse_matrix
 from graphzero.convert.edge_sources.batch import EdgeBatch, EdgeSource
 from graphzero.convert.edge_sources.chain import ChainedSource
+from graphzero.convert.edge_sources.graphzero02 import Graphzero02Source, is_graphzero02_graph
 from graphzero.convert.edge_sources.iterables import IterableSource
 from graphzero.convert.edge_sources.matrix_market import MatrixMarketSource
 from graphzero.convert.edge_sources.synthetic import SyntheticSource
 from graphzero.convert.edge_sources.torch_files import load_tensors
 
-__all__ = ["EdgeBatch", "EdgeSource", "edge_source"]
+__all__ = ["EdgeBatch", "EdgeSource", "edge_source", "range_source", "source_ranges"]
 
 
 def edge_source(
-    source: Any, *, src: Any = None, dst: Any = None, weight: Any = None, time: Any = None, tmp_dir: str | None = None
+    source: Any,
+    *,
+    src: Any = None,
+    dst: Any = None,
+    weight: Any = None,
+    time: Any = None,
+    time_unit: str | None = None,
+    directed: bool = True,
+    tmp_dir: str | None = None,
 ) -> EdgeSource | None:
     """Return ``source`` as batches of edges, or ``None`` if it is the path of a text file.
 
     ``src``, ``dst``, ``weight`` and ``time`` choose columns by name or position: of tables, of ``.npz``
-    files, of graphs with attributes. ``weight=False`` leaves out weights that a matrix or ``.wsg`` has.
+    files, of graphs with attributes. ``weight=False`` leaves out weights that a matrix or ``.wsg`` has. A graph of
+    GraphZero 0.2 does not say whether it is ``directed``. ``time_unit`` is what timestamps of a table become.
     Only the header of a file is read now.
 
     Examples:
@@ -39,16 +50,19 @@ def edge_source(
     """
     if isinstance(source, SyntheticSource):
         return source
-    options = {"src": src, "dst": dst, "weight": weight, "time": time, "tmp_dir": tmp_dir}
+    options = {
+        "src": src, "dst": dst, "weight": weight, "time": time, "time_unit": time_unit, "directed": directed,
+        "tmp_dir": tmp_dir,
+    }  # fmt: skip
     if isinstance(source, (str, os.PathLike)):
         return _path_source(os.fsdecode(source), **options)
     if isinstance(source, list) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
         return _chained([os.fsdecode(item) for item in source], **options)
     columns = src, dst, weight, time
     if arrow.is_arrow_dataset(source):
-        return arrow.dataset_source(source, columns)
+        return arrow.dataset_source(source, columns, time_unit)
     if hasattr(source, "__arrow_c_stream__"):
-        return arrow.stream_source(source, columns)
+        return arrow.stream_source(source, columns, time_unit)
     if sparse_matrix.is_scipy(source):
         return sparse_matrix.scipy_source(source, weight=weight)
     if in_memory.is_pyg(source):
@@ -70,6 +84,33 @@ def edge_source(
     )
 
 
+def source_ranges(path: str, size: int) -> list[tuple[int, int]] | None:
+    """Cut a file into ranges of about ``size`` bytes: of row groups, or rows; ``None`` if it is read as a whole."""
+    ending = _ending(path)
+    if os.path.isdir(path):
+        return None
+    if ending in arrow.PARQUET:
+        return arrow.parquet_ranges(path, size)
+    return numpy_files.npy_ranges(path, size) if ending == ".npy" else None
+
+
+def range_source(
+    path: str,
+    begin: int,
+    end: int,
+    *,
+    src: Any = None,
+    dst: Any = None,
+    weight: Any = None,
+    time: Any = None,
+    time_unit: str | None = None,
+) -> EdgeSource:
+    """Return the edges of one of ``source_ranges()``."""
+    if _ending(path) in arrow.PARQUET:
+        return arrow.parquet_source(path, (src, dst, weight, time), time_unit, range(begin, end))
+    return numpy_files.npy_source(path, weight=weight, time=time, rows=(begin, end))
+
+
 def _has_batches(items: list[Any]) -> bool:
     """Whether a list holds batches of arrays, rather than being two rows or many pairs of numbers."""
     first = items[0] if items else None
@@ -78,21 +119,35 @@ def _has_batches(items: list[Any]) -> bool:
     )
 
 
-def _path_source(path: str, *, src: Any, dst: Any, weight: Any, time: Any, tmp_dir: str | None) -> EdgeSource | None:
+def _path_source(
+    path: str,
+    *,
+    src: Any,
+    dst: Any,
+    weight: Any,
+    time: Any,
+    time_unit: str | None,
+    directed: bool,
+    tmp_dir: str | None,
+) -> EdgeSource | None:
+    if is_graphzero02_graph(path):
+        return Graphzero02Source(path, weight=weight, directed=directed)
     ending = _ending(path)
     if not _is_ours(path, ending):
         return None
-    if glob.has_magic(path) and not os.path.exists(path):
+    if glob.has_magic(path) and not isinstance(path, StoredPath) and not os.path.exists(path):
         paths = sorted(glob.glob(path))
         if not paths:
             raise FileNotFoundError(f"{path}: expected files that match, found none")
-        return _chained(paths, src=src, dst=dst, weight=weight, time=time, tmp_dir=tmp_dir)
+        return _chained(
+            paths, src=src, dst=dst, weight=weight, time=time, time_unit=time_unit, directed=directed, tmp_dir=tmp_dir
+        )
     check_regular(path)
     columns = src, dst, weight, time
     if ending in arrow.PARQUET or os.path.isdir(path):
-        return arrow.parquet_source(path, columns)
+        return arrow.parquet_source(path, columns, time_unit)
     if ending in arrow.IPC:
-        return arrow.ipc_source(path, columns)
+        return arrow.ipc_source(path, columns, time_unit)
     if ending == ".npy":
         return numpy_files.npy_source(path, weight=weight, time=time)
     if ending == ".npz":

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from graphzero._core import FormatError
 from graphzero._files.folder import check_free_space, check_regular
+from graphzero._files.storage import open_bytes, size_of
 
 if TYPE_CHECKING:
     import zipfile  # where it is used it is imported: that takes longer than all of graphzero.convert.edge_sources
@@ -59,7 +60,7 @@ class ArrayFile:
         """Open it for ``read_items()``, at the first item."""
         with refusing_broken_zips(self.name):
             if not self.deflated:
-                with open(self.path, "rb") as file:
+                with open_bytes(self.path) as file:
                     file.seek(self.offset)
                     yield file
             else:
@@ -134,8 +135,8 @@ def npy_file(path: str, *, dtype: Any = None, num_rows: int | None = None) -> Ar
     number of columns follows from the size of the file.
     """
     check_regular(path)
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
+    with open_bytes(path) as file:
+        size = size_of(path)
         start = file.read(len(NPY_MAGIC))
         if start == NPY_MAGIC:
             file.seek(0)

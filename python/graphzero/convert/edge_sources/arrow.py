@@ -20,6 +20,7 @@ from graphzero.convert.edge_sources.batch import (
     edge_batch,
     usual_ends,
 )
+from graphzero.convert.edge_sources.time_units import times_in
 
 PARQUET = (".parquet", ".pq")
 IPC = (".arrow", ".ipc", ".feather", ".arrows")
@@ -39,6 +40,7 @@ class ArrowSource:
         read: Callable[[list[str], int], Iterator[Any]],
         columns: tuple[Column, Column, Column, Column],
         *,
+        time_unit: str | None = None,
         once: bool = False,
     ) -> None:
         self.name = name
@@ -52,6 +54,9 @@ class ArrowSource:
         self.unused_columns = tuple(column for column in names if column not in self._columns.values())
         for what, column in list(self._columns.items()):
             _check_type(schema.field(column).type, what, column, name)
+        own = _unit_of(schema.field(self._columns["time"]).type) if "time" in self._columns else None
+        self._change_unit = None if time_unit is None or own in (None, time_unit) else (own, time_unit)
+        self.time_unit = time_unit or (None if own == "D" else own)
 
     def batches(self, rows: int) -> Iterator[EdgeBatch]:
         """Read ``rows`` edges at a time."""
@@ -69,6 +74,9 @@ class ArrowSource:
                     what: _values(part.column(column), what, column, self.name, done)
                     for what, column in self._columns.items()
                 }
+                if self._change_unit is not None:
+                    own, unit = self._change_unit
+                    values["time"] = times_in(unit, values["time"].astype(np.int64), own, self.name, done)
                 done += part.num_rows
                 yield edge_batch(values["src"], values["dst"], values.get("weight"), values.get("time"), self.name)
 
@@ -111,6 +119,14 @@ def _check_type(kind: Any, what: str, column: str, name: str) -> None:
         raise type_error(what, f"column {column!r}: expected {expected}, found {kind}", where=name)
 
 
+def _unit_of(kind: Any) -> str | None:
+    """Return what a column of times counts, ``"D"`` for days; ``None`` if it holds plain integers."""
+    types = pyarrow().types
+    if types.is_timestamp(kind):
+        return str(kind.unit)
+    return "ms" if types.is_date64(kind) else "D" if types.is_date32(kind) else None
+
+
 def _values(array: Any, what: str, column: str, name: str, done: int) -> NDArray[Any]:
     arrow = pyarrow()
     types = arrow.types
@@ -129,25 +145,43 @@ def _values(array: Any, what: str, column: str, name: str, done: int) -> NDArray
     return values
 
 
-def parquet_source(path: str, columns: tuple[Column, Column, Column, Column]) -> ArrowSource:
-    """Read a Parquet file, or a folder of them, as a stream of record batches."""
+def parquet_ranges(path: str, size: int) -> list[tuple[int, int]]:
+    """Cut the row groups of a file into ranges of about ``size`` bytes."""
+    with open_parquet(path) as file:
+        sizes = [file.metadata.row_group(group).total_byte_size for group in range(file.metadata.num_row_groups)]
+    begins, held = [0], 0
+    for group, group_size in enumerate(sizes):
+        if held and held + group_size > size:
+            begins.append(group)
+            held = 0
+        held += group_size
+    return list(zip(begins, [*begins[1:], len(sizes)], strict=True))
+
+
+def parquet_source(
+    path: str,
+    columns: tuple[Column, Column, Column, Column],
+    time_unit: str | None,
+    groups: range | None = None,
+) -> ArrowSource:
+    """Read a Parquet file, or some of its row groups, or a folder of files, as a stream of record batches."""
     if os.path.isdir(path):
-        return dataset_source(pyarrow("pyarrow.dataset").dataset(path, format="parquet"), columns, name=path)
+        return dataset_source(pyarrow("pyarrow.dataset").dataset(path, format="parquet"), columns, time_unit, name=path)
 
     def read(names: list[str], rows: int) -> Iterator[Any]:
-        return parquet_batches(path, names, rows)
+        return parquet_batches(path, names, rows, groups)
 
     with open_parquet(path) as file:
-        return ArrowSource(path, file.schema_arrow, file.metadata.num_rows, read, columns)
+        return ArrowSource(path, file.schema_arrow, file.metadata.num_rows, read, columns, time_unit=time_unit)
 
 
-def ipc_source(path: str, columns: tuple[Column, Column, Column, Column]) -> ArrowSource:
+def ipc_source(path: str, columns: tuple[Column, Column, Column, Column], time_unit: str | None) -> ArrowSource:
     """Read an Arrow IPC file or stream, or a Feather file; it is mapped, not loaded."""
 
     def read(names: list[str], rows: int) -> Iterator[Any]:
         return ipc_batches(path)
 
-    return ArrowSource(path, open_ipc(path).schema, None, read, columns)
+    return ArrowSource(path, open_ipc(path).schema, None, read, columns, time_unit=time_unit)
 
 
 def is_arrow_dataset(value: Any) -> bool:
@@ -156,17 +190,17 @@ def is_arrow_dataset(value: Any) -> bool:
 
 
 def dataset_source(
-    dataset: Any, columns: tuple[Column, Column, Column, Column], *, name: str = "dataset"
+    dataset: Any, columns: tuple[Column, Column, Column, Column], time_unit: str | None, *, name: str = "dataset"
 ) -> ArrowSource:
     """Read a ``pyarrow.dataset.Dataset``, in order."""
 
     def read(names: list[str], rows: int) -> Iterator[Any]:
         yield from dataset.to_batches(columns=names, batch_size=rows, batch_readahead=1, fragment_readahead=1)
 
-    return ArrowSource(name, dataset.schema, None, read, columns)
+    return ArrowSource(name, dataset.schema, None, read, columns, time_unit=time_unit)
 
 
-def stream_source(table: Any, columns: tuple[Column, Column, Column, Column]) -> ArrowSource:
+def stream_source(table: Any, columns: tuple[Column, Column, Column, Column], time_unit: str | None) -> ArrowSource:
     """Read anything with ``__arrow_c_stream__``; columns are not copied where their memory allows."""
     arrow = pyarrow()
     name = type(table).__name__
@@ -181,4 +215,4 @@ def stream_source(table: Any, columns: tuple[Column, Column, Column, Column]) ->
     if num_rows is None and hasattr(table, "__len__"):
         num_rows = len(table)
     num_edges = num_rows if isinstance(num_rows, int) else None
-    return ArrowSource(name, reader.schema, num_edges, read, columns, once=once)
+    return ArrowSource(name, reader.schema, num_edges, read, columns, time_unit=time_unit, once=once)

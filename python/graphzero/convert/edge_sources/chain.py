@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from graphzero._base.argument_errors import Setting, error_of
 from graphzero.convert.edge_sources.batch import EdgeBatch, EdgeSource, NodeCount
 
 
@@ -20,6 +21,7 @@ class ChainedSource:
             self.num_edges = None
         self.num_nodes: NodeCount = first.num_nodes
         self.undirected = first.undirected
+        self.time_unit: str | None = getattr(first, "time_unit", None)
         self.unused_columns: tuple[str, ...] = getattr(first, "unused_columns", ())
         for source in sources[1:]:
             if source.undirected != self.undirected:
@@ -28,6 +30,13 @@ class ChainedSource:
                     f"{source.name}: expected {kinds[self.undirected]} edges, as in {first.name}, "
                     f"found {kinds[source.undirected]} ones"
                 )
+            unit = getattr(source, "time_unit", None)
+            if unit != self.time_unit:
+                raise error_of(
+                    ValueError,
+                    f"{source.name}: expected times of one unit, as in {first.name}, {self.time_unit}, found {unit}; "
+                    "give ", Setting("time_unit"),
+                )  # fmt: skip
             if source.num_nodes != self.num_nodes:
                 raise ValueError(
                     f"{source.name}: expected {self.num_nodes} nodes, as in {first.name}, found {source.num_nodes}"

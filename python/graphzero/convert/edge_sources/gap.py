@@ -9,13 +9,12 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
 from graphzero.convert.edge_sources.array_file import ArrayFile
 from graphzero.convert.edge_sources.batch import EdgeBatch, checked_rows, edge_batch
-from graphzero.convert.edge_sources.neighbor_lists import expand, from_file
+from graphzero.convert.edge_sources.neighbor_lists import HalfOfLoops, expand, from_file
 
 _GAP_HEADER = struct.Struct("<?qq")  # directed, stored edges, nodes: 17 bytes, so nothing after it is aligned
 _GAP_WEIGHTED = np.dtype([("node", "<i4"), ("weight", "<i4")])
@@ -59,7 +58,7 @@ class GapSource:
         entries = ArrayFile(
             self.name, self.name, self._entry, (self._num_entries,), False, _GAP_HEADER.size + offsets.nbytes
         )
-        loops = _HalfOfLoops()
+        loops = HalfOfLoops()
         with ExitStack() as stack:
             read = from_file(offsets, stack), from_file(entries, stack)
             for src, entry in expand(*read, self.num_nodes, self._num_entries, rows, self.name):
@@ -71,22 +70,3 @@ class GapSource:
                     weight = None if weight is None else weight[keep]
                 if len(src):
                     yield edge_batch(src, dst, weight, None, self.name)
-
-
-class _HalfOfLoops:
-    """Keeps every other self-loop of a node: an undirected graph lists each of them twice."""
-
-    def __init__(self) -> None:
-        self._node = -1
-        self._seen = 0
-
-    def keep(self, src: NDArray[np.int64], is_loop: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        nodes = src[is_loop]
-        if not nodes.size:
-            return is_loop
-        nth = np.arange(len(nodes)) - np.searchsorted(nodes, nodes, "left")
-        nth += np.where(nodes == self._node, self._seen, 0)
-        self._node, self._seen = int(nodes[-1]), int(nth[-1]) + 1
-        kept: NDArray[np.bool_] = is_loop.copy()
-        kept[is_loop] = nth % 2 == 0
-        return kept

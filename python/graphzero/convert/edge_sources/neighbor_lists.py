@@ -59,3 +59,23 @@ def from_file(array: ArrayFile, stack: ExitStack) -> Read:
     """Read an array of a file the same way; the file stays open as long as ``stack``."""
     file = stack.enter_context(array.open())
     return lambda count: read_items(file, count, array.dtype, array.name)
+
+
+class HalfOfLoops:
+    """Keeps every other self-loop of a node: an undirected graph lists each of them twice."""
+
+    def __init__(self) -> None:
+        self._node = -1
+        self._seen = 0
+
+    def keep(self, src: NDArray[np.int64], is_loop: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which of the next entries, in the order of their lists, are loops to keep."""
+        nodes = src[is_loop]
+        if not nodes.size:
+            return is_loop
+        nth = np.arange(len(nodes)) - np.searchsorted(nodes, nodes, "left")
+        nth += np.where(nodes == self._node, self._seen, 0)
+        self._node, self._seen = int(nodes[-1]), int(nth[-1]) + 1
+        kept: NDArray[np.bool_] = is_loop.copy()
+        kept[is_loop] = nth % 2 == 0
+        return kept

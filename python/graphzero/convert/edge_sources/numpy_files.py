@@ -37,6 +37,7 @@ class NumpyFileSource:
         *,
         num_nodes: NodeCount = None,
         tmp_dir: str | None = None,
+        rows: tuple[int, int] | None = None,
     ) -> None:
         self.name = name
         self.num_nodes = num_nodes
@@ -54,15 +55,16 @@ class NumpyFileSource:
         for end in ends if isinstance(ends, tuple) else (ends,):
             if end.dtype.kind not in "iuUS":
                 raise TypeError(f"{end.name}: expected integers, found {end.dtype}")
+        self._first, self._last = (0, self.num_edges) if rows is None else rows
 
     def batches(self, rows: int) -> Iterator[EdgeBatch]:
         """Read ``rows`` edges at a time."""
         checked_rows(rows)
         with ExitStack() as stack:
             read_ends = self._end_reader(stack)
-            weight, time = (None if file is None else _vector_reader(file, stack) for file in self._extra)
-            for start in range(0, self.num_edges, rows):
-                count = min(rows, self.num_edges - start)
+            weight, time = (None if file is None else _vector_reader(file, stack, self._first) for file in self._extra)
+            for start in range(self._first, self._last, rows):
+                count = min(rows, self._last - start)
                 src, dst = read_ends(count)
                 yield edge_batch(
                     src,
@@ -75,9 +77,9 @@ class NumpyFileSource:
     def _end_reader(self, stack: ExitStack) -> Callable[[int], tuple[NDArray[Any], NDArray[Any]]]:
         ends = self._ends
         if isinstance(ends, tuple):
-            src, dst = (_vector_reader(end, stack) for end in ends)
+            src, dst = (_vector_reader(end, stack, self._first) for end in ends)
         elif _is_interleaved(ends):
-            read = _vector_reader(ends, stack)
+            read = _vector_reader(ends, stack, 2 * self._first)
 
             def read_pairs(count: int) -> tuple[NDArray[Any], NDArray[Any]]:
                 pairs = read(2 * count).reshape(count, 2)
@@ -93,7 +95,8 @@ class NumpyFileSource:
         second = stack.enter_context(ends.open())
         if not ends.deflated:
             first = stack.enter_context(ends.open())
-            second.seek(self.num_edges * ends.dtype.itemsize, os.SEEK_CUR)
+            first.seek(self._first * ends.dtype.itemsize, os.SEEK_CUR)
+            second.seek((self.num_edges + self._first) * ends.dtype.itemsize, os.SEEK_CUR)
         else:
             import tempfile
 
@@ -113,8 +116,12 @@ def _reader(file: IO[bytes], array: ArrayFile) -> Read:
     return lambda count: read_items(file, count, array.dtype, array.name)
 
 
-def _vector_reader(array: ArrayFile, stack: ExitStack) -> Read:
-    return _reader(stack.enter_context(array.open()), array)
+def _vector_reader(array: ArrayFile, stack: ExitStack, first: int) -> Read:
+    """Read it from the item ``first`` on; of a deflated one that is 0."""
+    file = stack.enter_context(array.open())
+    if first:
+        file.seek(first * array.dtype.itemsize, os.SEEK_CUR)
+    return _reader(file, array)
 
 
 def _folder_for_spilling(path: str) -> str | None:
@@ -134,9 +141,19 @@ def _is_interleaved(array: ArrayFile) -> bool:
     return (array.shape[0] == 2) == array.fortran_order
 
 
-def npy_source(path: str, *, weight: Any = None, time: Any = None) -> NumpyFileSource:
-    """Read edges from a ``.npy`` file; weights and times may be in others."""
-    return NumpyFileSource(path, npy_file(path), _optional_file(weight), _optional_file(time))
+def npy_source(
+    path: str, *, weight: Any = None, time: Any = None, rows: tuple[int, int] | None = None
+) -> NumpyFileSource:
+    """Read edges from a ``.npy`` file, all or those of a range; weights and times may be in others."""
+    return NumpyFileSource(path, npy_file(path), _optional_file(weight), _optional_file(time), rows=rows)
+
+
+def npy_ranges(path: str, size: int) -> list[tuple[int, int]]:
+    """Cut the edges of a ``.npy`` file into ranges of about ``size`` bytes."""
+    array = npy_file(path)
+    count = _pair_count(array)
+    step = max(1, size // (2 * array.dtype.itemsize))
+    return [(begin, min(begin + step, count)) for begin in range(0, count, step)]
 
 
 def _optional_file(path: Any) -> ArrayFile | None:

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import Setting, error_of
 from graphzero._core import FormatError
+from graphzero._files.yaml_file import read_yaml
 from graphzero.convert.edge_sources.array_file import npy_file
 from graphzero.convert.edge_sources.torch_files import load_pt
 from graphzero.convert.layouts.plan import (
@@ -24,7 +26,6 @@ from graphzero.convert.layouts.plan import (
     filled_array,
     inside,
 )
-from graphzero.convert.layouts.yaml_file import read_yaml
 
 _FILE = "metadata.yaml"
 _SETS = {"train_set": "train", "validation_set": "valid", "test_set": "test"}
@@ -115,7 +116,9 @@ def _add_task(plan: Plan, folder: str, tasks: list[dict[str, Any]], options: Lay
     wanted = options.task
     names = [str(task.get("name")) for task in tasks]
     if wanted is not None and wanted not in names:
-        raise ValueError(f"{path}: expected task= one of {', '.join(names)}, found {wanted!r}")
+        raise error_of(
+            ValueError, f"{path}: expected ", Setting("task"), f" one of {', '.join(names)}, found {wanted!r}"
+        )
     chosen = names.index(wanted) if wanted is not None else 0
     plan.ignored += [f"{path}: task {name}" for i, name in enumerate(names) if i != chosen]
     labels: dict[str, NDArray[Any]] = {}

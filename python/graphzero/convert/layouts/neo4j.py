@@ -7,7 +7,7 @@ import gzip
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
 from graphzero.convert.edge_sources.array_file import ArrayFile
-from graphzero.convert.edge_sources.batch import EdgeBatch
+from graphzero.convert.edge_sources.batch import EdgeBatch, edge_batch
 from graphzero.convert.layouts.plan import (
     NODE,
     EdgePlan,
@@ -33,8 +34,13 @@ from graphzero.ids import IdBuilder, IdDictionary
 _ENDINGS = (".csv", ".csv.gz")
 _ROWS = 1 << 16
 _LONGEST_LINE = 1 << 20
+_TOO_MANY = "too many different texts"
 _FIELD = re.compile(r"(?P<name>[^:]*)(:(?P<kind>\w+(\[\])?))?(\((?P<space>[^)]*)\))?(\{.*\})?$")
 _HEADER_FILE = re.compile(r"[-_]header\.csv(\.gz)?$")
+# Kinds of columns whose texts are kept as integers that stand for them.
+_TEXTS = ("string", "char", "boolean", "LABEL")
+# Beyond so many different texts, or characters of them, a column describes its rows one by one and is not kept.
+_MOST_TEXTS, _MOST_CHARACTERS = 1 << 16, 1 << 22
 _NUMBERS = dict.fromkeys(("int", "long", "short", "byte"), "int64") | dict.fromkeys(("float", "double"), "float64")
 
 
@@ -43,6 +49,16 @@ class _Field:
     name: str
     kind: str
     space: str  # the id space of :ID, :START_ID and :END_ID
+
+    @property
+    def attribute(self) -> str:
+        """What the column is called as an attribute."""
+        return self.name or (self.kind if self.kind == "LABEL" else "")
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its texts can be kept."""
+        return self.kind in _TEXTS and bool(self.attribute)
 
 
 @dataclass(frozen=True)
@@ -108,10 +124,10 @@ def _header(path: str) -> tuple[_Field, ...] | None:
     kinds = {field.kind for field in found}
     if len(found) != len(words) or not kinds & {"ID", "START_ID"}:
         return None
-    numbers = [field.name for field in found if field.kind in _NUMBERS]
-    if len(set(numbers)) < len(numbers):
-        again = next(name for name in numbers if numbers.count(name) > 1)
-        raise FormatError(f"{path}: line 1: expected each column of numbers once, found {again!r} again")
+    names = [field.attribute for field in found if field.kind in _NUMBERS or field.is_text]
+    if len(set(names)) < len(names):
+        again = next(name for name in names if names.count(name) > 1)
+        raise FormatError(f"{path}: line 1: expected each column once, found {again!r} again")
     return tuple(found)
 
 
@@ -138,7 +154,7 @@ def recognises(folder: str) -> bool:
 def read(folder: str, options: LayoutOptions) -> Plan:
     """Number the nodes of each id space by their ids, and find the types of relationships.
 
-    Node types are id spaces. Properties that are numbers become attributes; others, and labels, do not.
+    Node types are id spaces. Properties become attributes: numbers as they are, texts and labels as integers.
     """
     plan = Plan(metadata={"name": os.path.basename(os.path.abspath(folder)), "layout": "neo4j"})
     tables = _tables(folder)
@@ -153,6 +169,21 @@ def read(folder: str, options: LayoutOptions) -> Plan:
     for table in tables:
         if table.position("START_ID") is not None:
             _read_relationships(plan, table, dictionaries, options)
+    for what, wanted in (("weight", options.weight), ("time", options.time)):
+        if wanted and not any(getattr(edge, what) for edge in plan.edges.values()):
+            there = sorted({name for edge in plan.edges.values() for name in edge.attributes})
+            raise value_error(
+                what,
+                f"expected a property of relationships, {', '.join(there) or 'none'}, found {wanted!r}",
+                where=folder,
+            )
+    if options.label is not None and not any(node.label for node in plan.nodes.values()):
+        there = sorted({name for node in plan.nodes.values() for name in node.attributes})
+        raise value_error(
+            "label",
+            f"expected a property of nodes, {', '.join(there) or 'none'}, found {options.label!r}",
+            where=folder,
+        )
     return plan
 
 
@@ -170,10 +201,14 @@ def _number(plan: Plan, space: str, tables: list[_Table], options: LayoutOptions
         raise FormatError(f"{tables[0].path}: expected each id once, found {count - len(ids)} repeated ones")
     node = plan.nodes[space] = NodePlan(len(ids), ids=path)
     made_by: dict[str, _Table] = {}
+    texts: dict[str, list[tuple[_Table, int]]] = {}
     for table in tables:
         place = table.position("ID") or 0
         for i, field in enumerate(table.fields):
             if i == place:
+                continue
+            if field.is_text:
+                texts.setdefault(field.attribute, []).append((table, i))
                 continue
             dtype = _NUMBERS.get(field.kind)
             if dtype is None:
@@ -192,7 +227,44 @@ def _number(plan: Plan, space: str, tables: list[_Table], options: LayoutOptions
                 )
             for block in table.blocks():
                 values[ids.indices([row[place] for row in block])] = _numbers(block, i, dtype, table)
+    for name, places in texts.items():
+        table = places[0][0]
+        if name in made_by:
+            raise FormatError(f"{table.path}: column {name}: expected numbers as in {made_by[name].path}, found text")
+        words = _different(row[i] for table, i in places for block in table.blocks() for row in block)
+        if words is None:
+            plan.ignored.append(f"{table.path}: column {name}: {_TOO_MANY}")
+            continue
+        file = options.made(f"{len(plan.nodes)}-{len(node.attributes)}.npy")
+        codes = node.attributes[name] = filled_array(file, np.dtype(np.int64), (len(ids),), -1)
+        for table, i in places:
+            for block in table.blocks():
+                place = table.position("ID") or 0
+                codes[ids.indices([row[place] for row in block])] = _codes(block, i, words)
+        node.categories[name] = words
+    if options.label in node.attributes:
+        node.label = options.label
+        node.num_classes = len(node.categories[node.label]) if node.label in node.categories else None
     return ids
+
+
+def _different(texts: Iterable[str]) -> list[str] | None:
+    """Return the texts that differ, sorted; ``None`` if they are too many to be names of something."""
+    found: set[str] = set()
+    characters = 0
+    for text in texts:
+        if text and text not in found:
+            found.add(text)
+            characters += len(text)
+            if len(found) > _MOST_TEXTS or characters > _MOST_CHARACTERS:
+                return None
+    return sorted(found)
+
+
+def _codes(block: list[list[str]], place: int, words: list[str]) -> NDArray[np.int64]:
+    """Return where each text stands among ``words``, -1 where a field is empty."""
+    codes = {word: code for code, word in enumerate(words)}
+    return np.array([codes.get(row[place], -1) for row in block], np.int64)
 
 
 def _numbers(block: list[list[str]], place: int, dtype: str, table: _Table) -> NDArray[Any]:
@@ -214,6 +286,8 @@ class _Relationships:
     name: str
     src: IdDictionary
     dst: IdDictionary
+    weight: int | None = None  # the column
+    time: int | None = None
 
     def rows(self) -> Iterator[list[list[str]]]:
         place = self.table.position("TYPE")
@@ -232,7 +306,9 @@ class _Relationships:
                 )
             except KeyError as error:
                 raise FormatError(f"{self.table.path}: expected ids of nodes, found {error.args[0]}") from None
-            yield EdgeBatch(src, dst)
+            weight = None if self.weight is None else _numbers(block, self.weight, "float64", self.table)
+            time = None if self.time is None else _numbers(block, self.time, "int64", self.table)
+            yield edge_batch(src, dst, weight, time, self.table.path)
 
 
 def _read_relationships(
@@ -252,22 +328,42 @@ def _read_relationships(
         names = sorted({row[place] for block in table.blocks() for row in block})
     for name in names:
         triple: EdgeTriple = (spaces[0], name, spaces[1])
-        rows = _Relationships(table, name, dictionaries[spaces[0]], dictionaries[spaces[1]])
+        weight, time = (_column_of(table, wanted) for wanted in (options.weight, options.time))
+        rows = _Relationships(table, name, dictionaries[spaces[0]], dictionaries[spaces[1]], weight, time)
         if triple in plan.edges:
             raise FormatError(f"{table.path}: expected the relationships {name} in one file, found them in two")
         edge = plan.edges[triple] = EdgePlan(rows)
+        edge.weight, edge.time = (None if i is None else table.fields[i].name for i in (weight, time))
         for i, field in enumerate(table.fields):
             if field.kind in _NUMBERS:
                 path = options.made(f"edges-{len(plan.edges)}-{i}.raw")
                 edge.attributes[field.name] = _column(rows, i, _NUMBERS[field.kind], path)
+            elif field.is_text and field.kind != "LABEL":
+                words = _different(row[i] for block in rows.rows() for row in block)
+                if words is None:
+                    plan.ignored.append(f"{table.path}: column {field.name}: {_TOO_MANY}")
+                    continue
+                path = options.made(f"edges-{len(plan.edges)}-{i}.raw")
+                edge.attributes[field.name] = _column(rows, i, words, path)
+                edge.categories[field.name] = words
             elif field.kind not in ("START_ID", "END_ID", "TYPE", "IGNORE") and name == names[0]:
                 plan.ignored.append(f"{table.path}: column {field.name}: not numbers")
 
 
-def _column(rows: _Relationships, place: int, dtype: str, path: str) -> ArrayFile:
+def _column_of(table: _Table, wanted: str | bool | None) -> int | None:
+    """Return the column of numbers that has this name."""
+    if not wanted:
+        return None
+    return next((i for i, field in enumerate(table.fields) if field.name == wanted and field.kind in _NUMBERS), None)
+
+
+def _column(rows: _Relationships, place: int, kind: str | list[str], path: str) -> ArrayFile:
+    """Write a column to a file: as numbers of a type, or as the places of its texts among all words."""
+    dtype = np.dtype(kind if isinstance(kind, str) else np.int64)
     count = 0
     with open(path, "wb") as file:
         for block in rows.rows():
-            file.write(_numbers(block, place, dtype, rows.table).data)
+            values = _numbers(block, place, kind, rows.table) if isinstance(kind, str) else _codes(block, place, kind)
+            file.write(values.data)
             count += len(block)
-    return ArrayFile(path, path, np.dtype(dtype), (count,), False, 0)
+    return ArrayFile(path, path, dtype, (count,), False, 0)

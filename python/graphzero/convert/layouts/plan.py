@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphzero._base.argument_errors import value_error
+from graphzero._base.argument_errors import Setting, error_of, value_error
 from graphzero._core import FormatError
 from graphzero._dataset.split_names import usual_split_name
 from graphzero._files.folder import check_free_space, check_regular, is_inside
@@ -47,6 +47,7 @@ class NodePlan:
     label: str | None = None
     num_classes: int | None = None
     ids: str | None = None  # the path of a .gi file, if ids were labels
+    categories: dict[str, list[str]] = field(default_factory=dict)  # what the integers of attributes stand for
     other: dict[str, Any] = field(default_factory=dict)  # tensors and values without a row per node
 
 
@@ -59,6 +60,7 @@ class EdgePlan:
     attributes: dict[str, Any] = field(default_factory=dict)
     weight: str | None = None  # the attribute that the weights in ``source`` are
     time: str | None = None
+    categories: dict[str, list[str]] = field(default_factory=dict)
     other: dict[str, Any] = field(default_factory=dict)
 
 
@@ -211,7 +213,11 @@ def one_split_folder(folder: str, wanted: str | int | None) -> str | None:
     """Return the folder of the only split there is, or of the one the user named."""
     names = folders_in(folder)
     if wanted is None and len(names) > 1:
-        raise ValueError(f"{folder}: expected split= one of {', '.join(names)}, found none given")
+        raise _other_split(folder, names, "none given")
     if wanted is not None and wanted not in names:
-        raise ValueError(f"{folder}: expected split= one of {', '.join(names)}, found {wanted!r}")
+        raise _other_split(folder, names, repr(wanted))
     return os.path.join(folder, str(wanted or names[0])) if names else None
+
+
+def _other_split(folder: str, names: list[str], found: str) -> ValueError:
+    return error_of(ValueError, f"{folder}: expected ", Setting("split"), f" one of {', '.join(names)}, found {found}")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from graphzero._base.argument_errors import Setting, error_of
 from graphzero._core import FormatError
 from graphzero.convert.edge_sources.array_file import NPY_MAGIC, ArrayFile, npy_file
 from graphzero.convert.edge_sources.torch_files import load_pt
@@ -121,7 +122,10 @@ def _check_label(plan: Plan, wanted: str | None, place: str) -> None:
         name for node in plan.nodes.values() for name, value in node.attributes.items() if isinstance(value, Labels)
     ]
     if wanted is not None and wanted not in there:
-        raise ValueError(f"{place}: expected label= one of {', '.join(there) or 'none'}, found {wanted!r}")
+        raise error_of(
+            ValueError,
+            f"{place}: expected ", Setting("label"), f" one of {', '.join(there) or 'none'}, found {wanted!r}",
+        )  # fmt: skip
 
 
 def _add_classes(plan: Plan, num_classes: Any) -> None:

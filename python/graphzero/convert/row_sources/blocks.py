@@ -9,16 +9,19 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from graphzero._base.argument_errors import value_error
+from graphzero._base.argument_errors import Setting, error_of, value_error
+from graphzero.convert.label_lookup import Labels
 from graphzero.convert.text import BadLine
 
 # Which columns make a row: one gives a vector, several a matrix.
 Columns: TypeAlias = "str | int | Sequence[str | int] | None"
 
+_ID_NAMES = frozenset(["id", "ids", "nid", "node", "nodeid", "vertex", "vertexid"])
+
 
 @dataclass
 class Block:
-    """Rows in input order. ``ids`` and ``lines`` are set if each row says its own place."""
+    """Rows in input order. ``lines`` and ``ids``, or ``labels`` instead, are set if each row says its own place."""
 
     rows: NDArray[Any]
     done: int  # bytes of the source that have been read
@@ -26,6 +29,7 @@ class Block:
     lines: NDArray[np.int64] | None = None
     num_bad: int = 0
     bad: list[BadLine] = field(default_factory=list)
+    labels: Labels | None = None
 
 
 class FeatureSource(Protocol):
@@ -60,6 +64,19 @@ def column_positions(columns: Columns, names: Sequence[str], count: int, name: s
     if len(set(positions)) < len(positions):
         raise value_error("columns", f"expected each column once, found {listed}", where=name)
     return positions
+
+
+def refuse_ids_as_features(names: Sequence[str], columns: Columns, id_column: str | int | None, name: str) -> None:
+    """Refuse integers in a first column whose name says that they number nodes, unless the user says what they are."""
+    if columns is not None or id_column is not None or not names:
+        return
+    first = names[0].strip().lower()
+    if first in _ID_NAMES or first.endswith("_id"):
+        raise error_of(
+            ValueError,
+            f"{name}: the first column, {names[0]}, looks like ids of nodes rather than a feature: give ",
+            Setting("id_column", names[0]), ", or ", Setting("columns"), " with all columns that are features",
+        )  # fmt: skip
 
 
 def _position(column: str | int, names: Sequence[str], count: int, name: str) -> int:

@@ -15,8 +15,10 @@ from graphzero._base.arrays import as_numpy, cpu_tensor
 from graphzero._base.dtypes import DataType, numpy_dtype
 from graphzero._core import FormatError
 from graphzero._files.folder import check_regular
+from graphzero._files.storage import StoredPath, first_bytes, open_bytes, size_of
 from graphzero.convert.edge_sources.array_file import NPY_MAGIC, ArrayFile, npy_file, npz_file, npz_members, read_items
 from graphzero.convert.edge_sources.torch_files import load_pt
+from graphzero.convert.label_lookup import LabelLookup
 from graphzero.convert.row_sources.blocks import Block, Columns, FeatureSource, column_positions
 from graphzero.features import FeatureStore
 
@@ -104,7 +106,8 @@ class FileFeatures(_Numbered):
         """Path and offset of the rows, if they lie in the file as they are stored; a bool there may be any byte."""
         flat = not self._array.fortran_order or len(self._array.shape) == 1
         as_stored = flat and self.dtype.isnative and self.dtype != np.bool_
-        if self._array.member is None and self._columns is None and as_stored:
+        near = not isinstance(self._array.path, StoredPath)
+        if near and self._array.member is None and self._columns is None and as_stored:
             return self._array.path, self._array.offset
         return None
 
@@ -131,7 +134,7 @@ class FileFeatures(_Numbered):
             )
         count, width = array.shape[0], int(np.prod(array.shape[1:], dtype=np.int64))
         at_once = _rows_at_once(block_bytes, array.dtype, array.shape)
-        with open(array.path, "rb", buffering=0) as file:
+        with open_bytes(array.path) as file:
             for start in range(0, count, at_once):
                 part = min(at_once, count - start)
                 columns = np.empty((width, part), array.dtype)
@@ -207,18 +210,26 @@ class IterableFeatures(_Numbered):
 
 
 def feature_source(
-    source: Any, *, key: str | None, shape: tuple[int, ...] | None, dtype: Any, columns: Columns, id_column: Any
+    source: Any,
+    *,
+    key: str | None,
+    shape: tuple[int, ...] | None,
+    dtype: Any,
+    columns: Columns,
+    id_column: Any,
+    lookup: LabelLookup | None = None,
 ) -> FeatureSource | None:
     """Return ``source`` as blocks of rows, or ``None`` if it is the path of a text file.
 
-    ``dtype`` is that of raw bytes, ``shape`` says that a file holds nothing else.
+    ``dtype`` is that of raw bytes, ``shape`` says that a file holds nothing else. With a ``lookup``, the column of ids
+    holds labels.
     """
     if isinstance(source, (str, os.PathLike)):
-        return _path_source(os.fsdecode(source), key, shape, dtype, columns, id_column)
+        return _path_source(os.fsdecode(source), key, shape, dtype, columns, id_column, lookup)
     if hasattr(source, "__arrow_c_stream__"):
         from graphzero.convert.row_sources.tables import stream_features
 
-        return stream_features(source, columns=columns, id_column=id_column)
+        return stream_features(source, columns=columns, id_column=id_column, lookup=lookup)
     _refuse_ids(id_column, type(source).__name__)
     if isinstance(source, FeatureStore):
         return _store_source(source, columns)
@@ -238,20 +249,25 @@ def feature_source(
 
 
 def _path_source(
-    path: str, key: str | None, shape: tuple[int, ...] | None, dtype: Any, columns: Columns, id_column: Any
+    path: str,
+    key: str | None,
+    shape: tuple[int, ...] | None,
+    dtype: Any,
+    columns: Columns,
+    id_column: Any,
+    lookup: LabelLookup | None,
 ) -> FeatureSource | None:
     check_regular(path)
-    with open(path, "rb") as file:
-        start = file.read(8)
+    start = first_bytes(path, 8)
     suffix = os.path.splitext(path)[1].lower()
     if start.startswith(b"PAR1"):
         from graphzero.convert.row_sources.tables import parquet_features
 
-        return parquet_features(path, columns=columns, id_column=id_column)
+        return parquet_features(path, columns=columns, id_column=id_column, lookup=lookup)
     if start.startswith(b"ARROW1") or suffix in (".arrow", ".ipc", ".feather", ".arrows"):
         from graphzero.convert.row_sources.tables import ipc_features
 
-        return ipc_features(path, columns=columns, id_column=id_column)
+        return ipc_features(path, columns=columns, id_column=id_column, lookup=lookup)
     found: FeatureSource | None = None
     if start.startswith(NPY_MAGIC):
         found = FileFeatures(npy_file(path), columns=columns)
@@ -312,7 +328,7 @@ def _tensor_of(path: str, key: str | None) -> Any:
 
 def _raw_file(path: str, shape: tuple[int, ...], dtype: Any, bfloat16: bool) -> ArrayFile:
     items = np.dtype(np.uint16) if bfloat16 else np.dtype(dtype.name.lower() if isinstance(dtype, DataType) else dtype)
-    size = os.stat(path).st_size
+    size = size_of(path)
     row_bytes = items.itemsize * int(np.prod(shape[1:], dtype=np.int64))
     if shape[0] == -1:
         shape = (size // max(1, row_bytes), *shape[1:])

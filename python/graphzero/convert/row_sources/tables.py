@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -11,8 +10,11 @@ from numpy.typing import NDArray
 
 from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
+from graphzero._files.storage import size_of
 from graphzero.convert.arrow_files import column_names, ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
-from graphzero.convert.row_sources.blocks import Block, Columns, column_positions
+from graphzero.convert.label_lookup import LabelLookup, Labels
+from graphzero.convert.row_sources.blocks import Block, Columns, column_positions, refuse_ids_as_features
+from graphzero.ids import packed_labels
 
 
 class TableFeatures:
@@ -31,8 +33,10 @@ class TableFeatures:
         *,
         columns: Columns,
         id_column: str | int | None,
+        lookup: LabelLookup | None = None,
     ) -> None:
         self.name = name
+        self._lookup = lookup
         self.num_rows = num_rows if id_column is None else None
         self.nbytes = nbytes
         self._known_rows = num_rows
@@ -45,6 +49,8 @@ class TableFeatures:
             raise value_error("columns", f"expected features, found {chosen}", where=name)
         for column in chosen if self._id is None else [*chosen, self._id]:
             column_positions(column, names, len(names), name)  # the columns of a batch are found by name
+        if names and pyarrow().types.is_integer(schema.field(0).type):
+            refuse_ids_as_features(names, columns, id_column, name)
         self._columns = chosen
         self._squeeze = isinstance(columns, (str, int))
         # Types and lengths of lists are known from the first rows, not from a schema.
@@ -85,11 +91,30 @@ class TableFeatures:
                     raise FormatError(
                         f"{self.name}: row {done}: expected {self.row_shape} numbers, found {rows.shape[1:]}"
                     )
-                ids = None if self._id is None else self._ids(part, done)
-                lines = None if ids is None else np.arange(done, done + len(rows))
+                lines = None if self._id is None else np.arange(done, done + len(rows))
+                share = (done + len(rows)) / self._known_rows if self._known_rows else 1.0
+                block = Block(rows, int(share * (self.nbytes or 0)), None, lines)
+                if self._lookup is not None:
+                    block.labels = self._labels(part, done, self._lookup)
+                elif self._id is not None:
+                    block.ids = self._ids(part, done)
                 done += len(rows)
-                share = done / self._known_rows if self._known_rows else 1.0
-                yield Block(rows, int(share * (self.nbytes or 0)), ids, lines)
+                yield block
+
+    def _labels(self, batch: Any, done: int, lookup: LabelLookup) -> Labels:
+        types = pyarrow().types
+        array = batch.column(batch.schema.get_field_index(self._id))
+        kind = array.type.value_type if types.is_dictionary(array.type) else array.type
+        is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+        if not (is_text if lookup.kind == "string" else types.is_integer(kind)):
+            wanted = {"string": "text", "integer": "integers"}[lookup.kind]
+            raise TypeError(
+                f"{self.name}: column {self._id!r}: expected {wanted}, as the labels of {lookup.path} are, found {kind}"
+            )
+        if array.null_count:
+            at = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
+            raise FormatError(f"{self.name}: row {done + at}: column {self._id!r}: expected a label, found null")
+        return packed_labels(array, lookup.kind, f"{self.name}: column {self._id!r}")
 
     def _ids(self, batch: Any, done: int) -> NDArray[np.int64]:
         ids = self._values(batch.column(batch.schema.get_field_index(self._id)), str(self._id), done)
@@ -132,7 +157,9 @@ class TableFeatures:
         return items.reshape(len(array), -1) if len(array) else items.reshape(0, *self.row_shape)
 
 
-def parquet_features(path: str, *, columns: Columns, id_column: str | int | None) -> TableFeatures:
+def parquet_features(
+    path: str, *, columns: Columns, id_column: str | int | None, lookup: LabelLookup | None
+) -> TableFeatures:
     """Read a Parquet file as a stream of record batches."""
 
     def read(names: list[str], rows: int | None) -> Iterator[Any]:
@@ -140,20 +167,26 @@ def parquet_features(path: str, *, columns: Columns, id_column: str | int | None
 
     with open_parquet(path) as file:
         schema, count = file.schema_arrow, file.metadata.num_rows
-    return TableFeatures(path, schema, count, os.stat(path).st_size, read, columns=columns, id_column=id_column)
+    return TableFeatures(path, schema, count, size_of(path), read, columns=columns, id_column=id_column, lookup=lookup)
 
 
-def ipc_features(path: str, *, columns: Columns, id_column: str | int | None) -> TableFeatures:
+def ipc_features(
+    path: str, *, columns: Columns, id_column: str | int | None, lookup: LabelLookup | None
+) -> TableFeatures:
     """Read an Arrow or Feather file; it is mapped, not loaded."""
 
     def read(names: list[str], rows: int | None) -> Iterator[Any]:
         return ipc_batches(path)
 
-    size = os.stat(path).st_size
-    return TableFeatures(path, open_ipc(path).schema, None, size, read, columns=columns, id_column=id_column)
+    size = size_of(path)
+    return TableFeatures(
+        path, open_ipc(path).schema, None, size, read, columns=columns, id_column=id_column, lookup=lookup
+    )
 
 
-def stream_features(table: Any, *, columns: Columns, id_column: str | int | None) -> TableFeatures:
+def stream_features(
+    table: Any, *, columns: Columns, id_column: str | int | None, lookup: LabelLookup | None
+) -> TableFeatures:
     """Read anything with ``__arrow_c_stream__``, batch by batch."""
     arrow = pyarrow()
     reader = arrow.RecordBatchReader.from_stream(table)
@@ -178,4 +211,5 @@ def stream_features(table: Any, *, columns: Columns, id_column: str | int | None
         read,
         columns=columns,
         id_column=id_column,
+        lookup=lookup,
     )

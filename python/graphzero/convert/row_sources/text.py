@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -12,7 +11,9 @@ from graphzero._base.argument_errors import Setting, error_of, value_error
 from graphzero._base.dtypes import DataType, numpy_dtype
 from graphzero._core import FormatError
 from graphzero._files.mounted import path_bytes
-from graphzero.convert.row_sources.blocks import Block, Columns, column_positions
+from graphzero._files.storage import size_of
+from graphzero.convert.label_lookup import LabelLookup
+from graphzero.convert.row_sources.blocks import Block, Columns, column_positions, refuse_ids_as_features
 from graphzero.convert.text import (
     BadLine,
     check_delimiter,
@@ -23,6 +24,7 @@ from graphzero.convert.text import (
     open_text,
     refuse_doubtful_header,
 )
+from graphzero.ids import KINDS
 
 _SNIFFED = 1 << 20
 _SHOWN = 80
@@ -46,6 +48,7 @@ class TextFeatures:
         parse_as: DataType,
         columns: Columns,
         id_column: str | int | None,
+        lookup: LabelLookup | None,
         header: bool | None,
         delimiter: str | None,
         skip_bad_lines: bool,
@@ -54,7 +57,7 @@ class TextFeatures:
         check_delimiter(delimiter)
         self.name = path
         # Of a compressed file the size says little about how much is left.
-        self.nbytes: int | None = None if compression_of(path) else os.stat(path).st_size
+        self.nbytes: int | None = None if compression_of(path) else size_of(path)
         self.dtype = numpy_dtype(parse_as)
         self._threads = threads
         form = self._sniff(header, delimiter)
@@ -66,6 +69,8 @@ class TextFeatures:
             raise FormatError(
                 f"{path}: line {self._lines_before + 1}: expected {len(names)} fields as in the header, found {count}"
             )
+        if form.first_field(0).strip().isdigit():
+            refuse_ids_as_features(names, columns, id_column, path)
         place = None if id_column is None else column_positions(id_column, names, count, path)[0]
         if columns is None:
             chosen = [i for i in range(count) if i != place]
@@ -81,6 +86,7 @@ class TextFeatures:
         self._options.num_columns = count
         self._options.columns = chosen
         self._options.id_column = place
+        self._options.id_labels = None if lookup is None else KINDS[lookup.kind]
         self._options.dtype = parse_as
         self._options.skip_bad_lines = skip_bad_lines
 
@@ -143,12 +149,17 @@ class TextFeatures:
 
     def _rows_of(self, parsed: _core.FeatureText, done: int) -> Iterator[Block]:
         bad, num_bad = [BadLine(*line) for line in parsed.bad], parsed.num_bad
-        has_ids = self._options.id_column is not None
+        has_ids, kind = self._options.id_column is not None, self._options.id_labels
         width = len(self._options.columns) * self.dtype.itemsize
-        for items, ids, lines, count in parsed.take_pieces():
+        for items, ids, texts, lines, count in parsed.take_pieces():
             rows = items.reshape(count, width).view(self.dtype) if width else np.empty((count, 0), self.dtype)
             shaped = rows.reshape(count, *self.row_shape)
-            yield Block(shaped, done, ids if has_ids else None, lines if has_ids else None, num_bad, bad)
+            block = Block(shaped, done, None, lines if has_ids else None, num_bad, bad)
+            if kind is not None:
+                block.labels = texts if kind is _core.LabelKind.STRING else ids
+            elif has_ids:
+                block.ids = ids
+            yield block
             bad, num_bad = [], 0
 
     def _with_hint(self, error: FormatError, lines: int) -> FormatError:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from graphzero.loaders._batch.late_tensor import LateTensor, made
 from graphzero.loaders._batch.parts import Parts
 
 if TYPE_CHECKING:
@@ -32,11 +33,22 @@ class TorchBatch:
     def __init__(self, **values: Any) -> None:
         self.__dict__.update(values)
 
+    def __getattribute__(self, name: str) -> Any:
+        value = super().__getattribute__(name)
+        if isinstance(value, LateTensor):
+            self.__dict__[name] = value = value.tensor()
+        elif isinstance(value, dict) and name.endswith("_dict"):
+            self.__dict__[name] = value = {of: made(item) for of, item in value.items()}
+        return value
+
     def __contains__(self, name: str) -> bool:
         return name in self.__dict__
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:
-        return iter(self.__dict__.items())
+        return ((name, getattr(self, name)) for name in tuple(self.__dict__))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(self)
 
     def to(self, device: Any, non_blocking: bool = False) -> Self:
         """Return this batch after moving all tensors.
@@ -52,13 +64,14 @@ class TorchBatch:
         return self._map(torch.Tensor.pin_memory)
 
     def _map(self, change: Callable[[torch.Tensor], torch.Tensor]) -> Self:
+        def changed(value: Any) -> Any:
+            if isinstance(value, LateTensor):
+                return value.then(change)
+            return change(value) if isinstance(value, torch.Tensor) else value
+
         for name, value in self.__dict__.items():
-            if isinstance(value, torch.Tensor):
-                self.__dict__[name] = change(value)
-            elif isinstance(value, dict):
-                self.__dict__[name] = {
-                    key: change(item) if isinstance(item, torch.Tensor) else item for key, item in value.items()
-                }
+            is_by_type = isinstance(value, dict)
+            self.__dict__[name] = {of: changed(item) for of, item in value.items()} if is_by_type else changed(value)
         return self
 
     def __repr__(self) -> str:
@@ -99,12 +112,23 @@ def as_pyg(parts: Parts, empty: Any = None) -> Any:
         for by_type in (parts.nodes, parts.edges):
             for of, group in by_type.items():
                 for name, value in group.items():
-                    data[of][name] = value
+                    if not _waits_in(data, of, name, value):
+                        data[of][name] = made(value)
         for name, value in parts.whole.items():
             data[name] = value
         return data
     data = Data() if empty is None else empty
     for group in parts.groups():
         for name, value in group.items():
-            data[name] = value
+            if not _waits_in(data, None, name, value):
+                data[name] = made(value)
     return data
+
+
+def _waits_in(data: Any, of: Any, name: str, value: Any) -> bool:
+    """Put a value that is made late into an object of PyG's. False if it is none, or has to be made now."""
+    if not isinstance(value, LateTensor):
+        return False
+    from graphzero.loaders._batch.late_storage import put_late
+
+    return put_late(data, of, name, value)

@@ -12,6 +12,7 @@ import torch
 from graphzero._base.dtypes import as_data_type, name_of
 from graphzero.dataset import TypeName
 from graphzero.features import FeatureStore
+from graphzero.loaders._batch.late_tensor import made
 from graphzero.loaders._batch.parts import Parts
 from graphzero.loaders._batch.tensors import as_tensor
 
@@ -99,7 +100,7 @@ class LateRows:
         for of, name in self._columns:
             group, ids = (parts.edges[of], "e_id") if isinstance(of, tuple) else (parts.nodes[of], "n_id")
             if group.get(ids) is not None:
-                asked.append(((of, name), group[ids]))
+                asked.append(((of, name), made(group[ids])))
                 places.append((of, name))
         for of, name in self._labels:
             group = parts.nodes[str(of)]

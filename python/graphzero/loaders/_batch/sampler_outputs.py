@@ -9,6 +9,7 @@ from torch_geometric.sampler import HeteroSamplerOutput, SamplerOutput
 
 from graphzero._base.argument_errors import type_error
 from graphzero.dataset import EDGE, NODE
+from graphzero.loaders._batch.late_tensor import made
 from graphzero.loaders._batch.parts import Parts, Values, sampled_parts
 from graphzero.sampling import HeteroNeighborhood, Neighborhood
 
@@ -33,7 +34,7 @@ def to_sampler_output(parts: Parts) -> Any:
             node=nodes["n_id"],
             row=row,
             col=col,
-            edge=edges["e_id"],
+            edge=made(edges["e_id"]),
             batch=nodes.get("batch"),
             num_sampled_nodes=nodes.get("num_sampled_nodes"),
             num_sampled_edges=edges.get("num_sampled_edges"),
@@ -41,7 +42,7 @@ def to_sampler_output(parts: Parts) -> Any:
         )
 
     def by_type(groups: dict[Any, Values], name: str) -> Any:
-        found = {of: values[name] for of, values in groups.items() if name in values}
+        found = {of: made(values[name]) for of, values in groups.items() if name in values}
         return found or None
 
     ends = by_type(parts.edges, "edge_index") or {}

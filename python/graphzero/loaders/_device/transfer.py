@@ -13,6 +13,7 @@ import torch
 
 from graphzero._base.argument_errors import value_error
 from graphzero._inputs.attributes import Attribute
+from graphzero.loaders._batch.late_tensor import LateTensor
 from graphzero.loaders._batch.parts import Parts, Values
 from graphzero.loaders._batch.tensors import as_tensor
 from graphzero.loaders._device.gpu_rows import DeviceRows, dequantised
@@ -153,6 +154,8 @@ class CudaTransfer:
             here = self._copy(as_tensor(value.values), held)
             slots, places = (self._copy(torch.from_numpy(part), held) for part in (value.slots, value.places))
             value = self.rows.join(of, name, here, slots, places)
+        elif isinstance(value, LateTensor) and name not in self._stays:
+            return value.then(lambda tensor: tensor.to(self.device))
         elif isinstance(value, torch.Tensor) and name not in self._stays:
             value = self._copy(value, held)
         if not isinstance(value, torch.Tensor):

@@ -12,12 +12,12 @@ _LARGEST = 1 << 20  # bytes
 _MOST_VALUES = 1 << 20  # with those that aliases repeat
 
 
-def read_yaml(path: str) -> dict[str, Any]:
-    """Read a file that holds a mapping."""
+def read_yaml(path: str, what: str = "GraphBolt data sets") -> dict[str, Any]:
+    """Read a file that holds a mapping. ``what`` needs PyYAML, says the error if it is not there."""
     try:
         yaml: Any = importlib.import_module("yaml")
     except ImportError as error:
-        raise ImportError(f"{path}: GraphBolt data sets need PyYAML: pip install pyyaml ({error})") from error
+        raise ImportError(f"{path}: {what} need PyYAML: pip install pyyaml ({error})") from error
     check_regular(path)
     with open(path, "rb") as file:
         text = file.read(_LARGEST + 1)

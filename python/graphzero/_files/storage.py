@@ -1,0 +1,357 @@
+"""Object storage: URLs such as ``s3://bucket/key``, read and written through pyarrow. Credentials are never shown."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import glob
+import importlib
+import io
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import IO, Any
+
+# pathlib makes one slash of two.
+_URL = re.compile(r"(?P<scheme>(?:s3|gs|gcs)(?=:/)|[A-Za-z][A-Za-z0-9+.-]+(?=://))://?(?P<rest>.*)", re.DOTALL)
+# A question mark is a pattern's too: settings have names and values.
+_QUERY = re.compile(r"\?(?=[A-Za-z_]+=)")
+_S3_SETTINGS = ("region", "scheme", "endpoint_override", "session_token")
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+_REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
+_SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID")
+_SHORTEST_SECRET = 4  # characters: shorter ones are parts of words
+_DENIED = re.compile(r"ACCESS_DENIED|INVALID_ACCESS_KEY|INVALID_CLIENT|SIGNATURE|FORBIDDEN|Forbidden|\b40[13]\b")
+_READ_AHEAD = 8 << 20  # bytes of a request
+
+
+class StoredPath(str):
+    """A file or folder in storage. As text it is its URL without credentials, which may be shown and kept."""
+
+    filesystem: Any  # of pyarrow
+    key: str  # its path there
+    secrets: tuple[str, ...]
+
+    def __new__(cls, shown: str, filesystem: Any, key: str, secrets: tuple[str, ...] = ()) -> StoredPath:
+        path = super().__new__(cls, shown)
+        path.filesystem, path.key, path.secrets = filesystem, key, secrets
+        return path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Whoever opens the pickle has credentials of its own.
+        return located, (str.__str__(self),)
+
+    def __truediv__(self, relative: str) -> StoredPath:
+        """Return a path below this one."""
+        return self._other(f"{self.key.rstrip('/')}/{relative}")
+
+    def _other(self, key: str) -> StoredPath:
+        before = self.removesuffix(self.key.rstrip("/") if not self.endswith(self.key) else self.key)
+        shown = f"{before}{key}" if before != self else f"{self.partition('://')[0]}://{key.lstrip('/')}"
+        return StoredPath(shown, self.filesystem, key, self.secrets)
+
+
+def is_url(value: object) -> bool:
+    """Whether it is a URL, or a path that was made of one."""
+    return isinstance(value, (str, os.PathLike)) and _URL.match(os.fsdecode(value)) is not None
+
+
+def shown_url(url: str) -> str:
+    """Return a URL without user, password and settings."""
+    found = _URL.match(url)
+    if found is None:
+        return url
+    rest = _QUERY.split(found["rest"], maxsplit=1)[0]
+    authority, slash, key = rest.partition("/")
+    return f"{found['scheme']}://{authority.rpartition('@')[2]}{slash}{key}"
+
+
+def refuse_url(path: str) -> None:
+    """Refuse a URL where files are mapped."""
+    if is_url(path):
+        raise ValueError(
+            f"{shown_url(path)}: expected a path of this machine, found a URL; bring the data set here with "
+            "gz.stage(url, folder), or graphzero stage"
+        )
+
+
+def located(url: str | os.PathLike[str]) -> StoredPath:
+    """Return the place of a URL, or of a path of this machine. Reads nothing."""
+    from urllib.parse import parse_qsl, unquote  # takes longer than all else that mounting a data set imports
+
+    text = os.fsdecode(url)
+    if isinstance(text, StoredPath):
+        return text
+    found = _URL.match(text)
+    if found is None:
+        path = os.path.abspath(text)
+        return StoredPath(path, _pyarrow_fs().LocalFileSystem(), path)
+    scheme = found["scheme"].lower()
+    rest, *queries = _QUERY.split(found["rest"], maxsplit=1)
+    authority, _, key = rest.partition("/")
+    userinfo, _, host = authority.rpartition("@")
+    user = tuple(map(unquote, userinfo.split(":", 1)))
+    if scheme in ("s3", "gs", "gcs", "file") and ":" in host:
+        raise ValueError(
+            f"{scheme}://…: expected a bucket, or user:password@bucket with / in a password written as %2F, found a "
+            "colon in its place"
+        )
+    settings = dict(parse_qsl(queries[0] if queries else "", keep_blank_values=True))
+    secrets = tuple(filter(None, (*user, *settings.values())))
+    shown = shown_url(text)
+    if scheme == "s3":
+        return StoredPath(shown, _s3(shown, user, host, settings), f"{host}/{key}" if key else host, secrets)
+    if scheme == "file":
+        if host not in ("", "localhost"):
+            raise ValueError(f"{shown}: expected three slashes before the path of a file, found the host {host}")
+        path = os.path.normpath(unquote(f"/{key}"))
+        return StoredPath(f"file://{path}", _pyarrow_fs().LocalFileSystem(), path)
+    nowhere = StoredPath(shown, None, "", secrets)
+    if scheme in ("gs", "gcs"):
+        with naming(nowhere, Exception):
+            query = f"?{queries[0]}" if queries else ""
+            filesystem, _ = _pyarrow_fs().FileSystem.from_uri(f"gs://{authority}{query}")
+        return StoredPath(shown, filesystem, f"{host}/{key}" if key else host, secrets)
+    filesystem, path = _fsspec(text, scheme, nowhere)
+    return StoredPath(shown, filesystem, path, secrets)
+
+
+def _pyarrow_fs() -> Any:
+    try:
+        return importlib.import_module("pyarrow.fs")
+    except ImportError as error:
+        raise ImportError(f"object storage needs pyarrow: pip install graphzero[arrow] ({error})") from error
+
+
+def _s3(shown: str, user: tuple[str, ...], bucket: str, settings: dict[str, str]) -> Any:
+    for name in settings:
+        if name not in _S3_SETTINGS:
+            raise ValueError(f"{shown}: expected the settings {', '.join(_S3_SETTINGS)}, found {name}")
+    if not bucket:
+        raise ValueError(f"{shown}: expected the name of a bucket, found none")
+    endpoint = next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), "")
+    scheme, _, address = endpoint.rpartition("://")
+    options: dict[str, Any] = {"scheme": scheme or None, "endpoint_override": address.rstrip("/") or None, **settings}
+    if "region" not in options:
+        given = next((os.environ[name] for name in _REGIONS if os.environ.get(name)), None)
+        options["region"] = given or (None if options["endpoint_override"] else _region_of(bucket))
+    if user[0]:
+        options["access_key"], options["secret_key"] = user[0], user[-1]
+    # Writing in the background takes a whole file into memory if the disk is faster than the network.
+    return _pyarrow_fs().S3FileSystem(**options, background_writes=False)
+
+
+@functools.lru_cache(maxsize=64)
+def _region_of(bucket: str) -> str | None:
+    with suppress(OSError, ValueError):
+        return str(_pyarrow_fs().resolve_s3_region(bucket))
+    return None
+
+
+def _fsspec(url: str, scheme: str, shown: StoredPath) -> tuple[Any, str]:
+    try:
+        fsspec = importlib.import_module("fsspec.core")
+    except ImportError as error:
+        raise ImportError(f"{shown}: {scheme}:// needs fsspec: pip install fsspec ({error})") from None
+    try:
+        filesystem, path = fsspec.url_to_fs(url)
+    except ImportError as error:  # names the package that this scheme needs
+        raise ImportError(f"{shown}: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"{shown}: expected a scheme that fsspec knows, found: {_without(error, shown)}") from None
+    fs = _pyarrow_fs()
+    return fs.PyFileSystem(fs.FSSpecHandler(filesystem)), str(path)
+
+
+@contextmanager
+def naming(path: str, kind: type[Exception] = OSError) -> Iterator[None]:
+    """Name the file that storage could not give, and leave out secrets that its message may hold."""
+    try:
+        yield
+    except kind as error:
+        if not isinstance(path, StoredPath) or getattr(error, "filename", None) == path:
+            raise
+        if isinstance(error, FileNotFoundError):
+            raise FileNotFoundError(errno.ENOENT, "expected a file there, found none", str(path)) from None
+        text = _without(error, path)
+        advice = "; check the credentials, such as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the environment"
+        number = getattr(error, "errno", None) or errno.EIO
+        if _DENIED.search(text):
+            number, text = errno.EACCES, text + advice
+        raise OSError(number, f"storage says: {text}", str(path)) from None
+
+
+def _without(error: Exception, path: StoredPath) -> str:
+    """Return what an error says, without secrets."""
+    text = " ".join(str(error).split())
+    for secret in (*path.secrets, *(os.environ.get(name, "") for name in _SECRETS)):
+        if len(secret) >= _SHORTEST_SECRET:
+            text = text.replace(secret, "…")
+    return text
+
+
+def size_of(path: str) -> int:
+    """Return the size of a file, in storage or not."""
+    return int(facts_of([path])[0].size) if isinstance(path, StoredPath) else os.stat(path).st_size
+
+
+def facts_of(paths: Sequence[StoredPath]) -> list[Any]:
+    """Return size and time of change of files in one storage, all of which must be there."""
+    fs = _pyarrow_fs()
+    found = found_at(paths)
+    for path, facts in zip(paths, found, strict=True):
+        if facts.type == fs.FileType.NotFound:
+            raise FileNotFoundError(errno.ENOENT, "expected a file there, found none", str(path))
+        if facts.type != fs.FileType.File:
+            raise IsADirectoryError(errno.EISDIR, "is a folder, expected a file", str(path))
+    return found
+
+
+def found_at(paths: Sequence[StoredPath]) -> list[Any]:
+    """Return what pyarrow knows about each of several paths in one storage, also of those that are not there."""
+    if not paths:
+        return []
+    with naming(paths[0], Exception):
+        found: list[Any] = paths[0].filesystem.get_file_info([path.key for path in paths])
+    return found
+
+
+def is_there(path: StoredPath) -> bool:
+    """Whether there is a file."""
+    return bool(found_at([path])[0].is_file)
+
+
+def first_bytes(path: str, count: int) -> bytes:
+    """Return the beginning of a file, in storage or not."""
+    if not isinstance(path, StoredPath):
+        with open(path, "rb") as file:
+            return file.read(count)
+    return read_range(path, 0, count)
+
+
+def read_range(path: StoredPath, begin: int, count: int) -> bytes:
+    """Return ``count`` bytes from ``begin`` on, or as many as there are."""
+    with naming(path, Exception), path.filesystem.open_input_file(path.key) as file:
+        file.seek(begin)
+        return bytes(file.read(count))
+
+
+def open_ranges(path: StoredPath) -> Any:
+    """Open a file of which parts are read, for pyarrow."""
+    with naming(path, Exception):
+        return path.filesystem.open_input_file(path.key)
+
+
+def open_bytes(path: str) -> IO[bytes]:
+    """Open a file for reading, in storage or not."""
+    return open_stored(path) if isinstance(path, StoredPath) else open(path, "rb")
+
+
+def open_stored(path: StoredPath) -> IO[bytes]:
+    """Open a file that is read from its beginning to its end."""
+    return io.BufferedReader(_Stream(path), _READ_AHEAD)
+
+
+class _Stream(io.RawIOBase):
+    """Bytes of a file in storage, whose errors name it."""
+
+    def __init__(self, path: StoredPath) -> None:
+        self._path = path
+        self.name = str(path)
+        self._file = open_ranges(path)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        with naming(self._path, Exception):
+            return int(self._file.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._file.tell())
+
+    def readinto(self, buffer: Any) -> int:
+        with naming(self._path, Exception):
+            data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+def listed(path: StoredPath, ending: str = ".parquet") -> list[StoredPath]:
+    """Return the files that a pattern matches, those of a folder that have an ending, or the file itself; sorted."""
+    fs = _pyarrow_fs()
+    if not glob.has_magic(path.key) or is_there(path):
+        if found_at([path])[0].type != fs.FileType.Directory:
+            return [path]
+        found = [key for key in _keys(path, path.key, recursive=True) if key.lower().endswith(ending)]
+        if not found:
+            raise FileNotFoundError(errno.ENOENT, f"expected files that end in {ending} there, found none", str(path))
+        return [path._other(key) for key in found]
+    fixed = re.split(r"[*?\[]", path.key, maxsplit=1)[0].rpartition("/")[0]
+    pattern = _pattern(path.key)
+    deep = "/" in path.key[len(fixed) + 1 :]
+    found = [key for key in _keys(path, fixed or "/", recursive=deep) if pattern.fullmatch(key)]
+    if not found:
+        raise FileNotFoundError(errno.ENOENT, "expected files that match, found none", str(path))
+    return [path._other(key) for key in found]
+
+
+def _keys(path: StoredPath, folder: str, *, recursive: bool) -> list[str]:
+    fs = _pyarrow_fs()
+    with naming(path, Exception):
+        selector = fs.FileSelector(folder, recursive=recursive, allow_not_found=True)
+        return sorted(facts.path for facts in path.filesystem.get_file_info(selector) if facts.is_file)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """Translate a pattern as a shell reads it: a star does not match a slash, two of them do."""
+    parts = re.split(r"(\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\])", text)
+    words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return re.compile("".join(words.get(part) or _literal(part) for part in parts), re.DOTALL)
+
+
+def _literal(part: str) -> str:
+    if part.startswith("[") and part.endswith("]") and len(part) > 2:
+        inner = part[1:-1].replace("\\", r"\\")
+        return f"[{'^' + inner[1:] if inner[0] == '!' else inner}]"
+    return re.escape(part)
+
+
+def make_folder_of(path: StoredPath) -> None:
+    """Make the folders above a file, where storage has folders."""
+    if path.filesystem.type_name not in ("s3", "gcs"):
+        with naming(path, Exception):
+            path.filesystem.create_dir(os.path.dirname(path.key), recursive=True)
+
+
+def write_stored(path: StoredPath, blocks: Iterator[bytes]) -> None:
+    """Write a file of blocks. In object storage it appears when it is whole."""
+    make_folder_of(path)
+    with naming(path, Exception):
+        file = path.filesystem.open_output_stream(path.key, compression=None)  # by default, by the ending
+    try:
+        for block in blocks:
+            with naming(path, Exception):
+                file.write(block)
+    except BaseException:
+        with suppress(Exception):  # a stream can be ended only by making a file of what there is
+            file.close()
+            path.filesystem.delete_file(path.key)
+        raise
+    with naming(path, Exception):
+        file.close()
+
+
+def remove_stored(path: StoredPath) -> None:
+    """Remove a file."""
+    with naming(path, Exception):
+        path.filesystem.delete_file(path.key)

@@ -1,0 +1,104 @@
+"""Ranks on several hosts compare what their batches follow from, before they train on different data unnoticed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from graphzero._base.argument_errors import value_error
+from graphzero.loaders._process.notes import warn
+
+# After so long a rank says whom it waits for; it waits as long as the process group does.
+_PATIENCE_S = 10.0
+
+
+class Agreement:
+    """What this rank has, left where all ranks find it. ``check()`` compares it with what the others left.
+
+    It goes through the store that torch.distributed met at: that works with every backend and while collectives run,
+    and it can say who is missing. Loaders are told apart by how many a rank made before.
+    """
+
+    def __init__(self, facts: Mapping[str, str]) -> None:
+        self._facts = dict(facts)
+        self._rank, self._world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+        self._store = torch.distributed.distributed_c10d._get_default_store()
+        self._timeout_s: float = self._store.timeout.total_seconds()  # type: ignore[attr-defined]
+        self._number = self._store.add(f"graphzero/loaders/{self._rank}", 1)
+        text = json.dumps(self._facts, sort_keys=True)
+        self._alike = self._key(hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
+        self._store.set(self._key(self._rank), json.dumps([platform.node(), self._facts]))
+        self._store.add(self._alike, 1)
+        self._store.add(self._key("made"), 1)
+
+    def check(self) -> None:
+        """Wait for what all ranks have, and refuse to go on if it differs.
+
+        Counts say that all is well, in two short questions whatever the number of ranks; only an error reads more.
+        """
+        self._wait()
+        if self._store.add(self._alike, 0) != self._world_size:
+            raise self._difference()
+
+    def _wait(self) -> None:
+        begin, pause, said = time.monotonic(), 0.01, False
+        while self._store.add(self._key("made"), 0) < self._world_size:
+            waited = time.monotonic() - begin
+            if waited > self._timeout_s:
+                raise TimeoutError(
+                    f"{self._missing()}: expected the same loaders on all {self._world_size} ranks, which divide "
+                    f"their seeds, found none there after {waited:.0f} s; make it on all of them, or with "
+                    "distributed=False where one rank alone needs it"
+                )
+            if waited > _PATIENCE_S and not said:
+                warn(f"waiting for {self._missing()} to make the same loader, as ranks divide its seeds")
+                said = True
+            time.sleep(pause)  # not a blocking call of the store, which would keep other threads from it
+            pause = min(2 * pause, 0.5)
+
+    def _missing(self) -> str:
+        return _named([rank for rank in range(self._world_size) if not self._store.check([self._key(rank)])])
+
+    def _difference(self) -> ValueError:
+        """Return an error about the first fact that is not the same everywhere, with who has what."""
+        left = [json.loads(self._store.get(self._key(rank))) for rank in range(self._world_size)]
+        hosts, facts = [host for host, _ in left], [of_rank for _, of_rank in left]
+        names = dict.fromkeys(name for of_rank in facts for name in of_rank)
+        name = next(name for name in names if len({of_rank.get(name) for of_rank in facts}) > 1)
+        having: dict[str, list[int]] = {}
+        for rank, of_rank in enumerate(facts):
+            having.setdefault(of_rank.get(name, "nothing"), []).append(rank)
+        found = "; ".join(f"{value} on {_named(ranks, hosts)}" for value, ranks in having.items())
+        argument, _, what = name.partition(": ")
+        remedy = (
+            "copy the data set from one host to the others"
+            if argument == "data"
+            else "give all of them the same arguments, or distributed=False where one rank alone has this loader"
+        )
+        return value_error(
+            argument,
+            f"{what + ': ' if what else ''}expected the same on all {self._world_size} ranks, which divide the seeds; "
+            f"found {found}; {remedy}",
+        )
+
+    def _key(self, name: object) -> str:
+        return f"graphzero/loader {self._number}/{name}"
+
+
+def agreement_of(facts: Mapping[str, str]) -> Agreement | None:
+    """Return the agreement of ranks that torch.distributed joins; ``None`` if it has not joined any."""
+    world = torch.distributed.group.WORLD if torch.distributed.is_available() else None
+    return None if world is None else Agreement(facts)
+
+
+def _named(ranks: list[int], hosts: Sequence[str] = ()) -> str:
+    """Name ranks, and their hosts if these are known: ``ranks 0 and 2 on node7, node8``."""
+    shown = [str(rank) for rank in ranks[:8]] + ([f"{len(ranks) - 8} more"] if len(ranks) > 8 else [])
+    text = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+    where = sorted({hosts[rank] for rank in ranks[:8]}) if hosts else []
+    return f"rank{'s' if len(ranks) > 1 else ''} {text}{' (' + ', '.join(where) + ')' if where else ''}"

@@ -1,0 +1,75 @@
+"""What decides the batches of a loader, as text that processes on several hosts can compare."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from graphzero._base.arrays import IntArray
+from graphzero._files.mounted import Mounted
+from graphzero._inputs.pipeline_request import PipelineRequest
+from graphzero._inputs.sample_request import SampleRequest
+from graphzero._inputs.seeds import LinkSeeds, NodeSeeds
+
+_OF_SAMPLE = (
+    "replace",
+    "disjoint",
+    "temporal_strategy",
+    "time_window",
+    "subgraph_type",
+    "exclude_reverse",
+    "method",
+    "layer_dependency",
+)
+
+
+def request_facts(request: PipelineRequest, seed: int) -> dict[str, str]:
+    """Return what all ranks must have in common, by name: the argument, and what of it behind a colon.
+
+    What changes only the speed is left out: memory, threads, readers, devices, and where the files are.
+    """
+    sample, order = request.sample, request.order
+    facts = {f"data: {what}": value for what, value in _files(request).items()}
+    facts |= {f"num_neighbors: {triple}": str(hops) for triple, hops in sample.fanouts.by_type.items()}
+    facts |= _sampling(sample)
+    argument = "input_nodes" if isinstance(request.seeds, NodeSeeds) else "edge_label_index"
+    facts |= {f"{argument}: {what}": value for what, value in _seeds(request.seeds).items()}
+    facts |= {f"neg_sampling: {name}": str(value) for name, value in vars(request.negatives).items() if name != "by"}
+    facts["batch_size"] = str(order.batch_size)
+    facts["shuffle"] = str(order.shuffle)
+    facts["drop_last"] = str(order.drop_last)
+    facts["drop_uneven_inputs"] = str(bool(request.drop_uneven_inputs))
+    facts["seed"] = str(seed)
+    return facts
+
+
+def _files(request: PipelineRequest) -> dict[str, str]:
+    graphs = {f"edges {triple}": _contents(graph) for triple, graph in request.sample.relations.graphs.items()}
+    return graphs | {f"{each.name} of {each.of!r}": _contents(each.store) for each in request.attributes}
+
+
+def _contents(store: Mounted[Any]) -> str:
+    """Return what stands for a file's contents. Those of GraphZero 0.2 have no checksums, only a size."""
+    return f"{store.nbytes} bytes" if store.is_graphzero02 else f"{store.fingerprint:#018x}"
+
+
+def _sampling(sample: SampleRequest) -> dict[str, str]:
+    facts = {name: str(getattr(sample, name)) for name in _OF_SAMPLE}
+    facts["sample_direction"] = sample.direction
+    facts["weight_attr"] = str(list(sample.weighted))
+    facts["time_attr"] = str(list(sample.edge_time))
+    return facts | {f"time_attr: {kind!r}": _hash(times) for kind, times in sample.node_time.items()}
+
+
+def _seeds(seeds: NodeSeeds | LinkSeeds) -> dict[str, str]:
+    facts = {"times": "none" if seeds.times is None else _hash(seeds.times)}
+    if isinstance(seeds, NodeSeeds):
+        return facts | {"type": seeds.node_type, "ids": "all" if seeds.ids is None else _hash(seeds.ids)}
+    return facts | {"type": str(seeds.edge_type), "sources": _hash(seeds.src), "destinations": _hash(seeds.dst)}
+
+
+def _hash(values: IntArray) -> str:
+    digest = hashlib.blake2b(np.ascontiguousarray(values).data, digest_size=8)
+    return f"{len(values)} with hash {digest.hexdigest()}"

@@ -1,0 +1,526 @@
+"""Data sets in object storage: brought there, and brought to the disk of a machine that trains."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Literal
+
+from graphzero._base.argument_errors import Setting, check_choice, error_of, value_error
+from graphzero._base.integers import integer
+from graphzero._base.memory_sizes import byte_text
+from graphzero._base.visible import visible
+from graphzero._core import FormatError
+from graphzero._files.folder import KeptFolder, check_free_space
+from graphzero._files.manifest import (
+    LARGEST_MANIFEST,
+    MANIFEST,
+    EdgeRecord,
+    FileRecord,
+    Manifest,
+    NodeRecord,
+    read_manifest,
+    write_manifest,
+)
+from graphzero._files.pieces import PieceFile
+from graphzero._files.progress import Progress, watching
+from graphzero._files.storage import (
+    StoredPath,
+    facts_of,
+    found_at,
+    is_there,
+    located,
+    naming,
+    open_ranges,
+    read_range,
+    remove_stored,
+    write_stored,
+)
+from graphzero._files.stored_manifest import stored_manifest
+from graphzero._look.reports import ShownReport
+from graphzero.dataset import open_dataset
+from graphzero.verification import open_file
+from graphzero.verification import verify as verify_files
+
+# Bytes that a thread holds: a request for them is worth its way.
+_BLOCK = 8 << 20
+_THREADS = 8
+# Of the first bytes of a file: docs/formats/container.md. Files of GraphZero 0.2 have neither.
+_HEADER = 32
+_FINGERPRINT = slice(16, 24)
+_FILE_SIZE = slice(24, 32)
+
+
+@dataclass(frozen=True)
+class TransferReport(ShownReport):
+    """What ``push`` or ``stage`` did. Sizes are in bytes.
+
+    Attributes:
+        source: Where the data set was, without credentials.
+        target: Where it is now, without credentials.
+        num_files: The files of the data set that are at the target, the manifest not counted.
+        num_skipped: Those of them that were there already.
+        size: The size of all of them.
+        transferred: Bytes that were transferred.
+        seconds: How long it took.
+    """
+
+    source: str
+    target: str
+    num_files: int
+    num_skipped: int
+    size: int
+    transferred: int
+    seconds: float
+
+    def __str__(self) -> str:
+        skipped = f", {self.num_skipped:,} were there already" if self.num_skipped else ""
+        rate = f", {byte_text(self.transferred / max(self.seconds, 1e-9))}/s" if self.transferred else ""
+        lines = [
+            f"{self.source} → {self.target}",
+            f"files        {self.num_files:,} of {byte_text(self.size)}{skipped}",
+            f"transferred  {byte_text(self.transferred)} in {self.seconds:.1f} s{rate}",
+        ]
+        return "\n".join(map(visible, lines))
+
+
+def push(
+    folder: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    threads: int | None = None,
+    progress: Progress = False,
+) -> TransferReport:
+    """Bring a data set folder to object storage: its files first, then the manifest that makes them a data set.
+
+    A file that is there with the same size and fingerprint is not sent again, so that a push that was interrupted goes
+    on. Needs pyarrow.
+
+    Args:
+        folder: A data set folder.
+        target: A URL, such as ``s3://bucket/name``, or the path of a folder, perhaps of another disk.
+        overwrite: Replace another data set at the target. Its manifest is removed first, and files that the new one
+            does not have stay.
+        threads: How many files are sent at the same time; each takes up to 24 MB of memory. Default: 8.
+        progress: ``True`` shows a bar, a function is called with bytes done and bytes in all.
+
+    Returns:
+        A report.
+
+    Raises:
+        FileExistsError: There is another data set.
+        FormatError: The folder is no data set, or changes meanwhile.
+        OSError: A file cannot be read, or storage refuses.
+
+    Examples:
+        >>> push(tiny_dataset, "copies/tiny", overwrite=True).num_files
+        5
+    """
+    begin = time.perf_counter()
+    workers = _threads(threads)
+    name = os.fsdecode(folder)
+    text = _manifest_text(name)
+    manifest, _ = read_manifest(name)
+    with open_dataset(name):  # proves that its files are those of the manifest
+        pass
+    place = located(target)
+    if os.path.abspath(name) == place.key:
+        raise value_error("target", f"expected another place than the folder itself, found {place}")
+    goal = place / MANIFEST
+    old = read_range(goal, 0, LARGEST_MANIFEST) if is_there(goal) else None
+    if old is not None and old != text and not overwrite:
+        raise error_of(
+            lambda what: FileExistsError(errno.EEXIST, what, str(place)),
+            "has another data set; give ", Setting("overwrite", True), " to replace it",
+        )  # fmt: skip
+    records = _by_file(manifest)
+    sizes = {file: os.path.getsize(os.path.join(name, file)) for file in records}
+    left = _not_there(records, sizes, place)
+    if left and old is not None:
+        remove_stored(goal)  # a manifest whose files are replaced one by one names a mixture
+    meter = _Meter()
+    with watching(progress, f"{name} → {place}", sum(sizes[file] for file in left), "bytes", meter.done):
+
+        def send(file: str) -> None:
+            write_stored(place / file, _blocks(os.path.join(name, file), records[file], meter))
+            found = facts_of([place / file])[0].size
+            if found != sizes[file]:
+                raise OSError(errno.EIO, f"expected {sizes[file]} bytes, found {found}; push again", str(place / file))
+
+        _run(workers, meter, (_call(send, file) for file in left))
+        if _manifest_text(name) != text:
+            raise FormatError(f"{name}: expected the same data set until it is sent, found another; push again")
+        if left or old != text:
+            write_stored(goal, iter([text]))
+    return TransferReport(
+        source=name,
+        target=str(place),
+        num_files=len(records),
+        num_skipped=len(records) - len(left),
+        size=sum(sizes.values()),
+        transferred=sum(sizes[file] for file in left),
+        seconds=time.perf_counter() - begin,
+    )
+
+
+def stage(
+    source: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    features: Sequence[str] | str | None = None,
+    verify: Literal["header", "full"] = "header",
+    overwrite: bool = False,
+    threads: int | None = None,
+    progress: Progress = False,
+) -> TransferReport:
+    """Bring a data set from object storage to a folder of this machine, which appears whole or not at all.
+
+    Files wait in a hidden folder beside the target. If a run fails or is killed, the next one goes on from there, in
+    the middle of a large file too. Needs pyarrow.
+
+    Args:
+        source: A URL, such as ``s3://bucket/name``, or the path of a data set folder, perhaps of a network's disk.
+        folder: The data set folder to write.
+        features: The attributes to bring, by name, or as ``"type.name"`` for one type; the data set in ``folder`` has
+            no others. Labels, and attributes that weights and times were made of, always come. Default: all.
+        verify: ``"header"`` compares sizes and fingerprints with the manifest's, ``"full"`` also proves all checksums,
+            which reads the files once more.
+        overwrite: Replace a folder.
+        threads: How many requests run at the same time; each takes up to 20 MB of memory. Default: 8.
+        progress: ``True`` shows a bar, a function is called with bytes done and bytes in all.
+
+    Returns:
+        A report.
+
+    Raises:
+        FormatError: There is no data set, a file is not that of the manifest, or it changes meanwhile.
+        FileExistsError: The folder exists and is not empty.
+        OSError: A file cannot be written, or storage refuses.
+
+    Examples:
+        >>> _ = push(tiny_dataset, "copies/tiny", overwrite=True)
+        >>> stage("copies/tiny", "staged", overwrite=True).num_files
+        5
+    """
+    begin = time.perf_counter()
+    check_choice(verify, "verify", "header", "full")
+    workers = _threads(threads)
+    place, target = located(source), os.fsdecode(folder)
+    text, manifest, _ = stored_manifest(place)
+    wanted = manifest if features is None else _with_features(manifest, features, place)
+    records = _by_file(wanted)
+    new = KeptFolder(target, overwrite=overwrite)
+    try:
+        there = {
+            file: os.path.getsize(path) for file, record in records.items() if _is_done(path := new.file(file), record)
+        }
+        objects = _objects({file: record for file, record in records.items() if file not in there}, place)
+        size = sum(facts.size for facts in objects.values())
+        _drop_others(new.temporary, records)
+        check_free_space(target, size - _held(new.temporary, objects))
+        meter = _Meter()
+        with watching(progress, f"{place} → {target}", size, "bytes", meter.done):
+            _bring(new, place, objects, records, workers, meter)
+        changed = [file for file, now in _objects_of(list(objects), place).items() if _differ(objects[file], now)]
+        if changed or stored_manifest(place)[0] != text:
+            for file in changed:
+                os.remove(new.file(file))
+            raise FormatError(
+                f"{place}: expected the same data set until it is here, found that {', '.join(changed) or MANIFEST} "
+                "was replaced; stage again"
+            )
+        write_manifest(new.file(MANIFEST), wanted)
+        if verify == "full":
+            _prove(new, records, progress)
+        new.commit()
+    finally:
+        new.leave()
+    return TransferReport(
+        source=str(place),
+        target=target,
+        num_files=len(records),
+        num_skipped=len(there),
+        size=size + sum(there.values()),
+        transferred=meter.transferred,
+        seconds=time.perf_counter() - begin,
+    )
+
+
+def _manifest_text(folder: str) -> bytes:
+    read_manifest(folder)  # says what is wrong
+    with open(os.path.join(folder, MANIFEST), "rb") as file:
+        return file.read()
+
+
+def _threads(given: int | None) -> int:
+    if given is None:
+        return _THREADS
+    if integer(given, "threads") < 1:
+        raise value_error("threads", f"expected at least 1, found {given}")
+    return int(given)
+
+
+class _Meter:
+    """Counts the bytes that threads transfer, and ends these threads: they come by after each block."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._stopped = False
+        self.transferred = 0
+        self.there = 0  # by an earlier run
+
+    def add(self, count: int) -> None:
+        """Count bytes that were transferred."""
+        with self._lock:
+            self.transferred += count
+        if self._stopped:
+            raise CancelledError
+
+    def stop(self) -> None:
+        """Let all threads end soon."""
+        self._stopped = True
+
+    def done(self) -> int:
+        """Return how far it has come."""
+        return self.there + self.transferred
+
+
+def _call(function: Callable[..., None], *arguments: Any) -> Callable[[], None]:
+    return lambda: function(*arguments)
+
+
+def _run(workers: int, meter: _Meter, tasks: Iterable[Callable[[], None]]) -> None:
+    """Run tasks in threads; few of them wait, however many there are. The first failure ends all."""
+    left = iter(tasks)
+    running: set[Future[None]] = set()
+    with ThreadPoolExecutor(workers, thread_name_prefix="graphzero transfer") as pool:
+        try:
+            while True:
+                running |= {pool.submit(task) for task in islice(left, 2 * workers - len(running))}
+                if not running:
+                    return
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    future.result()
+        except BaseException:
+            meter.stop()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _by_file(manifest: Manifest) -> dict[str, FileRecord]:
+    return {record.file: record for record in manifest.files()}
+
+
+def _fingerprint_of(header: bytes) -> int | None:
+    """Return the fingerprint that the first bytes of a file have; ``None`` for one of GraphZero 0.2."""
+    return int.from_bytes(header[_FINGERPRINT], "little") if header.startswith(b"GRAPHZ") else None
+
+
+def _not_there(records: Mapping[str, FileRecord], sizes: Mapping[str, int], place: StoredPath) -> list[str]:
+    """Return the files that are not at the target with the same size and fingerprint."""
+    left = []
+    for file, facts in zip(records, found_at([place / file for file in records]), strict=True):
+        same = facts.is_file and facts.size == sizes[file]
+        if not same or _fingerprint_of(read_range(place / file, 0, _HEADER)) != records[file].fingerprint:
+            left.append(file)
+    return left
+
+
+def _blocks(path: str, record: FileRecord, meter: _Meter) -> Iterator[bytes]:
+    with open(path, "rb") as file:
+        block = file.read(_BLOCK)
+        if _fingerprint_of(block) not in (None, record.fingerprint):
+            raise FormatError(f"{path}: expected the same file until it is sent, found another; push again")
+        while block:
+            yield block
+            meter.add(len(block))
+            block = file.read(_BLOCK)
+
+
+def _is_done(path: str, record: FileRecord) -> bool:
+    """Whether an earlier run has brought a file."""
+    try:
+        with open(path, "rb") as file:
+            header = file.read(_HEADER)
+            size = os.fstat(file.fileno()).st_size
+    except FileNotFoundError:
+        return False
+    return _fingerprint_of(header) == record.fingerprint and size == int.from_bytes(header[_FILE_SIZE], "little")
+
+
+def _objects(records: Mapping[str, FileRecord], place: StoredPath) -> dict[str, Any]:
+    """Return size and time of each file in storage, and refuse one that is not that of the manifest."""
+    objects = _objects_of(list(records), place)
+    for file, facts in objects.items():
+        header = read_range(place / file, 0, _HEADER)
+        found = _fingerprint_of(header)
+        if found is None:
+            continue
+        if found != records[file].fingerprint:
+            raise FormatError(
+                f"{place / file}: expected the fingerprint {records[file].fingerprint:#018x} of {MANIFEST}, found "
+                f"{found:#018x}: this is another file; push the data set again"
+            )
+        size = int.from_bytes(header[_FILE_SIZE], "little")
+        if size != facts.size:
+            raise FormatError(
+                f"{place / file}: expected {size} bytes, as its header says, found {facts.size}; push the data set "
+                "again"
+            )
+    return objects
+
+
+def _objects_of(files: list[str], place: StoredPath) -> dict[str, Any]:
+    return dict(zip(files, facts_of([place / file for file in files]), strict=True))
+
+
+def _differ(before: Any, now: Any) -> bool:
+    return bool((before.size, before.mtime_ns) != (now.size, now.mtime_ns))
+
+
+def _drop_others(folder: str, records: Mapping[str, FileRecord]) -> None:
+    """Remove what an earlier run has left that is of no use to this one."""
+    kept = {os.path.join(folder, file + ending) for file in records for ending in ("", ".part", ".pieces")}
+    for base, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(base, name)
+            if path not in kept:
+                os.remove(path)
+
+
+def _held(folder: str, objects: Mapping[str, Any]) -> int:
+    """Return how much of the disk parts of files take already."""
+    parts = (os.path.join(folder, f"{file}.part") for file in objects)
+    return sum(os.stat(path).st_blocks * 512 for path in parts if os.path.exists(path))
+
+
+def _bring(
+    new: KeptFolder,
+    place: StoredPath,
+    objects: Mapping[str, Any],
+    records: Mapping[str, FileRecord],
+    workers: int,
+    meter: _Meter,
+) -> None:
+    """Bring files in pieces, and look at each when it is whole."""
+
+    def bring(file: str, part: PieceFile, begin: int, end: int, whole: _Countdown) -> None:
+        path = place / file
+        with open_ranges(path) as source:
+            for at in range(begin, end, _BLOCK):
+                size = min(_BLOCK, end - at)
+                with naming(path, Exception):
+                    source.seek(at)
+                    data = source.read(size)
+                if len(data) != size:
+                    raise OSError(errno.EIO, f"expected {size} bytes from {at} on, found {len(data)}", str(path))
+                part.write(at, data)
+                meter.add(size)
+        part.finish(begin)
+        if whole.last():
+            part.complete()
+            _check_header(new.file(file), records[file], path)
+
+    def tasks() -> Iterator[Callable[[], None]]:
+        for file, facts in objects.items():
+            identity = f"{records[file].fingerprint:#018x} {facts.size} {facts.mtime_ns}"
+            part = PieceFile(new.file(file), facts.size, identity)
+            opened.append(part)
+            missing = list(part.missing())
+            meter.there += facts.size - sum(end - begin for begin, end in missing)
+            whole = _Countdown(len(missing))
+            if not missing:
+                part.complete()
+                _check_header(new.file(file), records[file], place / file)
+            for begin, end in missing:
+                yield _call(bring, file, part, begin, end, whole)
+
+    opened: list[PieceFile] = []
+    try:
+        _run(workers, meter, tasks())
+    finally:
+        for part in opened:
+            part.close()
+
+
+class _Countdown:
+    """Tells the thread that is the last of several."""
+
+    def __init__(self, count: int) -> None:
+        self._lock = threading.Lock()
+        self._left = count
+
+    def last(self) -> bool:
+        with self._lock:
+            self._left -= 1
+            return self._left == 0
+
+
+def _check_header(path: str, record: FileRecord, origin: StoredPath) -> None:
+    try:
+        with open_file(path) as store:
+            problem = record.mismatch(store)
+    except FormatError as error:
+        problem = str(error).removeprefix(f"{path}: ")
+    if problem:
+        os.remove(path)
+        raise FormatError(f"{origin}: {problem}; stage again, and push the data set again if that does not help")
+
+
+def _prove(new: KeptFolder, records: Mapping[str, FileRecord], progress: Progress) -> None:
+    checks = [check for check in verify_files(new.temporary, progress=progress) if check.state == "fails"]
+    for check in checks:
+        if check.file in records and os.path.exists(new.file(check.file)):
+            os.remove(new.file(check.file))
+    if checks:
+        raise FormatError(
+            f"{checks[0].file}: {checks[0].name}: {checks[0].problem}; stage again, and push the data set again if "
+            "that does not help"
+        )
+
+
+def _with_features(manifest: Manifest, features: Sequence[str] | str, place: StoredPath) -> Manifest:
+    """Return the manifest without the attributes that are not wanted."""
+    names = [features] if isinstance(features, str) else list(features)
+    owners: dict[str, NodeRecord | EdgeRecord] = {
+        **manifest.nodes,
+        **{"__".join(triple): edge for triple, edge in manifest.edges.items()},
+    }
+    known = {name for kind, owner in owners.items() for own in owner.attributes for name in (own, f"{kind}.{own}")}
+    for name in names:
+        if name not in known:
+            there = ", ".join(dict.fromkeys(own for owner in owners.values() for own in owner.attributes))
+            raise value_error("features", f"expected some of {there or 'no attributes'}, found {name!r}", where=place)
+
+    def chosen(kind: str, attributes: dict[str, Any], needed: tuple[str | None, ...]) -> dict[str, Any]:
+        return {
+            own: value for own, value in attributes.items() if own in names or f"{kind}.{own}" in names or own in needed
+        }
+
+    return replace(
+        manifest,
+        nodes={
+            kind: replace(
+                node,
+                attributes=chosen(kind, node.attributes, (node.label,)),
+                categories=chosen(kind, node.categories, (node.label,)),
+            )
+            for kind, node in manifest.nodes.items()
+        },
+        edges={
+            triple: replace(
+                edge,
+                attributes=chosen("__".join(triple), edge.attributes, (edge.weight, edge.time)),
+                categories=chosen("__".join(triple), edge.categories, (edge.weight, edge.time)),
+            )
+            for triple, edge in manifest.edges.items()
+        },
+    )

@@ -1,0 +1,74 @@
+"""The script that computes what several machines would take: its arithmetic, and that it says what is measured."""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = pathlib.Path(__file__).parents[2] / "bench" / "scale_model.py"
+
+
+def run(*words):
+    return subprocess.run([sys.executable, SCRIPT, *words], capture_output=True, text=True, timeout=60)
+
+
+def found(*words):
+    done = run("--json", *words)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_it_prints_its_constants_with_their_sources_and_all_tables():
+    text = run().stdout
+    constants = text.split("\n\n")[0].splitlines()
+    assert constants[0] == "computed, not measured; the constants:"
+    assert all("measured" in line or "assumed" in line or "computed" in line for line in constants)
+    assert "conversion, by its slowest part" in text
+    assert "MAG240M" in text
+    assert "IGB-full" in text
+    assert "100 B edges" in text
+
+
+def test_conversion_takes_what_its_slowest_part_takes():
+    """100 B edges on ten machines of 16 cores: 25,100 core-seconds, and 11.2 TB through disks of 2.6 GB/s."""
+    [row] = found("--machines", "10", "--edges", "100e9")["conversion"]
+    assert row["processors"] == pytest.approx(25_100 / 160)
+    assert row["disks"] == pytest.approx(11.2e12 / 26e9)
+    assert row["wire_bytes"] == pytest.approx(3.2e12 * 0.9 / 10)
+    assert row["seconds"] == max(row["processors"], row["disks"], row["network"])
+    [faster] = found("--machines", "10", "--edges", "100e9", "--disk-rate", "1e12")["conversion"]
+    assert faster["seconds"] == pytest.approx(25_100 / 160)
+
+
+def test_the_level_follows_from_the_disk():
+    levels = {
+        disk: [part["training"][0]["level"] for part in found("--machines", "10", "--disk", disk)["data_sets"]]
+        for disk in ("1.9e12", "1e12", "3e11", "1e11")
+    }
+    assert levels == {"1.9e12": [0, 0, 1], "1e12": [0, 1, 1], "3e11": [0, 1, 2], "1e11": [1, None, None]}
+
+
+def test_rates_are_those_of_the_slowest_part():
+    mag, igb, large = found("--machines", "1", "2")["data_sets"]
+    assert mag["topology"] == 1_728_364_232 * 4 + 244_160_499 * 8
+    assert mag["features"] == pytest.approx(187e9, rel=0.001)
+    one, two = mag["training"]
+    missed = 455_000 * (1 - one["hits"])
+    assert one["level_0"] == pytest.approx(2.6e9 / (missed * 1536))
+    assert one["level_1_wire_bytes"] == 0
+    share = (128e9 - 16e9 - mag["topology"] - mag["features"] / 2) / mag["features"]  # RAM holds both ranges
+    elsewhere = 455_000 * (1 - share / (8 / 28.4) * 0.5) / 2
+    assert two["level_1_wire_bytes"] == pytest.approx(elsewhere * 1536)
+    assert two["level_1"] == pytest.approx(2 / (elsewhere / 165_000 + 2.2e6 / 3.1e9))
+    assert two["level_0"] < 2 * one["level_0"]  # they exchange gradients
+    assert one["level_1"] == one["level_0"]
+    assert igb["training"][0]["hits"] < one["hits"]
+    assert large["training"][0]["level_0"] == pytest.approx(0.4e6 / 475_000)  # the topology is not in RAM
+
+
+def test_machines_that_are_none_are_refused():
+    done = run("--machines", "0")
+    assert done.returncode == 2
+    assert "--machines: expected at least 1, found 0" in done.stderr

@@ -1,0 +1,473 @@
+"""A conversion in shards writes the file of the plain one, byte for byte, whatever is cut, repeated or killed."""
+
+import gzip
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import sys
+import time as clock
+
+import numpy as np
+import pytest
+
+import files
+import graphzero as gz
+from case_choice import meeting
+from graphzero.cli.command import run
+from graphzero.convert import sharded
+
+
+def contents(path):
+    return pathlib.Path(path).read_bytes()
+
+
+def step_file(start):
+    """Return the file of the current plan whose name begins like that; its fingerprint follows."""
+    (found,) = pathlib.Path("steps").glob(f"{start}.*")
+    return found
+
+
+def write_text(path, *columns):
+    lines = (",".join(map(str, row)) for row in zip(*(column.tolist() for column in columns), strict=True))
+    pathlib.Path(path).write_text("\n".join(["src,dst,w,t"[: 2 * len(columns) + 3], *lines, ""]))
+
+
+def random_edges(count=2000, sources=300, destinations=250, seed=0):
+    """Return edges with a hub at each end, duplicates, loops, and nodes without any edge."""
+    rng = np.random.default_rng(seed)
+    src, dst = rng.integers(0, sources, count), rng.integers(0, destinations, count)
+    src[: count // 4] = 17
+    dst[count // 2 : count // 2 + count // 5] = 3
+    return src, dst, rng.integers(0, 8, count) / 4, rng.integers(-5, 5, count)
+
+
+def convert_both(source, *, shards, task_size, **options):
+    """Convert plainly and in shards, and compare the files and what the reports say."""
+    plain = gz.convert_edges(source, "plain.gl", **options)
+    plan = sharded.plan_shards(source, "steps", shards=shards, task_size=task_size, **options)
+    assert plan.shards == shards
+    found = sharded.run_shards("steps", "sharded.gl")
+    assert contents("sharded.gl") == contents("plain.gl")
+    for name in ("num_rows", "num_edges", "num_src_nodes", "num_dst_nodes", "smallest_id", "largest_id"):
+        assert getattr(found, name) == getattr(plain, name), name
+    for name in ("num_self_loops", "num_duplicates", "num_bad_lines", "unused_columns", "size", "time_unit"):
+        assert getattr(found, name) == getattr(plain, name), name
+    return plan
+
+
+@meeting(
+    {
+        "kind": ["directed", "undirected", "bipartite"],
+        "index": ["both", "out", "in"],
+        "weight": [None, "w"],
+        "time": [None, "t"],
+        "duplicates": ["keep", "drop"],
+        "self_loops": ["keep", "drop"],
+        "edge_ids": [True, False],
+        "shards": [1, 3, 8],
+        "task_size": [100_000, 4000],
+    },
+    together=3,
+)
+def test_the_file_is_that_of_the_plain_conversion(
+    kind, index, weight, time, duplicates, self_loops, edge_ids, shards, task_size
+):
+    write_text("edges.csv", *random_edges())
+    plan = convert_both(
+        "edges.csv", shards=shards, task_size=task_size, directed=kind != "undirected", bipartite=kind == "bipartite",
+        index=index, weight=weight, time=time, duplicates=duplicates, self_loops=self_loops,
+        edge_ids=edge_ids or kind == "undirected" or index == "both",
+    )  # fmt: skip
+    assert (plan.num_tasks > 3) == (task_size == 4000)
+
+
+@pytest.mark.parametrize("shards", [1, 8])
+@pytest.mark.parametrize("key", [0, 1], ids=["by source", "by destination"])
+def test_input_in_the_order_of_an_index_needs_no_edge_ids_there(key, shards):
+    src, dst, _, _ = random_edges()
+    order = np.lexsort([src, dst] if key else [dst, src])
+    write_text("edges.csv", src[order], dst[order])
+    convert_both("edges.csv", shards=shards, task_size=3000)
+    sorted_as, other = ("in", "out") if key else ("out", "in")
+    graph = gz.Graph("sharded.gl")
+    assert graph.index(sorted_as).edge_ids is None
+    assert graph.index(other).edge_ids is not None
+    convert_both("edges.csv", shards=shards, task_size=3000, self_loops="drop")
+    assert gz.Graph("sharded.gl").index(sorted_as).edge_ids is not None
+
+
+def test_a_loop_that_is_dropped_behind_sorted_edges():
+    pathlib.Path("edges.csv").write_text("src,dst\n0,1\n1,2\n5,5\n")
+    convert_both("edges.csv", shards=2, task_size=8, self_loops="drop")
+
+
+@pytest.mark.parametrize(("num_nodes", "largest"), [((10, 2**31 + 1), 900), ((10, 2**33), 2**33 - 1)])
+@pytest.mark.parametrize("shards", [1, 3])
+def test_ids_of_eight_bytes(num_nodes, largest, shards):
+    rng = np.random.default_rng(1)
+    # Only the last tasks have ids that do not fit in four bytes, so that records of both widths meet.
+    dst = np.concatenate([rng.integers(0, 900, 500), rng.integers(0, largest + 1, 500)])
+    write_text("edges.csv", rng.integers(0, 10, 1000), dst)
+    convert_both("edges.csv", shards=shards, task_size=2000, num_nodes=num_nodes, index="out")
+    assert gz.Graph("sharded.gl").index("out").indices.dtype == np.int64
+
+
+def test_edge_ids_beyond_four_bytes():
+    write_text("edges.csv", *random_edges(400)[:2])
+    plan = sharded.plan_shards("edges.csv", "steps", shards=2, task_size=1500, num_nodes=300, index="out")
+    for task in range(plan.num_tasks):
+        sharded.partition_edges("steps", task)
+    first = step_file("task-000000")
+    own_rows = struct.unpack_from("<Q", contents(first), 72)[0]
+    data = bytearray(contents(first))
+    struct.pack_into("<Q", data, 72, 2**33)  # as if it had read so many rows
+    first.write_bytes(files.sign(data))
+    for shard in range(2):
+        sharded.compile_shard("steps", "out", shard)
+    sharded.commit_shards("steps", "far.gl")
+    gz.convert_edges("edges.csv", "plain.gl", num_nodes=300, index="out")
+    far, near = gz.Graph("far.gl"), gz.Graph("plain.gl").index("out").edge_ids
+    assert far.index("out").edge_ids.dtype == np.int64
+    expected = np.where(near < own_rows, near, near.astype(np.int64) - own_rows + 2**33)
+    # Equal edges are in the order of their ids, which stays.
+    np.testing.assert_array_equal(far.index("out").edge_ids, expected)
+
+
+@pytest.mark.parametrize("shards", [1, 3, 8])
+def test_ranges_without_edges(shards):
+    pathlib.Path("edges.csv").write_text("src,dst\n" + "5,70\n" * 40)
+    convert_both("edges.csv", shards=shards, task_size=50, num_nodes=100_000)
+    convert_both("edges.csv", shards=shards, task_size=50)
+
+
+@pytest.mark.parametrize("num_nodes", [None, 0, 7, (3, 0)])
+def test_no_edges_at_all(num_nodes):
+    pathlib.Path("edges.csv").write_text("src,dst\n")
+    convert_both("edges.csv", shards=3, task_size=50, num_nodes=num_nodes, weight=None)
+
+
+def test_a_hub_that_memory_does_not_hold():
+    rng = np.random.default_rng(2)
+    np.save("edges.npy", np.stack([np.full(300_000, 6), rng.integers(0, 1000, 300_000)]))
+    sharded.plan_shards("edges.npy", "steps", shards=3, task_size="2MB")
+    sharded.run_shards("steps", "sharded.gl", memory="32MB")
+    gz.convert_edges("edges.npy", "plain.gl")
+    assert contents("sharded.gl") == contents("plain.gl")
+
+
+def write_sources():
+    src, dst, weight, time = random_edges()
+    write_text("whole.csv", src, dst, weight, time)
+    half = len(src) // 2
+    write_text("a.csv", src[:half], dst[:half], weight[:half], time[:half])
+    write_text("b.csv", src[half:], dst[half:], weight[half:], time[half:])
+    for name in "ab":
+        pathlib.Path(f"{name}.csv.gz").write_bytes(gzip.compress(contents(f"{name}.csv")))
+    pathlib.Path("ending.csv").write_text("0,1\r\n# a comment\n\n1,2\n2,3")
+    np.save("rows.npy", np.stack([src, dst]))
+    np.save("pairs.npy", np.stack([src, dst], axis=1).astype(np.int32))
+    np.save("w.npy", weight)
+    np.savez_compressed("both.npz", src=src, dst=dst)
+    lines = "\n".join(f"{a + 1} {b + 1}" for a, b in zip(src, dst, strict=True))
+    pathlib.Path("m.mtx").write_text(f"%%MatrixMarket matrix coordinate pattern general\n300 300 2000\n{lines}\n")
+
+
+SOURCES = {
+    "text": ("whole.csv", {"weight": "w", "time": "t"}, True),
+    "several texts": (["a.csv", "b.csv"], {"weight": "w"}, True),
+    "a glob": ("?.csv", {}, True),
+    "compressed texts": (["a.csv.gz", "b.csv.gz"], {"time": "t"}, True),
+    "text without a last newline": ("ending.csv", {"header": False}, True),
+    "two rows": ("rows.npy", {"weight": "w.npy"}, True),
+    "pairs": ("pairs.npy", {}, True),
+    "vectors": ("both.npz", {"src": "src", "dst": "dst"}, False),
+    "a matrix": ("m.mtx", {}, False),
+}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_every_kind_of_file(name):
+    write_sources()
+    source, options, is_cut = SOURCES[name]
+    plan = convert_both(source, shards=3, task_size=10 if "newline" in name else 5000, **options)
+    assert (plan.num_tasks > 1) == is_cut
+
+
+def test_parquet_is_cut_by_row_groups():
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    src, dst, weight, time = random_edges()
+    table = arrow.table({"src": src, "dst": dst, "w": weight, "t": arrow.array(time, arrow.timestamp("ms"))})
+    parquet.write_table(table, "edges.parquet", row_group_size=150)
+    parquet.write_table(table.slice(0, 0), "none.parquet")
+    size = os.path.getsize("edges.parquet") // 4
+    plan = convert_both("edges.parquet", shards=3, task_size=size, weight="w", time="t")
+    assert plan.num_tasks > 2
+    convert_both(["none.parquet", "edges.parquet"], shards=3, task_size=size, time="t", time_unit="us")
+
+
+def test_bad_lines_are_skipped_and_counted():
+    pathlib.Path("edges.csv").write_text("src,dst\n0,1\nx,2\n1,2\n1,y\n2,0\n" * 20)
+    plan = convert_both("edges.csv", shards=3, task_size=60, bad_lines="skip")
+    assert plan.num_tasks > 5
+
+
+def test_convert_edges_takes_shards_and_leaves_nothing_behind(tmp_path):
+    write_text("edges.csv", *random_edges())
+    calls = []
+    report = gz.convert_edges("edges.csv", "s.gl", shards=3, weight="w", progress=lambda *done: calls.append(done))
+    gz.convert_edges("edges.csv", "p.gl", weight="w")
+    assert contents("s.gl") == contents("p.gl")
+    assert report.spilled > 0
+    assert report.path == "s.gl"
+    assert calls[-1] == (6, 6)
+    assert sorted(os.listdir()) == ["edges.csv", "p.gl", "s.gl"]
+    assert run(["convert", "edges.csv", "c.gl", "--weight", "w", "--engine", "local", "--shards", "8"]) == 0
+    assert contents("c.gl") == contents("p.gl")
+
+
+def test_a_repeated_step_writes_the_same_part():
+    write_text("edges.csv", *random_edges())
+    plan = sharded.plan_shards("edges.csv", "steps", shards=3, task_size=3000, weight="w")
+    sharded.run_shards("steps", "first.gl")
+    parts = {path: path.read_bytes() for path in pathlib.Path("steps").glob("*.part")}
+    assert len(parts) == 6
+    for task in reversed(range(plan.num_tasks)):
+        sharded.partition_edges("steps", task, memory="32MB", threads=1)
+    for index in plan.indexes:
+        for shard in range(3):
+            sharded.compile_shard("steps", index, shard, memory="32MB", threads=1)
+    assert parts == {path: path.read_bytes() for path in pathlib.Path("steps").glob("*.part")}
+
+
+def test_a_killed_run_is_repeated():
+    src, dst, weight, _ = random_edges(200_000, 5000, 4000)
+    write_text("edges.csv", src, dst, weight)
+    sharded.plan_shards("edges.csv", "steps", shards=8, task_size=200_000, weight="w")
+    code = "from graphzero.convert import sharded; sharded.run_shards('steps', 'sharded.gl')"
+    steps = pathlib.Path("steps")
+    for wanted in ("task-000003.*.records", "out-000004.*.part"):
+        child = subprocess.Popen([sys.executable, "-c", code])
+        deadline = clock.monotonic() + 60
+        while not list(steps.glob(wanted)) and clock.monotonic() < deadline:
+            clock.sleep(0.002)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        assert list(steps.glob(wanted))
+        assert not os.path.exists("sharded.gl")
+    sharded.run_shards("steps", "sharded.gl")
+    gz.convert_edges("edges.csv", "plain.gl", weight="w")
+    assert contents("sharded.gl") == contents("plain.gl")
+    names = os.listdir("steps")
+    assert all(name.endswith((".records", ".part", "plan.json")) and not name.startswith(".") for name in names)
+
+
+# What is wrong.
+
+
+@pytest.fixture
+def planned():
+    write_text("edges.csv", *random_edges(400))
+    return sharded.plan_shards("edges.csv", "steps", shards=2, task_size=2000, index="out")
+
+
+def raises(kind, message):
+    return pytest.raises(kind, match=f"^{message}$")
+
+
+def test_wrong_arguments_of_a_plan():
+    pathlib.Path("edges.csv").write_text("src,dst\n0,1\n")
+    pathlib.Path("names.csv").write_text("src,dst\nann,bob\n")
+    with raises(ValueError, "shards: expected at least 1, found 0"):
+        sharded.plan_shards("edges.csv", "steps", shards=0)
+    with raises(ValueError, "task_size: expected at least 1, found 0"):
+        sharded.plan_shards("edges.csv", "steps", shards=1, task_size=0)
+    with raises(TypeError, "source: expected files for a conversion in shards, found ndarray; write it to one"):
+        sharded.plan_shards(np.zeros((2, 3), int), "steps", shards=1)
+    labels = r"names\.csv: expected integer ids, found labels: number them with ids='map' and without shards="
+    with raises(ValueError, labels):
+        sharded.plan_shards("names.csv", "steps", shards=1)
+    with raises(ValueError, "time_unit: expected a column of times, found none"):
+        sharded.plan_shards("edges.csv", "steps", shards=1, time_unit="s")
+    with raises(ValueError, "edge ids can be left out of a directed graph with one index only: .*"):
+        sharded.plan_shards("edges.csv", "steps", shards=1, edge_ids=False)
+    with raises(ValueError, "num_nodes: expected a pair for a bipartite graph, found 4"):
+        sharded.plan_shards("edges.csv", "steps", shards=1, bipartite=True, num_nodes=4)
+    with raises(ValueError, "ids: expected 'auto' or 'dense' with shards=2, which take integer ids only"):
+        gz.convert_edges("edges.csv", "g.gl", shards=2, ids="map")
+
+
+def test_compressed_texts_are_looked_at_when_planned():
+    def write(name, text):
+        pathlib.Path(name).write_bytes(gzip.compress(text.encode()))
+
+    write("names.csv.gz", "src,dst\nann,bob\n")
+    with raises(ValueError, r"names\.csv\.gz: expected integer ids, found labels: number them with .*"):
+        sharded.plan_shards("names.csv.gz", "steps", shards=1)
+    write("a.csv.gz", "src,dst,t\n0,1,2024-01-01\n")
+    write("b.csv.gz", "src,dst,t\n0,1,7\n")
+    with raises(ValueError, r"b\.csv\.gz: time: line 2: expected ISO 8601 times, as in a\.csv\.gz, found '7'"):
+        sharded.plan_shards(["a.csv.gz", "b.csv.gz"], "steps", shards=1, time="t")
+    convert_both(["a.csv.gz", "a.csv.gz"], shards=2, task_size=10, time="t")
+    os.mkfifo("pipe.csv")
+    with pytest.raises(OSError, match=r"is not a regular file, expected one: 'pipe\.csv'"):
+        sharded.plan_shards("pipe.csv", "steps", shards=1)
+
+
+def test_wrong_arguments_of_steps(planned):
+    tasks = planned.num_tasks
+    with raises(ValueError, f"task: expected 0 to {tasks - 1}, as planned, found {tasks}"):
+        sharded.partition_edges("steps", tasks)
+    with raises(ValueError, "index: expected 'out', as planned, found 'in'"):
+        sharded.compile_shard("steps", "in", 0)
+    with raises(ValueError, "shard: expected 0 to 1, as planned, found -1"):
+        sharded.compile_shard("steps", "out", -1)
+
+
+def test_steps_out_of_order(planned):
+    with pytest.raises(FileNotFoundError, match=r"expected the file of plan_shards\(\), which comes first: '.*plan"):
+        sharded.partition_edges(".", 0)
+    sharded.partition_edges("steps", 0)
+    with pytest.raises(FileNotFoundError, match=r"expected the file of partition_edges\(folder, 1\), which comes"):
+        sharded.compile_shard("steps", "out", 0)
+    for task in range(planned.num_tasks):
+        sharded.partition_edges("steps", task)
+    sharded.compile_shard("steps", "out", 0)
+    with pytest.raises(FileNotFoundError, match=r"expected the file of compile_shard\(folder, 'out', 1\), which comes"):
+        sharded.commit_shards("steps", "g.gl")
+    assert not os.path.exists("g.gl")
+
+
+def test_a_plan_of_another_version(planned):
+    pathlib.Path("steps/plan.json").write_text('{"version": 9}')
+    with raises(ValueError, r".*plan\.json: expected a plan of version 1, found 9; plan it again"):
+        sharded.partition_edges("steps", 0)
+
+
+def test_a_source_that_changed(planned):
+    size = os.path.getsize("edges.csv")
+    with open("edges.csv", "a") as file:
+        file.write("1,2\n")
+    changed = rf".*edges\.csv: expected {size} bytes, as when it was planned, found {size + 4}; plan it again"
+    with raises(ValueError, changed):
+        sharded.partition_edges("steps", 0)
+
+
+def test_a_bad_line_has_its_number_in_the_file():
+    lines = ["src,dst", *["0,1"] * 50, "4,x", *["2,3"] * 50]
+    pathlib.Path("edges.csv").write_text("\n".join(lines))
+    sharded.plan_shards("edges.csv", "steps", shards=2, task_size=60)
+    with pytest.raises(ValueError) as plain:
+        gz.convert_edges("edges.csv", "g.gl")
+    with pytest.raises(ValueError) as found:
+        sharded.run_shards("steps", "g.gl")
+    assert "line 52" in str(found.value)
+    assert str(found.value).endswith(str(plain.value))
+
+
+def test_an_id_beyond_the_number_of_nodes():
+    pathlib.Path("edges.csv").write_text("src,dst\n" + "0,1\n" * 30 + "0,9\n")
+    sharded.plan_shards("edges.csv", "steps", shards=2, task_size=62, num_nodes=5)
+    sharded.partition_edges("steps", 0)
+    message = (
+        r".*edges\.csv: edge \d+: expected a destination id below num_nodes = 5, found 9; edges are counted from the "
+        r"first one of task 1, which begins with .*edges\.csv"
+    )
+    with raises(IndexError, message):
+        sharded.partition_edges("steps", 1)
+
+
+def test_sparse_ids():
+    pathlib.Path("edges.csv").write_text("src,dst\n0,99999999\n")
+    sharded.plan_shards("edges.csv", "steps", shards=2)
+    with raises(ValueError, r"edges\.csv: the largest id is 99999999, but there are only 1 edges: .*"):
+        sharded.run_shards("steps", "g.gl")
+
+
+def test_files_of_another_plan_are_not_taken(planned):
+    sharded.partition_edges("steps", 0)
+    old = step_file("task-000000")
+    assert sharded.plan_shards("edges.csv", "steps", shards=2, task_size=2000, index="out") == planned
+    sharded.partition_edges("steps", 0)
+    assert step_file("task-000000") == old
+    os.utime("edges.csv", ns=(1, 1))
+    sharded.plan_shards("edges.csv", "steps", shards=2, task_size=2000, index="out")
+    with pytest.raises(
+        FileNotFoundError, match=r"expected the file of partition_edges\(folder, 0\), which comes first"
+    ):
+        sharded.compile_shard("steps", "out", 0)
+
+
+def test_records_of_other_options(planned):
+    sharded.partition_edges("steps", 0)
+    data = contents(step_file("task-000000"))
+    step_file("task-000000").unlink()
+    sharded.plan_shards("edges.csv", "steps", shards=2, task_size=100_000, index="out", weight="w")
+    sharded.partition_edges("steps", 0)
+    step_file("task-000000").write_bytes(data)
+    with raises(ValueError, r".*task-000000\..*records: expected records of this conversion, found those of one .*"):
+        sharded.compile_shard("steps", "out", 0)
+
+
+def damage(path, at):
+    data = bytearray(contents(path))
+    data[at] ^= 1
+    pathlib.Path(path).write_bytes(data)
+
+
+def run_until_commit(plan):
+    for task in range(plan.num_tasks):
+        sharded.partition_edges("steps", task)
+    for shard in range(plan.shards):
+        sharded.compile_shard("steps", "out", shard)
+
+
+def test_damaged_records_and_parts(planned):
+    run_until_commit(planned)
+    part = os.fspath(step_file("out-000001"))
+    whole = contents(part)
+    for name, page in (("out_indptr", 1), ("out_indices", None)):
+        damage(part, 4096 if page else whole.index(struct.pack("<i", 3), 8192))
+        with raises(gz.FormatError, rf".*{part}: the checksum of {name} differs: the part is damaged, repeat .*"):
+            sharded.commit_shards("steps", "g.gl")
+        pathlib.Path(part).write_bytes(whole)
+    pathlib.Path(part).write_bytes(contents(step_file("out-000000")))
+    with raises(
+        gz.FormatError, rf".*{part}: expected a part that begins at node \d+, found 0; repeat the step that wrote it"
+    ):
+        sharded.commit_shards("steps", "g.gl")
+    assert not os.path.exists("g.gl")
+    records = os.fspath(step_file("task-000000"))
+    data = contents(records)
+    table = struct.unpack_from("<Q", data, 256 + 40 + 16)[0]  # the second section
+    damage(records, table + 8)
+    with raises(gz.FormatError, rf".*{records}: the table of its buckets does not fit its \d+ records: it is .*"):
+        sharded.compile_shard("steps", "out", 0)
+
+
+def test_parts_of_another_graph(planned):
+    run_until_commit(planned)
+    old = [step_file(f"out-00000{shard}") for shard in range(2)]
+    parts = [path.read_bytes() for path in old]
+    for path in pathlib.Path("steps").glob("*-*"):
+        path.unlink()
+    run_until_commit(sharded.plan_shards("edges.csv", "steps", shards=2, task_size=2000, index="out", num_nodes=900))
+    for shard, data in enumerate(parts):
+        step_file(f"out-00000{shard}").write_bytes(data)
+    with raises(gz.FormatError, r".*out-000001\..*part: expected the last part to end at node 900, found \d+"):
+        sharded.commit_shards("steps", "g.gl")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--engine", "spark", "--shards", "2"], "--engine: expected local, found spark"),
+        (["--engine", "local"], "--engine: expected --shards with it, found none"),
+        (["--shards", "0"], "--shards: expected at least 1, found 0"),
+    ],
+)
+def test_wrong_options_of_the_command(arguments, message, capsys):
+    pathlib.Path("edges.csv").write_text("src,dst\n0,1\n")
+    assert run(["convert", "edges.csv", "g.gl", *arguments]) == 2
+    assert message in capsys.readouterr().err

@@ -1,0 +1,478 @@
+"""Data sets in object storage: pushed with the manifest last, staged whole or not at all."""
+
+import errno
+import os
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphzero as gz
+import graphzero._files.folder
+import graphzero._files.pieces
+import graphzero.staging
+from graphzero._files.manifest import MANIFEST
+from graphzero._files.storage import StoredPath, is_there, located, read_range, remove_stored, write_stored
+from storage_server import KEY, SECRET
+
+pytest.importorskip("pyarrow.fs")
+
+PIECE = 1 << 16
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    """Several pieces of several blocks for each file."""
+    monkeypatch.setattr(graphzero._files.pieces, "PIECE", PIECE)
+    monkeypatch.setattr(graphzero.staging, "_BLOCK", PIECE // 4)
+
+
+def write_dataset(folder, seed=0):
+    rng = np.random.default_rng(seed)
+    with gz.DatasetWriter(folder, overwrite=True) as writer:
+        paper = {"x": rng.random((1000, 64), np.float32), "big": rng.random((1000, 200), np.float32)}
+        writer.add_nodes({**paper, "y": rng.integers(0, 5, 1000)}, type="paper", label="y", num_classes=5)
+        writer.add_nodes({"x": rng.random((300, 16), np.float32)}, type="author")
+        cites, writes = rng.integers(0, 1000, (2, 9000)), rng.integers(0, 300, (2, 4000))
+        writer.add_edges(*cites, type=("paper", "cites", "paper"))
+        writer.add_edges(*writes, type=("author", "writes", "paper"))
+        writer.add_split("train", np.arange(0, 1000, 2), of="paper")
+    return str(folder)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_dataset(tmp_path / "ds")
+
+
+def same(a, b):
+    """Whether two folders hold the same bytes."""
+
+    def files(top):
+        paths = [os.path.join(base, name) for base, _, names in os.walk(top) for name in names]
+        return {os.path.relpath(path, top): Path(path).read_bytes() for path in paths}
+
+    return files(a) == files(b)
+
+
+def hidden(folder):
+    return os.path.join(os.path.dirname(folder), f".{os.path.basename(folder)}.graphzero-stage")
+
+
+def test_what_is_staged_is_what_was_pushed(folder, storage, tmp_path):
+    sent = gz.push(folder, f"{storage}/ds")
+    target = str(tmp_path / "here")
+    report = gz.stage(f"{storage}/ds", target, verify="full")
+    assert same(folder, target)
+    assert sent.num_files == report.num_files == 7
+    assert sent.transferred == report.transferred == report.size == sent.size
+    assert os.stat(target).st_mode == os.stat(folder).st_mode
+    assert not os.path.exists(hidden(target))
+    assert "7 of" in str(report)
+
+
+def test_a_push_again_sends_nothing(folder, storage):
+    gz.push(folder, f"{storage}/ds")
+    again = gz.push(folder, f"{storage}/ds")
+    assert (again.num_skipped, again.transferred) == (7, 0)
+
+
+def test_another_data_set_is_replaced_only_if_asked(folder, storage, tmp_path):
+    gz.push(folder, f"{storage}/ds")
+    other = write_dataset(tmp_path / "other", seed=1)
+    with pytest.raises(FileExistsError, match="has another data set; give overwrite=True to replace it"):
+        gz.push(other, f"{storage}/ds")
+    gz.push(other, f"{storage}/ds", overwrite=True)
+    gz.stage(f"{storage}/ds", tmp_path / "here")
+    assert same(other, tmp_path / "here")
+
+
+def test_a_push_that_fails_leaves_no_manifest_and_goes_on(folder, storage, monkeypatch):
+    place = located(f"{storage}/ds")
+    write = graphzero.staging.write_stored
+    written = []
+
+    def failing(path, blocks):
+        if len(written) == 3:
+            raise OSError("the network is gone")
+        write(path, blocks)
+        written.append(path)
+
+    monkeypatch.setattr(graphzero.staging, "write_stored", failing)
+    with pytest.raises(OSError, match="the network is gone"):
+        gz.push(folder, place, threads=1)
+    assert not is_there(place / MANIFEST)
+    monkeypatch.setattr(graphzero.staging, "write_stored", write)
+    assert gz.push(folder, place).num_skipped == 3
+
+
+def test_a_failed_replacement_leaves_no_manifest(folder, storage, tmp_path, monkeypatch):
+    place = located(f"{storage}/ds")
+    gz.push(folder, place)
+
+    def failing(path, blocks):
+        raise OSError("the network is gone")
+
+    monkeypatch.setattr(graphzero.staging, "write_stored", failing)
+    with pytest.raises(OSError, match="the network is gone"):
+        gz.push(write_dataset(tmp_path / "other", seed=1), place, overwrite=True)
+    with pytest.raises(FileNotFoundError, match=r"has no graphzero.json: it is not a data set, or its push did not"):
+        gz.stage(place, tmp_path / "here")
+
+
+def test_a_block_that_fails_leaves_no_object(storage):
+    path = located(f"{storage}/x")
+
+    def blocks():
+        yield b"abc"
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        write_stored(path, blocks())
+    assert not is_there(path)
+
+
+def test_a_folder_that_changes_during_a_push_is_refused(folder, tmp_path, monkeypatch):
+    write = graphzero.staging.write_stored
+
+    def replacing(path, blocks):
+        write(path, blocks)
+        write_dataset(folder, seed=2)
+
+    monkeypatch.setattr(graphzero.staging, "write_stored", replacing)
+    with pytest.raises(gz.FormatError, match="expected the same .* until it is sent, found another; push again"):
+        gz.push(folder, tmp_path / "there", threads=1)
+    assert not (tmp_path / "there" / MANIFEST).exists()
+
+
+def test_pushing_a_folder_to_itself_is_refused(folder):
+    with pytest.raises(ValueError, match="target: expected another place than the folder itself"):
+        gz.push(folder, folder, overwrite=True)
+
+
+def test_a_path_is_a_place_too(folder, tmp_path):
+    gz.push(folder, tmp_path / "nfs" / "ds")
+    gz.stage(tmp_path / "nfs" / "ds", tmp_path / "here")
+    assert same(folder, tmp_path / "here")
+
+
+@pytest.mark.parametrize(
+    ("features", "paper", "author"),
+    [(["x"], {"x", "y"}, {"x"}), (["paper.x"], {"x", "y"}, set()), ("big", {"big", "y"}, set()), ([], {"y"}, set())],
+)
+def test_chosen_features_come_alone(folder, tmp_path, features, paper, author):
+    gz.stage(folder, tmp_path / "here", features=features, verify="full")
+    with gz.open(tmp_path / "here") as ds:
+        assert set(ds.nodes["paper"].attributes) == paper
+        assert set(ds.nodes["author"].attributes) == author
+        assert ds.nodes["paper"].label == "y"
+    assert (tmp_path / "here/nodes/paper/big.gd").exists() == ("big" in paper)
+
+
+def test_an_unknown_feature_is_named(folder, tmp_path):
+    with pytest.raises(ValueError, match="features: expected some of x, big, y, found 'z'"):
+        gz.stage(folder, tmp_path / "here", features=["z"])
+
+
+def test_a_folder_is_replaced_only_if_asked(folder, tmp_path):
+    target = write_dataset(tmp_path / "here", seed=1)
+    with pytest.raises(FileExistsError, match="exists and is not empty; give overwrite=True to replace it"):
+        gz.stage(folder, target)
+    gz.stage(folder, target, overwrite=True)
+    assert same(folder, target)
+
+
+def test_options_are_checked(folder, tmp_path):
+    with pytest.raises(ValueError, match="threads: expected at least 1, found 0"):
+        gz.stage(folder, tmp_path / "here", threads=0)
+    with pytest.raises(ValueError, match="verify: expected 'header' or 'full', found 'all'"):
+        gz.stage(folder, tmp_path / "here", verify="all")
+
+
+KILLED = """
+import os, sys
+import graphzero as gz, graphzero._files.pieces as pieces, graphzero.staging as staging
+pieces.PIECE, staging._BLOCK = {piece}, {piece} // 4
+finish = pieces.PieceFile.finish
+left = [{pieces}]
+def killed(self, begin):
+    finish(self, begin)
+    left[0] -= 1
+    if not left[0]:
+        os._exit(9)
+pieces.PieceFile.finish = killed
+gz.stage(sys.argv[1], sys.argv[2], threads=1)
+"""
+
+
+@pytest.mark.parametrize("pieces", [1, 4, 12])
+def test_a_stage_that_is_killed_goes_on(folder, tmp_path, pieces):
+    target = str(tmp_path / "here")
+    script = KILLED.format(piece=PIECE, pieces=pieces)
+    assert subprocess.run([sys.executable, "-c", script, folder, target], check=False).returncode == 9
+    assert not os.path.exists(target)
+    seen = []
+    report = gz.stage(folder, target, verify="full", progress=lambda done, total: seen.append((done, total)))
+    assert same(folder, target)
+    assert report.transferred < report.size
+    assert report.size - report.transferred <= pieces * PIECE
+    assert seen[-1][0] == seen[-1][1]
+
+
+def test_pieces_of_a_file_that_was_replaced_are_not_used(folder, tmp_path):
+    target = str(tmp_path / "here")
+    script = KILLED.format(piece=PIECE, pieces=4)
+    assert subprocess.run([sys.executable, "-c", script, folder, target], check=False).returncode == 9
+    write_dataset(folder, seed=3)
+    gz.stage(folder, target, verify="full")
+    assert same(folder, target)
+
+
+def test_two_processes_do_not_stage_to_one_folder(folder, tmp_path, monkeypatch):
+    target = str(tmp_path / "here")
+    finish = graphzero._files.pieces.PieceFile.finish
+    refused = []
+
+    def second(self, begin):
+        finish(self, begin)
+        if not refused:
+            with pytest.raises(OSError, match="another process writes here; wait for it") as error:
+                gz.stage(folder, target)
+            refused.append(error)
+
+    monkeypatch.setattr(graphzero._files.pieces.PieceFile, "finish", second)
+    gz.stage(folder, target, threads=1)
+    assert refused
+    assert same(folder, target)
+
+
+def test_a_hidden_folder_of_others_is_not_trusted(folder, tmp_path):
+    target = str(tmp_path / "here")
+    os.mkdir(hidden(target))
+    os.chmod(hidden(target), 0o777)
+    with pytest.raises(PermissionError, match="expected a folder of your own .*; remove it, and stage anew"):
+        gz.stage(folder, target)
+
+
+def test_a_truncated_object_is_refused_before_it_comes(folder, storage, tmp_path):
+    gz.push(folder, f"{storage}/ds")
+    path = located(f"{storage}/ds") / "nodes/paper/x.gd"
+    data = read_range(path, 0, 1 << 30)
+    write_stored(path, iter([data[:-4096]]))
+    message = f"x.gd: expected {len(data)} bytes, as its header says, found {len(data) - 4096}; push the data set again"
+    with pytest.raises(gz.FormatError, match=message):
+        gz.stage(f"{storage}/ds", tmp_path / "here")
+    assert not (tmp_path / "here").exists()
+
+
+def test_an_object_that_is_not_that_of_the_manifest_is_refused(folder, storage, tmp_path):
+    gz.push(folder, f"{storage}/ds")
+    place = located(f"{storage}/ds")
+    write_stored(place / "nodes/paper/x.gd", iter([read_range(place / "nodes/paper/big.gd", 0, 1 << 30)]))
+    with pytest.raises(gz.FormatError, match=r"x\.gd: expected the fingerprint 0x\w+ of graphzero.json, found 0x\w+: "):
+        gz.stage(place, tmp_path / "here")
+
+
+def test_a_missing_object_is_named(folder, storage, tmp_path):
+    gz.push(folder, f"{storage}/ds")
+    remove_stored(located(f"{storage}/ds") / "nodes/paper/x.gd")
+    with pytest.raises(FileNotFoundError, match=r"expected a file there, found none: '\w+://.*nodes/paper/x.gd'"):
+        gz.stage(f"{storage}/ds", tmp_path / "here")
+
+
+@pytest.mark.parametrize("what", ["nodes/paper/big.gd", MANIFEST])
+def test_an_object_that_is_replaced_meanwhile_is_noticed(folder, storage, tmp_path, monkeypatch, what):
+    gz.push(folder, f"{storage}/ds")
+    place = located(f"{storage}/ds")
+    finish = graphzero._files.pieces.PieceFile.finish
+    replaced = []
+
+    def replacing(self, begin):
+        finish(self, begin)
+        if not replaced and self._path.endswith("big.gd"):
+            data = bytearray(read_range(place / what, 0, 1 << 30))
+            data[-1] ^= 1 if what != MANIFEST else ord("\n") ^ ord(" ")
+            if storage.startswith("s3"):  # whose times are whole seconds
+                import time
+
+                time.sleep(1.1)
+            write_stored(place / what, iter([bytes(data)]))
+            replaced.append(True)
+
+    monkeypatch.setattr(graphzero._files.pieces.PieceFile, "finish", replacing)
+    with pytest.raises(gz.FormatError, match=f"found that {what} was replaced; stage again"):
+        gz.stage(place, tmp_path / "here", threads=1)
+    assert not (tmp_path / "here").exists()
+
+
+def test_a_flipped_byte_is_found_by_a_full_check(folder, storage, tmp_path):
+    gz.push(folder, f"{storage}/ds")
+    path = located(f"{storage}/ds") / "nodes/paper/x.gd"
+    data = bytearray(read_range(path, 0, 1 << 30))
+    data[5000] ^= 1
+    write_stored(path, iter([bytes(data)]))
+    gz.stage(f"{storage}/ds", tmp_path / "by-header")
+    with pytest.raises(gz.FormatError, match=r"nodes/paper/x\.gd: .*; stage again, and push the data set again if"):
+        gz.stage(f"{storage}/ds", tmp_path / "here", verify="full")
+    assert not (tmp_path / "here").exists()
+    write_stored(path, iter([Path(folder, "nodes/paper/x.gd").read_bytes()]))
+    report = gz.stage(f"{storage}/ds", tmp_path / "here", verify="full")
+    assert report.num_skipped == 6
+    assert same(folder, tmp_path / "here")
+
+
+def test_a_full_disk_is_told_and_what_came_is_kept(folder, tmp_path, monkeypatch):
+    write, left = os.pwrite, [10]
+
+    def full(file, data, at):
+        left[0] -= 1
+        if left[0] < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(file, data, at)
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(OSError, match="No space left on device: '.*graphzero-stage/.*g[dl]'"):
+        gz.stage(folder, tmp_path / "here", threads=1)
+    monkeypatch.setattr(os, "pwrite", write)
+    assert gz.stage(folder, tmp_path / "here").transferred < sum(
+        file.stat().st_size for file in Path(folder).rglob("*.g?")
+    )
+    with pytest.raises(OSError, match="needs about .* of disk, and 0 B are free; free some"):
+        monkeypatch.setattr(graphzero._files.folder, "free_space", lambda path: 0)
+        gz.stage(folder, tmp_path / "there")
+
+
+def test_what_an_earlier_run_left_of_other_files_is_removed(folder, tmp_path):
+    target = str(tmp_path / "here")
+    os.mkdir(hidden(target), 0o700)
+    with open(os.path.join(hidden(target), "other"), "w") as file:
+        file.write("x")
+    gz.stage(folder, target)
+    assert same(folder, target)
+
+
+@pytest.mark.parametrize("use", [gz.open, gz.verify])
+@pytest.mark.parametrize("kind", [str, Path])
+def test_opening_a_url_says_what_to_do(use, kind):
+    with pytest.raises(ValueError, match=r"^s3://b/ds: expected a path .*, found a URL; bring .* with gz\.stage\(url"):
+        use(kind("s3://user:pass@b/ds"))
+
+
+def test_server_lost_during_a_push(folder, s3, tmp_path, monkeypatch):
+    place = located("s3://bucket/ds")
+    blocks = graphzero.staging._blocks
+
+    def cutting(path, record, meter):
+        for number, block in enumerate(blocks(path, record, meter)):
+            if path.endswith("big.gd") and number == 2:
+                s3.cut()
+            yield block
+
+    monkeypatch.setattr(graphzero.staging, "_blocks", cutting)
+    with pytest.raises(OSError, match=r"s3://bucket/ds/nodes/paper/big\.gd"):
+        gz.push(folder, place, threads=1)
+    monkeypatch.setattr(graphzero.staging, "_blocks", blocks)
+    s3.mend()
+    assert not is_there(place / MANIFEST)
+    report = gz.push(folder, place)
+    assert 0 < report.num_skipped < 7
+    gz.stage(place, tmp_path / "here", verify="full")
+    assert same(folder, tmp_path / "here")
+
+
+def test_server_lost_during_a_stage(folder, s3, tmp_path, monkeypatch):
+    gz.push(folder, "s3://bucket/ds")
+    finish = graphzero._files.pieces.PieceFile.finish
+    done = []
+
+    def cutting(self, begin):
+        finish(self, begin)
+        done.append(begin)
+        if len(done) == 5:
+            s3.cut()
+
+    monkeypatch.setattr(graphzero._files.pieces.PieceFile, "finish", cutting)
+    with pytest.raises(OSError, match="storage says: "):
+        gz.stage("s3://bucket/ds", tmp_path / "here", threads=1)
+    assert not (tmp_path / "here").exists()
+    s3.mend()
+    report = gz.stage("s3://bucket/ds", tmp_path / "here", verify="full")
+    assert report.transferred < report.size
+    assert same(folder, tmp_path / "here")
+
+
+WRONG = ["s3://WRONGKEY:wrong%2Fsecret@bucket/ds", "s3://bucket/ds"]
+
+
+@pytest.mark.parametrize("url", WRONG)
+def test_wrong_credentials_are_not_shown(folder, s3, tmp_path, url, monkeypatch):
+    gz.push(folder, "s3://bucket/ds")
+    s3.check_credentials(0)
+    for work in (lambda: gz.stage(url, tmp_path / "here"), lambda: gz.push(folder, url)):
+        with pytest.raises(PermissionError) as error:
+            work()
+        text = str(error.value)
+        assert re.search(r"storage says: .*; check the credentials, such as AWS_ACCESS_KEY_ID", text), text
+        for secret in ("WRONGKEY", "wrong/secret", "wrong%2Fsecret", KEY, SECRET):
+            assert secret not in text
+        assert error.value.filename.startswith("s3://bucket/ds")
+        assert error.value.__suppress_context__
+
+
+def test_credentials_of_a_url_are_used_and_not_kept(folder, s3, tmp_path, monkeypatch):
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    address = s3.endpoint.removeprefix("http://")
+    url = f"s3://{KEY}:{SECRET}@bucket/ds?scheme=http&endpoint_override={address}&region=us-east-1"
+    report = gz.push(folder, url)
+    staged = gz.stage(url, tmp_path / "here")
+    assert report.target == staged.source == "s3://bucket/ds"
+    place = located(url)
+    assert isinstance(place, StoredPath)
+    pickled = pickle.dumps(place / MANIFEST)
+    for secret in (KEY, SECRET, "wJalrXUtnFEMI/K7MDENG", address):
+        assert secret.encode() not in pickled
+        assert secret not in repr(place) + str(report) + str(staged)
+        assert secret.encode() not in (tmp_path / "here" / MANIFEST).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("s3://key:se/cret@bucket/ds", "s3://…: expected a bucket, or user:password@bucket with / in a password"),
+        ("s3://key:secret@bucket/ds?token=secret", "s3://bucket/ds: expected the settings region, .*, found token$"),
+        ("s3:///ds", "s3:///ds: expected the name of a bucket, found none"),
+        ("file://host/ds", "file://host/ds: expected three slashes before the path of a file, found the host host"),
+        ("nowhere://key:secret@bucket/ds", "nowhere://bucket/ds: expected a scheme that fsspec knows, found: "),
+    ],
+)
+def test_a_url_that_cannot_be_is_refused_without_its_secret(url, message):
+    pytest.importorskip("fsspec")
+    with pytest.raises(ValueError, match=message) as error:
+        located(url)
+    assert "secret" not in str(error.value)
+    assert "cret@" not in str(error.value)
+
+
+def test_a_bucket_of_google_has_a_url():
+    if not hasattr(pytest.importorskip("pyarrow.fs"), "GcsFileSystem"):
+        pytest.skip("this pyarrow was built without Google's storage")
+    path = located("gs://anonymous@bucket/ds?retry_limit_seconds=1") / "x.gd"
+    assert (path, path.key) == ("gs://bucket/ds/x.gd", "bucket/ds/x.gd")
+
+
+def test_storage_without_pyarrow_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.fs", None)
+    with pytest.raises(ImportError, match=r"object storage needs pyarrow: pip install graphzero\[arrow\]"):
+        located("s3://bucket/ds")
+
+
+def test_a_scheme_of_fsspec_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(ImportError, match=r"memory://x: memory:// needs fsspec: pip install fsspec"):
+        located("memory://x")
