@@ -111,9 +111,10 @@ void Run::work(std::size_t thread) {
   std::unique_lock lock(wakeup_->mutex);
   while (!stop_) {
     const bool worked = work_once(lock, thread);
-    tidy(lock);
-    // tidy() may have let go of the lock: a stop that came then has notified nobody.
-    if (worked || stop_) continue;
+    // While tidy() has let go of the lock, nobody counts this thread as idle: work or a stop that
+    // came then has called nobody, so it looks again.
+    const bool let_go = tidy(lock);
+    if (worked || let_go) continue;
     set_haste();
     wakeup_->wait(lock);
   }
@@ -145,13 +146,14 @@ void Run::unlock(std::unique_lock<std::mutex>& lock) {
   if (calls) wakeup_->changed.notify_one();
 }
 
-// Does without the lock what finish() left to do.
-void Run::tidy(std::unique_lock<std::mutex>& lock) {
-  if (leftovers_.empty() && !next_is_due_) return;
+// Does without the lock what finish() left to do. False if there was nothing, and the lock was kept.
+bool Run::tidy(std::unique_lock<std::mutex>& lock) {
+  if (leftovers_.empty() && !next_is_due_) return false;
   std::vector<Leftover> gone = std::exchange(leftovers_, {});
   unlock(lock);
   gone.clear();
   lock.lock();
+  return true;
 }
 
 // Runs body() without the lock, and returns what it threw.

@@ -184,7 +184,7 @@ class Run {
   std::exception_ptr unlocked(std::unique_lock<std::mutex>& lock, std::size_t thread, Stage stage,
                               std::uint64_t batch, Body&& body);
   void unlock(std::unique_lock<std::mutex>& lock);
-  void tidy(std::unique_lock<std::mutex>& lock);
+  bool tidy(std::unique_lock<std::mutex>& lock);
   bool has_work();
   bool can_fill() const;
   bool can_sample();
