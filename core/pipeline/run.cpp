@@ -146,7 +146,7 @@ void Run::unlock(std::unique_lock<std::mutex>& lock) {
   if (calls) wakeup_->changed.notify_one();
 }
 
-// Does without the lock what finish() left to do. False if there was nothing, and the lock was kept.
+// Does without the lock what finish() left to do. False if that was nothing: the lock was kept.
 bool Run::tidy(std::unique_lock<std::mutex>& lock) {
   if (leftovers_.empty() && !next_is_due_) return false;
   std::vector<Leftover> gone = std::exchange(leftovers_, {});
