@@ -44,7 +44,9 @@ addEventListener("DOMContentLoaded", () => document.querySelectorAll("details").
 function seen(element) { return element.checkVisibility() && element.getBoundingClientRect().width > 0; }
 function textContrasts() {
   const found = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  // Of the site, what people read: its menus may be there without being drawn.
+  const part = document.querySelector("article.md-content__inner") ?? document.body;
+  const walker = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const holder = walker.currentNode.parentElement;
     if (!walker.currentNode.data.trim() || holder.closest("script, title") || !seen(holder)) continue;
@@ -85,7 +87,7 @@ addEventListener("load", () => {
     resources: performance.getEntriesByType("resource").map(entry => entry.name),
     charts: document.querySelectorAll("svg[role=img]").length,
     json: document.getElementById("document")?.textContent ?? null,
-    texts: textContrasts(), shapes: shapeContrasts(), misplaced: misplacedTexts(),
+    paper: backdrop(document.body).slice(0, 3), texts: textContrasts(), shapes: shapeContrasts(), misplaced: misplacedTexts(),
   };
   parent.document.getElementById("found").textContent = JSON.stringify(found);
 });
@@ -112,17 +114,19 @@ def theme(dark):
 def probed(page, folder, width, dark=False):
     """Open a page in a frame of so many pixels and return what the probe found.
 
-    A frame, because a window of Chromium is never narrower than 500 pixels.
+    A frame, because a window of Chromium is never narrower than 500 pixels. The page is a file of the folder, so what it
+    links to may lie beside it.
     """
     assert page.count("<head>") == 1
-    frame = html.escape(page.replace("<head>", "<head>" + PROBE))
+    (folder / "frame.html").write_text(page.replace("<head>", "<head>" + PROBE), encoding="utf-8")
     outer = folder / "outer.html"
     outer.write_text(
         f'<meta charset="utf-8"><pre id="found"></pre>'
-        f'<iframe style="border:0" width="{width}" height="900" srcdoc="{frame}"></iframe>',
+        f'<iframe style="border:0" width="{width}" height="900" src="frame.html"></iframe>',
         encoding="utf-8",
     )
-    dom = run(folder, theme(dark), f"--window-size={max(600, width)},1000", "--dump-dom", outer.as_uri())
+    size = f"--window-size={max(600, width)},1000"
+    dom = run(folder, theme(dark), size, "--allow-file-access-from-files", "--dump-dom", outer.as_uri())
     found = re.search(r'<pre id="found">(.*?)</pre>', dom, re.DOTALL)
     assert found is not None
     assert found[1], "the probe did not run"

@@ -361,7 +361,7 @@ def test_a_row_of_nothing_is_shown():
     assert "no value, and no reason was recorded" in texts(page)
 
 
-@pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, False)])
+@pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, False), (1280, True)])
 def test_a_browser_shows_it_well(page, tmp_path, width, dark):
     seen = chromium.probed(page, tmp_path, width, dark)
     assert seen["width"] == width

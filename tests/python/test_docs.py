@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+import chromium
 from data_sets import pyg
 from graphzero.cli.command import run
 
@@ -131,3 +132,22 @@ def test_the_migration_shown_is_that_of_the_example():
     page = ROOT / "docs" / "guide" / "from-pyg.md"
     [shown] = [text.splitlines() for language, _, text in blocks(page) if language == "diff"]
     assert sorted(shown) == sorted(line[0] + line[2:] for line in changed)
+
+
+@pytest.mark.parametrize(("width", "dark"), [(390, False), (390, True), (1280, False), (1280, True)])
+def test_a_browser_shows_the_first_page_well(width, dark, tmp_path):
+    site = ROOT / "site"
+    if not (site / "index.html").exists():
+        pytest.skip("the site is not built: make docs")
+    for name in ("assets", "pictures", "stylesheets"):
+        (tmp_path / name).symlink_to(site / name)
+    page = (site / "index.html").read_text(encoding="utf-8")
+    seen = chromium.probed(page, tmp_path, width, dark)
+    assert seen["width"] == width
+    assert seen["errors"] == []
+    assert [name for name in seen["resources"] if not name.startswith("file:")] == []
+    assert seen["scrollWidth"] <= width
+    assert len(seen["texts"]) > 200
+    assert [(ratio, text) for ratio, text in seen["texts"] if ratio < 4.5] == []
+    light = [255, 255, 255]
+    assert (seen["paper"] == light) != dark
