@@ -21,11 +21,14 @@ limit = int(next(word for word in sys.argv if word.startswith("MemoryMax=")).rem
 group = ControlGroup(limit)
 command = sys.argv[sys.argv.index(sys.executable) :]
 inside = group.command(command)
+becomes_it = os.getpid()
 if os.fork() == 0:
     os.setsid()
     for stream in (0, 1, 2):
         os.close(stream)
-    time.sleep(0.3)  # until the command is in
+    procs = group.path / "cgroup.procs"
+    while os.getppid() == becomes_it and not procs.read_text():  # until the command is in, or has ended
+        time.sleep(0.02)
     while group.path.exists():
         try:
             group.path.rmdir()
