@@ -352,3 +352,17 @@ def test_few_edges_are_written_without_touching_much_memory(tmp_path):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     gz.write_graph(tmp_path / "g.gl", src, dst)
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) * resource.getpagesize() < 4 << 20
+
+
+def test_sparse_ids_are_refused_before_a_file_is_written(tmp_path):
+    path = tmp_path / "g.gl"
+    message = (
+        r"^src, dst: the largest id is 2147483646, but there are only 2 edges: the ids look sparse, and an index over "
+        r"all of them would take 17\.2 GB; give num_nodes= if they are meant to be dense; convert_edges numbers them "
+        r"with ids='map'$"
+    )
+    with pytest.raises(ValueError, match=message):
+        gz.write_graph(path, [0, 5], [7, 2**31 - 2])
+    assert not path.exists()
+    gz.write_graph(path, [0], [2**17], num_nodes=2**17 + 1)
+    assert gz.Graph(path).num_nodes == 2**17 + 1
