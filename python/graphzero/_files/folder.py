@@ -322,8 +322,9 @@ def new_file(target: str, together: Mapping[str, str] | None = None) -> Iterator
                 os.replace(path, target)
                 _sync(os.path.dirname(os.path.abspath(target)))
     except OSError as error:
-        name = None if error.filename is None else os.fsdecode(error.filename)
-        if hidden is None or (name is not None and name.startswith(hidden)):
+        if hidden is None:
+            raise OSError(error.errno, f"cannot create: {error.strerror}", target) from error
+        if error.filename is not None and os.fsdecode(error.filename).startswith(hidden):
             raise OSError(error.errno, error.strerror, target) from error
         raise
 
