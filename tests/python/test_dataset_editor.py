@@ -1140,7 +1140,7 @@ WRONG = [
     (
         lambda e: e.set_label("y", ["a", "b", 3, "c"]),
         TypeError,
-        "values: expected text, as before it, found 3 in row 2",
+        "values: expected the name of a class, as before it, found 3 in row 2",
     ),
     (
         lambda e: e.set_label("y", ["a", "b", "d", "c"], class_names=["a", "b", "c"]),
