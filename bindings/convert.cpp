@@ -90,6 +90,25 @@ void bind_text(nb::module_& m) {
         return parse_iso_time(text, TimeUnit::kSecond).fault != TimeFault::kNoTime;
       },
       "text"_a);
+  nb::enum_<TimeFault>(m, "TimeFault")
+      .value("NO_TIME", TimeFault::kNoTime)
+      .value("FINER", TimeFault::kFiner)
+      .value("TOO_FAR", TimeFault::kTooFar);
+  nb::class_<IsoTimes>(m, "IsoTimes")
+      .def("take_values", [](IsoTimes& t) { return owned_array(std::move(t.values)); })
+      .def("take_have_offsets", [](IsoTimes& t) { return owned_array(std::move(t.have_offsets)); })
+      .def_ro("wrong", &IsoTimes::wrong)
+      .def_prop_ro("fault", [](const IsoTimes& t) { return t.fault.fault; })
+      .def_prop_ro("needed", [](const IsoTimes& t) { return t.fault.needed; });
+  m.def(
+      "parse_iso_times",
+      [](const InputArray<std::uint8_t>& bytes, const InputArray<std::int64_t>& offsets,
+         TimeUnit unit) {
+        const auto text = std::as_bytes(as_span(bytes));
+        const auto places = as_span(offsets);
+        return without_gil([&] { return parse_iso_times(text, places, unit); });
+      },
+      "bytes"_a.noconvert(), "offsets"_a.noconvert(), "unit"_a);
   nb::class_<EdgeColumns>(m, "EdgeColumns")
       .def(nb::init<>())
       .def_rw("src", &EdgeColumns::src)

@@ -1,7 +1,7 @@
 #include "core/convert/iso_time.h"
 
 #include <chrono>
-#include <cstddef>
+#include <stdexcept>
 
 namespace gz {
 namespace {
@@ -66,6 +66,7 @@ struct Moment {
   std::int64_t seconds = 0;
   std::int64_t nanoseconds = 0;
   int fraction_digits = 0;
+  bool has_offset = false;
 };
 
 bool read_date(Reader& text, Moment& moment) {
@@ -101,7 +102,9 @@ bool read_hours(Reader& text, Moment& moment) {
 }
 
 bool read_offset(Reader& text, Moment& moment) {
-  if (text.is_done() || text.take_one_of("Zz")) return true;
+  if (text.is_done()) return true;
+  moment.has_offset = true;
+  if (text.take_one_of("Zz")) return true;
   const bool is_west = text.take('-');
   if (!is_west && !text.take('+')) return false;
   const int hours = text.number(2);
@@ -131,6 +134,7 @@ IsoTime parse_iso_time(std::string_view text, TimeUnit unit) {
     time.fault = TimeFault::kNoTime;
     return time;
   }
+  time.has_offset = moment.has_offset;
   const auto own_digits = 3 * static_cast<int>(unit);
   if (moment.fraction_digits > own_digits) {
     time.fault = TimeFault::kFiner;
@@ -146,6 +150,31 @@ IsoTime parse_iso_time(std::string_view text, TimeUnit unit) {
     time.fault = TimeFault::kTooFar;
   }
   return time;
+}
+
+IsoTimes parse_iso_times(std::span<const std::byte> bytes, std::span<const std::int64_t> offsets,
+                         TimeUnit unit) {
+  const auto* const text = reinterpret_cast<const char*>(bytes.data());
+  const std::size_t count = offsets.empty() ? 0 : offsets.size() - 1;
+  IsoTimes times;
+  times.values.reserve(count);
+  times.have_offsets.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::int64_t begin = offsets[i], end = offsets[i + 1];
+    if (begin < 0 || end < begin || static_cast<std::uint64_t>(end) > bytes.size()) {
+      throw std::invalid_argument("times: expected offsets inside the text, found others");
+    }
+    const IsoTime time =
+        parse_iso_time({text + begin, static_cast<std::size_t>(end - begin)}, unit);
+    if (time.fault != TimeFault::kNone) {
+      times.wrong = i;
+      times.fault = time;
+      return times;
+    }
+    times.values.push_back(time.value);
+    times.have_offsets.push_back(time.has_offset);
+  }
+  return times;
 }
 
 }  // namespace gz

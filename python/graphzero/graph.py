@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphzero import _core
-from graphzero._base.argument_errors import check_choice, value_error
+from graphzero._base.argument_errors import Part, Setting, check_choice, error_of, flag, value_error
 from graphzero._base.arrays import float32_vector, int64_vector, plain, time_vector
 from graphzero._base.integers import as_seed, integer
 from graphzero._base.memory_sizes import byte_text, conversion_budget
@@ -22,6 +22,8 @@ Direction = Literal["out", "in"]
 
 # Bytes an edge that hold all records of both indexes, with weight and time, and blocks that are not full.
 _WRITER_MEMORY = 256
+# Beyond so many ids per edge the ids of an edge list are taken to be sparse.
+_SPARSE = 64
 
 _DIRECTIONS = {"out": _core.Direction.OUT, "in": _core.Direction.IN}
 
@@ -457,7 +459,7 @@ def write_graph(
 
     Raises:
         IndexError: An id is negative, or not below ``num_nodes``.
-        ValueError: Arrays differ in length.
+        ValueError: Arrays differ in length, or ids look sparse and ``num_nodes`` does not say that they are not.
 
     Examples:
         >>> write_graph("pair.gl", [0, 1], [1, 0], weight=[0.5, 2.0])
@@ -475,7 +477,13 @@ def write_graph(
     options.temporary_folder = path_bytes(spill_folder(target))
     converter = _core.EdgeConverter(options)
     converter.add_edges(sources, int64_vector(dst, "dst"), weights, times)
-    found = converter.done().largest_id + 1 if len(sources) else 0
+    done = converter.done()
+    found = done.largest_id + 1 if len(sources) else 0
+    if num_nodes is None and len(sources):
+        refuse_sparse_ids(
+            done.largest_id, len(sources), "src, dst",
+            Setting("num_nodes"), " if they are meant to be dense; convert_edges numbers them with ids='map'",
+        )  # fmt: skip
     nodes = [found if num_nodes is None else count for count in (options.num_src_nodes, options.num_dst_nodes)]
     check_free_space(target, graph_bytes((nodes[0], nodes[1]), len(sources), index if directed else "out"))
     converter.finish(path_bytes(path))
@@ -485,7 +493,7 @@ def writer_options(num_nodes: int | tuple[int, int] | None, index: str, directed
     """Read the options that all writers of graphs share."""
     check_choice(index, "index", "both", "out", "in")
     options = _core.EdgeConverterOptions()
-    options.directed = directed
+    options.directed = flag(directed, "directed")
     options.out_index, options.in_index = index != "in", index != "out"
     if num_nodes is not None:
         options.bipartite = isinstance(num_nodes, (tuple, list))
@@ -494,6 +502,17 @@ def writer_options(num_nodes: int | tuple[int, int] | None, index: str, directed
             raise value_error("num_nodes", f"expected a number or a pair, found {num_nodes!r}")
         options.num_src_nodes, options.num_dst_nodes = map(_node_count, pair)
     return options
+
+
+def refuse_sparse_ids(largest_id: int, num_edges: int, name: str, *advice: Part) -> None:
+    """Refuse ids of which an index would have far more than there are edges, where nobody said how many there are."""
+    if largest_id >= _SPARSE * (num_edges + 1024):
+        raise error_of(
+            ValueError,
+            f"{name}: the largest id is {largest_id}, but there are only {num_edges} edges: the ids look sparse, "
+            f"and an index over all of them would take {byte_text(8 * largest_id)}; give ",
+            *advice,
+        )
 
 
 def graph_bytes(num_nodes: tuple[int, int], num_edges: int, index: str) -> int:

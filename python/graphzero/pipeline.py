@@ -568,7 +568,7 @@ class Pipeline:
 
     def _open(self) -> _core.Pipeline:
         if self._core is None:
-            raise ValueError("the pipeline is closed")
+            raise ValueError("the pipeline is closed: make a new one; stats() and status() are there until close()")
         return self._core
 
     @property

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from typing import Any
 
 from graphzero import _core
 from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.arrays import int64_vector
 from graphzero._base.memory_sizes import byte_text, conversion_budget
+from graphzero._files.folder import new_file
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
 from graphzero.graph import Direction, Graph, as_direction
@@ -66,8 +68,12 @@ def reorder(
         places = row_places(wanted, graph, source.num_rows, os.fsdecode(path), direction=direction)
     folder = os.path.dirname(os.path.abspath(out_path))
     total = source.total(budget - kept)
-    with watching(progress, "ordering rows", total, "bytes", source.done):
-        source.write(path_bytes(out_path), places, budget - kept, path_bytes(folder))
+    target = os.fsdecode(out_path)
+    with (
+        new_file(target) if callable(progress) else nullcontext(target) as new_path,
+        watching(progress, "ordering rows", total, "bytes", source.done),
+    ):
+        source.write(path_bytes(new_path), places, budget - kept, path_bytes(folder))
 
 
 def row_places(

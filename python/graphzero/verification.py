@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from graphzero._files.manifest import MANIFEST, FileRecord, Manifest, SplitRecor
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
 from graphzero._files.storage import refuse_url
+from graphzero._look.labels import has_classes
 from graphzero.dataset import Dataset, open_dataset, type_text
 from graphzero.features import FeatureStore
 from graphzero.graph import Graph
@@ -162,7 +164,24 @@ def _joint_checks(folder: str, manifest: Manifest) -> list[Check]:
     except FormatError as error:
         return [Check(MANIFEST, name, str(error))]
     with ds:
-        return [Check(MANIFEST, name, ""), *(_split_check(ds, split) for split in manifest.splits)]
+        splits = [_split_check(ds, split) for split in manifest.splits]
+        return [Check(MANIFEST, name, ""), *splits, *_class_checks(ds)]
+
+
+def _class_checks(ds: Dataset) -> Iterator[Check]:
+    """Check labels that are classes: a model has as many outputs as the manifest says."""
+    for kind, node in ds.nodes.items():
+        if node.label is None or node.num_classes is None or not has_classes(node[node.label]):
+            continue
+        problem = ""
+        for start in range(0, node.num_nodes, _BLOCK):
+            labels = node[node.label].gather(np.arange(start, min(start + _BLOCK, node.num_nodes))).reshape(-1)
+            wrong = np.flatnonzero(labels >= node.num_classes)
+            if wrong.size:
+                at = int(wrong[0])
+                problem = f"[{start + at}]: expected a class below {node.num_classes}, found {int(labels[at])}"
+                break
+        yield Check(MANIFEST, f"label {node.label}: classes of {kind} are counted", problem)
 
 
 def _split_check(ds: Dataset, split: SplitRecord) -> Check:

@@ -2,6 +2,7 @@
 
 import pickle
 
+import numpy as np
 import pytest
 import typer
 
@@ -60,3 +61,54 @@ def test_an_error_from_another_process_still_names_its_argument():
 def test_the_command_line_writes_an_argument_as_its_option(part, line):
     command = typer.main.get_command(make_app()).commands["convert"]
     assert one_line(error_of(ValueError, "x: ", part, "."), command) == f"x: {line}."
+
+
+WRONG_KINDS = [
+    ({"memory": -1}, ValueError, "memory: expected a size from 0 on, found -1"),
+    ({"threads": 0}, ValueError, "threads: expected at least 1, found 0"),
+    ({"threads": "two"}, TypeError, "threads: expected an integer, found 'two'"),
+    ({"comment": 5}, TypeError, "comment: expected characters that begin a line to ignore, such as '#', found 5"),
+    ({"delimiter": 5}, TypeError, "delimiter: expected one character, found 5"),
+    ({"progress": "yes"}, TypeError, "progress: expected True, False or a function, found 'yes'"),
+    *(
+        ({name: value}, TypeError, f"{name}: expected True or False, found {value!r}")
+        for name, value in [("directed", None), ("directed", "no"), ("edge_ids", "x"), ("bipartite", 2), ("header", 1)]
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "error", "message"), WRONG_KINDS)
+@pytest.mark.parametrize("shards", [None, 2])
+def test_an_argument_of_the_wrong_kind_is_named(options, error, message, shards):
+    with open("e.csv", "w") as file:
+        file.write("src,dst\n0,1\n")
+    with pytest.raises(error) as caught:
+        gz.convert_edges("e.csv", "g.gl", shards=shards, **options)
+    assert str(caught.value) == message
+    assert caught.value.argument == next(iter(options))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"id_column": 9}, ValueError, "f.csv: id_column: expected one of id, a, found 9"),
+        ({"id_column": 0.5}, ValueError, "f.csv: id_column: expected one of id, a, found 0.5"),
+        ({"columns": [9], "id_column": 0}, ValueError, "f.csv: columns: expected one of id, a, found 9"),
+        ({"header": "no", "id_column": 0}, TypeError, "header: expected True or False, found 'no'"),
+        ({"delimiter": 5, "id_column": 0}, TypeError, "delimiter: expected one character, found 5"),
+        ({"progress": 1, "id_column": 0}, TypeError, "progress: expected True, False or a function, found 1"),
+    ],
+)
+def test_an_argument_of_convert_features_of_the_wrong_kind_is_named(options, error, message):
+    with open("f.csv", "w") as file:
+        file.write("id,a\n0,1\n")
+    with pytest.raises(error) as caught:
+        gz.convert_features("f.csv", "f.gd", dtype="float32", **options)
+    assert str(caught.value) == message
+
+
+def test_truth_of_numpy_is_taken():
+    gz.write_graph("g.gl", [0], [1], directed=np.False_)
+    assert not gz.Graph("g.gl").directed
+    with pytest.raises(TypeError, match="^directed: expected True or False, found None$"):
+        gz.write_graph("g.gl", [0], [1], directed=None)

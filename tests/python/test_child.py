@@ -25,7 +25,7 @@ def test_a_line_that_was_cut_off_is_not_heard():
 
 
 def test_a_child_that_closes_its_output_is_heard_until_it_ends():
-    with Child([sys.executable, "-c", "import os, time; os.close(1); time.sleep(0.3); os._exit(3)"]) as child:
+    with Child([sys.executable, "-c", "import os, time; os.close(1); time.sleep(1); os._exit(3)"]) as child:
         assert list(child.lines(0.05)).count(None) >= 3
         assert child.wait() == 3
 

@@ -1106,3 +1106,110 @@ def test_any_sequence_of_changes_does_what_it_says(tmp_path_factory, steps):
     edit.close()
     model.check(path)
     assert os.listdir(os.path.dirname(path)) == ["ds"]
+
+
+def test_a_label_may_be_text(tmp_path):
+    homogeneous()
+    with gz.edit_dataset("ds") as edit:
+        edit.set_label("kind", ["b", "a", None, "c"])
+        edit.set_split("valid", [False, True, False, True])
+        edit.set_split("test", np.array([True, False, False, False]))
+    with gz.open("ds") as data:
+        node = data.nodes["node"]
+        assert (node.label, node.num_classes, node.categories["kind"]) == ("kind", 3, ["a", "b", "c"])
+        assert node["kind"].gather(range(4)).tolist() == [1, 0, -1, 2]
+        assert data.split("valid").tolist() == [1, 3]
+        assert data.split("test").tolist() == [0]
+    with gz.edit_dataset("ds") as edit:
+        edit.set_label("kind", np.array(["no", "yes", "no", ""]), class_names=["yes", "no", "maybe"])
+    with gz.open("ds") as data:
+        assert data.nodes["node"].categories["kind"] == ["yes", "no", "maybe"]
+        assert data.nodes["node"]["kind"].gather(range(4)).tolist() == [1, 0, 1, -1]
+
+
+def test_a_mask_of_edges_is_a_split_of_them():
+    torch = pytest.importorskip("torch")
+    heterogeneous()
+    with gz.edit_dataset("ds") as edit:
+        edit.set_split("train", torch.tensor([False, True]), of=CITES)
+    with gz.open("ds") as data:
+        assert data.split("train", CITES).tolist() == [1]
+
+
+WRONG = [
+    (
+        lambda e: e.set_label("y", ["a", "b", 3, "c"]),
+        TypeError,
+        "values: expected the name of a class, as before it, found 3 in row 2",
+    ),
+    (
+        lambda e: e.set_label("y", ["a", "b", "d", "c"], class_names=["a", "b", "c"]),
+        ValueError,
+        "class_names: expected all classes, found no 'd', that of row 2",
+    ),
+    (
+        lambda e: e.set_label("y", ["a", "b", "c", "c"], num_classes=2),
+        ValueError,
+        "class_names: expected 2, as num_classes says, found 3",
+    ),
+    (
+        lambda e: e.set_split("train", [True, False]),
+        ValueError,
+        r"split 'train': expected a mask of shape \(4,\), or ids, found a mask of shape \(2,\)",
+    ),
+    (lambda e: e.set_split(5, [0]), TypeError, "name: expected a name, found 5"),
+    (lambda e: e.set_split("train", [0], labels="x"), TypeError, "labels: expected True or False, found 'x'"),
+    (lambda e: e.set_label("y", class_names=5), TypeError, "class_names: expected a list of names, found 5"),
+    (lambda e: e.set_label("y", class_names="abc"), TypeError, "class_names: expected a list of names, found 'abc'"),
+    (lambda e: e.set_label(None, [0, 1, 0, 1]), TypeError, "name: expected a name, found None"),
+    (lambda e: e.set_attribute(["x"], X), TypeError, r"name: expected a name, found \['x'\]"),
+    (lambda e: e.set_attribute("x", X, categories="ab"), TypeError, "categories: expected a list of names, found 'ab'"),
+    (
+        lambda e: e.set_attribute("x", None),
+        TypeError,
+        "attribute 'x' of 'node': expected an array, a .gd file or a mounted store, found None",
+    ),
+    (lambda e: e.set_attribute("x", "none.gd"), FileNotFoundError, r"No such file or directory: 'none\.gd'$"),
+    (lambda e: e.set_categories("y", 5), TypeError, "names: expected a list of names, found 5"),
+    (lambda e: e.set_categories(["y"], None), TypeError, r"name: expected a name, found \['y'\]"),
+    (lambda e: e.set_other(5, 1), TypeError, "name: expected a name, found 5"),
+    (lambda e: e.rename(["x"], "z"), TypeError, r"old: expected a name, found \['x'\]"),
+    (lambda e: e.rename("x", 5), TypeError, "new: expected a name, found 5"),
+    (lambda e: e.rename_split("train", 5), TypeError, "new: expected a name, found 5"),
+    (lambda e: e.remove(["x"]), TypeError, r"name: expected a name, found \['x'\]"),
+    (lambda e: e.remove_split(["train"]), TypeError, r"name: expected a name, found \['train'\]"),
+    (lambda e: e.remove_metadata(["name"]), TypeError, r"names: expected a name, found \['name'\]"),
+    (lambda e: e.add_nodes(5, type="b"), TypeError, "attributes: expected a dict of values by name, found 5"),
+    (lambda e: e.add_nodes({"y": [0]}, type=["b"]), TypeError, r"type: expected a name, found \['b'\]"),
+    (
+        lambda e: e.add_nodes({"y": [0]}, type="b", categories=["a"]),
+        TypeError,
+        r"categories: expected a dict of values by name, found \['a'\]",
+    ),
+    (
+        lambda e: e.set_edges([0], [1], attributes=5),
+        TypeError,
+        "attributes: expected a dict of values by name, found 5",
+    ),
+    (lambda e: e.set_edges(graph=5), TypeError, "graph: expected a .gl file or a Graph, found int"),
+    (
+        lambda e: e.set_edges([0], [1], nonsense=1),
+        TypeError,
+        r"nonsense: edge type \('node', 'to', 'node'\): expected one of directed, index instead",
+    ),
+    (
+        lambda e: e.set_edges(graph="g.gl", directed=False),
+        ValueError,
+        "directed: expected none beside graph=, which is written already",
+    ),
+    (lambda e: e.set_edges([0], [1], directed=None), TypeError, "directed: expected True or False, found None"),
+]
+
+
+@pytest.mark.parametrize(("change", "error", "message"), WRONG)
+def test_an_argument_of_the_wrong_kind_is_named_and_changes_nothing(change, error, message):
+    homogeneous()
+    before = pathlib.Path("ds/graphzero.json").read_bytes()
+    with gz.edit_dataset("ds") as edit, pytest.raises(error, match=message):
+        change(edit)
+    assert pathlib.Path("ds/graphzero.json").read_bytes() == before

@@ -1,5 +1,6 @@
 """What is written appears at its path whole or not at all, and a link there is replaced, never followed."""
 
+import errno
 import itertools
 import json
 import os
@@ -19,7 +20,7 @@ import graphzero.convert.dataset
 import graphzero.convert.edges
 import graphzero.convert.features
 from data_sets import mag240m
-from graphzero._files.folder import NewFolder, replace_file
+from graphzero._files.folder import NewFolder, new_file, replace_file
 from graphzero.convert.dataset_writer import DatasetWriter
 
 
@@ -315,3 +316,29 @@ def test_only_a_data_set_is_replaced(write):
     with pytest.raises(FileExistsError, match=message):
         write("home", overwrite=True, **more)
     assert os.listdir("home") == ["thesis.tex"]
+
+
+def test_a_new_file_takes_its_name_at_the_end_of_the_block(tmp_path):
+    target = tmp_path / "f"
+    target.write_text("old")
+    with new_file(str(target)) as path:
+        pathlib.Path(path).write_text("new")
+        assert target.read_text() == "old"
+    assert target.read_text() == "new"
+    with pytest.raises(LookupError), new_file(str(target)) as path:
+        pathlib.Path(path).write_text("newer")
+        raise LookupError
+    assert target.read_text() == "new"
+    assert os.listdir(tmp_path) == ["f"]
+
+
+def test_errors_about_a_new_file_name_its_target(tmp_path):
+    with pytest.raises(IsADirectoryError, match=f"is a directory, expected a file to write: '{tmp_path}'"):
+        new_file(str(tmp_path)).__enter__()
+    with pytest.raises(FileNotFoundError, match=r"cannot create: No such file or directory: 'none/f'"):
+        new_file("none/f").__enter__()
+    target = str(tmp_path / "f")
+    with pytest.raises(OSError, match=f"No space left on device: '{target}'"), new_file(target) as path:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+    with pytest.raises(OSError, match="No space left on device: 'other'"), new_file(target):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "other")

@@ -441,10 +441,10 @@ def test_a_file_that_shrinks_is_an_error(tmp_path):
 def test_opening_costs_nothing_whatever_the_size(tmp_path):
     gz.write_ids(tmp_path / "x.gi", np.arange(2_000_000))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.perf_counter()
+    start = time.process_time()
     for _ in range(100):
         gz.IdDictionary(tmp_path / "x.gi").close()
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4096
 
 

@@ -615,11 +615,61 @@ def test_a_type_that_cannot_hold_the_rows_is_refused(world):
 def test_an_existing_path_is_refused_and_kept(world, tmp_path):
     there = tmp_path / "there.gd"
     there.write_bytes(b"mine")
-    message = "out: exists; remove it, or choose another path.*there.gd"
+    message = "out: exists; give overwrite=True to replace it, or another path.*there.gd"
     refused(FileExistsError, message, None, world.dataset, there, layers=[identity])
     assert there.read_bytes() == b"mine"
     os.symlink("nowhere", "dangling.gd")
     refused(FileExistsError, "out: exists", None, world.dataset, "dangling.gd", layers=[identity])
+
+
+def test_an_existing_path_can_be_overwritten(world, tmp_path):
+    there = tmp_path / "there.gd"
+    there.write_bytes(b"mine")
+    for _ in range(2):
+        with gz.inference(None, world.dataset, there, layers=[identity], overwrite=True) as store:
+            assert (store.path, store.num_rows) == (str(there), NUM_NODES)
+        there.unlink()
+        there.symlink_to("nowhere")
+    there.unlink()
+    there.mkdir()
+    message = "out: expected a file to replace, found something else.*there.gd"
+    refused(FileExistsError, message, None, world.dataset, there, layers=[identity], overwrite=True)
+    message = "out: expected another path"
+    refused(ValueError, message, None, world.dataset, world.dataset.path, layers=[identity], overwrite=True)
+
+
+def test_a_folder_of_rows_can_be_overwritten_but_no_other(tmp_path):
+    kinds = Kinds(tmp_path)
+    layers = [lambda x, edges: x]
+    for _ in range(2):
+        stores = gz.inference(None, kinds.dataset, "emb", layers=layers, overwrite=True)
+    assert sorted(os.listdir("emb")) == sorted(f"{name}.gd" for name in stores)
+    (tmp_path / "emb" / "notes.txt").write_text("mine")
+    message = "out: expected a folder of .gd files to replace, found something else"
+    refused(FileExistsError, message, None, kinds.dataset, "emb", layers=layers, overwrite=True)
+    assert (tmp_path / "emb" / "notes.txt").read_text() == "mine"
+
+
+def test_an_old_file_stays_if_the_new_one_fails(world, tmp_path):
+    there = tmp_path / "there.gd"
+    there.write_bytes(b"mine")
+
+    def stop(done, total):
+        if done == total:
+            raise LookupError("stopped")
+
+    with pytest.raises(LookupError, match="stopped"):
+        gz.inference(None, world.dataset, there, layers=[identity], overwrite=True, progress=stop)
+    assert there.read_bytes() == b"mine"
+    refused(
+        TypeError,
+        "overwrite: expected True or False, found 'yes'",
+        None,
+        world.dataset,
+        there,
+        layers=[identity],
+        overwrite="yes",
+    )
 
 
 def test_a_path_of_the_data_is_refused(world):

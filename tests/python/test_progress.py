@@ -1,7 +1,8 @@
 """Whatever takes ``progress`` takes ``True`` for a bar, and a function to call."""
 
+import os
+import pathlib
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -86,18 +87,56 @@ def test_a_function_is_called_while_a_step_runs():
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
 def test_what_ends_a_program_is_raised_too(kind):
+    called = threading.Event()
+
     def fail(done, total):
+        called.set()
         raise kind
 
     with pytest.raises(kind), watching(fail, "working", 7, "rows", lambda: 3):
-        time.sleep(0.3)
+        assert called.wait(20)
 
 
 def test_what_a_function_raises_is_raised():
+    called = threading.Event()
+
     def fail(done, total):
+        called.set()
         raise LookupError(f"{done} of {total}")
 
     with pytest.raises(LookupError, match="^3 of 7$"), watching(fail, "working", 7, "rows", lambda: 3):
-        time.sleep(0.3)
-    with pytest.raises(LookupError, match="^2 of 2$"):
+        assert called.wait(20)
+    with pytest.raises(LookupError, match="^[012] of 2$"):
         gz.convert_edges(([0, 1], [1, 2]), "o.gl", progress=fail)
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_function_that_raises_at_the_end_leaves_the_old_files(steps):
+    pathlib.Path("e.csv").write_text("a,b\nb,c\n")
+    np.save("x.npy", np.eye(3))
+    gz.write_features("y.gd", np.eye(3))
+    left = [steps]
+
+    def fail(done, total):  # in the last step of all
+        if done == total:
+            left[0] -= 1
+            if not left[0]:
+                raise LookupError("stopped")
+
+    verbs = {
+        "g.gl": lambda: gz.convert_edges(([0, 1], [1, 2]), "g.gl", progress=fail),
+        "l.gl": lambda: gz.convert_edges("e.csv", "l.gl", header=False, progress=fail),
+        "x.gd": lambda: gz.convert_features("x.npy", "x.gd", progress=fail),
+        "o.gd": lambda: gz.convert_features("x.npy", "o.gd", order=[2, 1, 0], progress=fail),
+        "r.gd": lambda: gz.reorder("y.gd", "r.gd", order=[2, 1, 0], progress=fail),
+    }
+    for name, verb in verbs.items():
+        if steps > 1 and name in ("x.gd", "r.gd"):
+            continue  # they have one
+        pathlib.Path(name).write_bytes(b"old")
+        pathlib.Path("l.gi").write_bytes(b"old")
+        left[0] = steps
+        with pytest.raises(LookupError, match="stopped"):
+            verb()
+        assert pathlib.Path(name).read_bytes() == pathlib.Path("l.gi").read_bytes() == b"old", name
+    assert not [name for name in os.listdir() if name.endswith(".graphzero-tmp")]

@@ -216,6 +216,20 @@ def test_an_undirected_graph_has_edges_both_ways_with_their_attributes():
     assert sorted(edges) == sorted([*expected, *((v, u, w) for u, v, w in expected)])
 
 
+@pytest.mark.parametrize("index", ["both", "out", "in"])
+def test_edges_of_an_undirected_graph_come_in_the_order_of_pyg(index):
+    from torch_geometric.utils import to_undirected
+
+    edge_index = torch.tensor([[3, 0, 2, 1, 4], [0, 2, 1, 4, 4]])
+    weight = torch.arange(5.0)
+    data = data_sets.pyg().Data(num_nodes=5, edge_index=edge_index, edge_attr=weight)
+    gz.convert_dataset(data, "data", directed=False, index=index)
+    expected, weights = to_undirected(edge_index[:, :4], weight[:4])  # not the self-loop, which we store twice
+    ds = gz.open("data")
+    assert torch.equal(ds.edge_index, torch.cat([expected, torch.tensor([[4, 4], [4, 4]])], dim=1))
+    assert torch.equal(ds.edge_attr, torch.cat([weights, weight[4:], weight[4:]]))
+
+
 def test_edges_that_a_conversion_dropped_have_no_attributes_either():
     gz.convert_dataset(homogeneous(), "data", self_loops="drop")
     ds = gz.open("data")

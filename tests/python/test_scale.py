@@ -102,9 +102,9 @@ def test_a_hole_is_refused_where_its_offsets_make_no_list(huge):
 
 @pytest.mark.no_tsan  # its shadow leaves less address space than the file asks for
 def test_opening_takes_neither_time_nor_memory(path, huge, tiny):
-    before, start = gz.memory_report(tiny).anonymous, time.perf_counter()
+    before, start = gz.memory_report(tiny).anonymous, time.process_time()
     graphs = [gz.Graph(path) for _ in range(20)]
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     assert gz.memory_report(tiny).anonymous - before < 4 << 20
     assert graphs[-1].nbytes > 200 << 30
 

@@ -1,6 +1,7 @@
 """What a source looks like is guessed only where it is certain; else it is refused with what to pass."""
 
 import gzip
+import io
 import os
 import pathlib
 import struct
@@ -282,19 +283,28 @@ def test_where_labels_are_asked_for_hashes_may_look_like_numbers():
     assert IdDictionary("g.gi").labels(range(4)).tolist() == ["1e3", "2", "3", "4"]
 
 
-def test_labels_in_one_of_several_files_make_labels_of_all():
-    files = [write("a.csv", "1,2\n"), write("b.csv", "x,y\n")]
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+def test_labels_in_one_of_several_files_make_labels_of_all(ending):
+    files = [write(f"a.{ending}", "1,2\n"), write(f"b.{ending}", "x,y\n")]
     gz.convert_edges(files, "h.gl", header=False)
     assert IdDictionary("h.gi").labels(range(4)).tolist() == ["1", "2", "x", "y"]
-    files = [write("a.csv.gz", "1,2\n"), write("b.csv.gz", "x,y\n")]
-    edges_refused(
-        files, "b.csv.gz: line 1: expected integer ids, as in a.csv.gz, found labels", header=False, ids="map"
-    )
+
+
+def test_labels_of_a_compressed_file_are_numbered_as_those_of_a_plain_one():
+    text = "".join(f"# {i}\n" for i in range(200_000)) + "b,a\nc,d\n"  # more than what is looked at, at once
+    for name in ("e.csv", "e.csv.gz"):
+        gz.convert_edges(write(name, text), f"{name}.gl", header=False)
+        assert IdDictionary(f"{name}.gi").labels(range(4)).tolist() == ["a", "b", "c", "d"]
+        assert gz.Graph(f"{name}.gl").neighbors(1).tolist() == [0]
+    gz.convert_edges(write("n.csv.gz", "7,5\n"), "n.gl", header=False)
+    assert gz.Graph("n.gl").num_nodes == 8
+    with pytest.raises(TypeError, match="e.csv.gz: expected integer ids, found labels; give ids='map' to number them"):
+        gz.convert_edges("e.csv.gz", "g.gl", header=False, ids="dense")
 
 
 def test_labels_of_a_stream_are_asked_for():
-    with pytest.raises(TypeError, match="e.csv.gz: expected integer ids, found labels; give ids='map' to number them"):
-        gz.convert_edges(write("e.csv.gz", "a,b\nc,d\n"), "g.gl", header=False)
+    with pytest.raises(TypeError, match="stream: expected integer ids, found labels; give ids='map' to number them"):
+        gz.convert_edges(io.BytesIO(b"a,b\nc,d\n"), "g.gl", header=False)
 
 
 NO_UTF8 = r"{}: line {}: expected text in UTF-8, found the byte 0xe9 behind {} bytes of the line; .*iconv -f LATIN1"

@@ -251,3 +251,14 @@ def test_progress_counts_the_bytes_that_were_read(tmp_path):
     before = read.bytes()
     _core.verify_features(os.fsencode(tmp_path / "x.gd"), read)
     assert read.bytes() - before == 3000 * 20 * 8
+
+
+def test_classes_beyond_their_number_are_found(tmp_path):
+    with gz.DatasetWriter(tmp_path / "ds") as writer:
+        writer.add_nodes({"y": [0, -1, 2]}, label="y", num_classes=3)
+        writer.add_edges([0], [1])
+    assert not problems(tmp_path / "ds")
+    manifest = tmp_path / "ds" / "graphzero.json"
+    manifest.write_text(manifest.read_text().replace('"num_classes": 3', '"num_classes": 2'))
+    found = "[2]: expected a class below 2, found 2"
+    assert problems(tmp_path / "ds") == {"label y: classes of node are counted": found}

@@ -698,8 +698,8 @@ def test_ctrl_c_ends_a_walk(walks):
     code = f"""
 import graphzero as gz
 g = gz.Graph("slow.gl")
-print("ready", flush=True)
 try:
+    print("ready", flush=True)  # inside: a busy machine may be slow to go on
     gz.random_walk(g, [0] * {walks}, 5_000_000 // {walks}, p=1e50, q=1e50)
 except KeyboardInterrupt:
     print("interrupted", flush=True)

@@ -69,6 +69,13 @@ def parts_of(error: Exception) -> tuple[Part, ...]:
     return (text,) if argument is None else (Argument(argument), text.removeprefix(argument))
 
 
+def flag(value: object, argument: str) -> bool:
+    """Read what is either true or false, of Python or NumPy; text such as ``"no"`` is neither."""
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise type_error(argument, f"expected True or False, found {value!r}")
+
+
 def check_choice(value: object, argument: str, *choices: str) -> None:
     """Refuse what is not among the values that an argument can have."""
     if value not in choices:

@@ -37,6 +37,8 @@ def byte_count(size: int | str, name: str = "memory") -> int:
     """
     if not isinstance(size, str):
         given = integer(size, name)
+        if given < 0:
+            raise value_error(name, f"expected a size from 0 on, found {size!r}")
         if given >= 2**63:
             raise value_error(name, f"expected a size below 8 EiB, found {size!r}")
         return given

@@ -21,10 +21,10 @@ _BLOCK = 1 << 22
 def stored_edges(graph: Graph) -> Iterator[tuple[slice, NDArray[Any], NDArray[Any], NDArray[Any] | None]]:
     """Yield blocks of edges as they are stored: a slice, sources, destinations and ids.
 
-    Without ids, the position of an edge is its id. An undirected graph stores an edge once for each of its nodes. A
-    file whose offsets or ids lead outside it is a ``FormatError``, before the first block.
+    Without ids, the position of an edge is its id. An undirected graph stores an edge once for each of its nodes, and
+    gives it by source. A file whose offsets or ids lead outside it is a ``FormatError``, before the first block.
     """
-    side: Direction = "in" if "in" in graph.indexes else "out"
+    side: Direction = "in" if graph.directed and "in" in graph.indexes else "out"
     graph._core.check_index(as_direction(side))
     index = graph.index(side)
     for start in range(0, graph.num_edges, _BLOCK):
@@ -72,7 +72,8 @@ def some_edges(graph: Graph, ids: NDArray[np.int64], name: str) -> NDArray[np.in
 def message_edges(graph: Graph, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
     """Return the edges that messages pass along, and their ids; ``None`` for ids that count up from 0.
 
-    Those of a directed graph come in order of edge id, those of an undirected one as they are stored, both ways.
+    Those of a directed graph come in order of edge id. Those of an undirected one come both ways, by source and then as
+    they are stored: by destination, as PyG sorts them, or by time if edges have times.
     """
     if graph.directed:
         by_id = _by_id_if_it_fits(graph, name)

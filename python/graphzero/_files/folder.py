@@ -271,7 +271,12 @@ def replace_file(path: str, content: bytes | memoryview) -> None:
             os.close(lock)
     except OSError as error:
         raise OSError(error.errno, error.strerror, path) from error
-    descriptor = os.open(os.path.dirname(target), os.O_RDONLY)
+    _sync(os.path.dirname(target))
+
+
+def _sync(folder: str) -> None:
+    """Make names in a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -295,6 +300,33 @@ def replace_together(files: Mapping[str, str]) -> None:
             os.replace(temporary, path)
         for descriptor in descriptors:
             os.fsync(descriptor)
+
+
+@contextlib.contextmanager
+def new_file(target: str, together: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Yield where to write a file, which takes the name ``target`` when the block ends well, and not before.
+
+    Finished files of ``together``, by their temporary paths, get their names with it. An error about the file that is
+    being written names the target.
+    """
+    if os.path.isdir(target):
+        raise IsADirectoryError(errno.EISDIR, "is a directory, expected a file to write", target)
+    hidden: str | None = None
+    try:
+        with hidden_folder(target) as hidden:
+            path = os.path.join(hidden, os.path.basename(target))
+            yield path
+            if together:
+                replace_together({**together, path: target})
+            else:  # without a lock: the folder may be one that a writer of ours holds
+                os.replace(path, target)
+                _sync(os.path.dirname(os.path.abspath(target)))
+    except OSError as error:
+        if hidden is None:
+            raise OSError(error.errno, f"cannot create: {error.strerror}", target) from error
+        if error.filename is not None and os.fsdecode(error.filename).startswith(hidden):
+            raise OSError(error.errno, error.strerror, target) from error
+        raise
 
 
 def is_inside(path: object) -> bool:
@@ -354,7 +386,8 @@ def link_or_copy(source: str, target: str) -> None:
         os.remove(target)
     try:
         os.link(os.path.realpath(source), target)
-    except FileNotFoundError:
-        raise
+    except FileNotFoundError as error:  # which would name both files
+        missing = source if not os.path.exists(source) else target
+        raise FileNotFoundError(error.errno, error.strerror, missing) from None
     except OSError:
         shutil.copyfile(source, target)

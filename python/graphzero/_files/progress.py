@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
+import numpy as np
+
+from graphzero._base.argument_errors import type_error
 from graphzero._base.memory_sizes import byte_text
 from graphzero._base.visible import visible
 from graphzero._files.notebook_progress import NotebookLine, in_notebook, notebook_bar
@@ -29,6 +32,7 @@ def watching(
     ``unit`` is ``"bytes"`` or the name of what is counted. ``done``, and ``title`` if it changes, are asked ten times a
     second, by a thread: most blocks are work of the core. What a function raises is raised at the end of the block.
     """
+    check_progress(progress)
     if callable(progress):
         with _polling(lambda: progress(done(), total)):
             yield
@@ -42,6 +46,12 @@ def watching(
             yield
     else:
         yield
+
+
+def check_progress(progress: object) -> None:
+    """Refuse what is neither a function nor says whether to show something; ``None`` is no."""
+    if progress is not None and not callable(progress) and not isinstance(progress, (bool, np.bool_)):
+        raise type_error("progress", f"expected True, False or a function, found {progress!r}")
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphzero._base.argument_errors import Setting, check_choice, error_of, value_error
-from graphzero._base.arrays import int64_vector
+from graphzero._base.argument_errors import Setting, check_choice, error_of, flag, type_error, value_error
+from graphzero._base.arrays import as_numpy, int64_vector
 from graphzero._base.dtypes import as_data_type, name_of
 from graphzero._base.integers import integer
 from graphzero._files.folder import NewFolder, link_or_copy
@@ -50,6 +50,8 @@ from graphzero.ids import IdDictionary, write_ids
 
 # Where files are until they get their paths.
 _UNPLACED = "unplaced"
+# What can be said of a graph that is made of src and dst.
+_GRAPH_OPTIONS = ("directed", "index")
 # Ids of a split, or labels, that are checked together: there may be more than fit in memory.
 _AT_ONCE = 1 << 20
 
@@ -90,6 +92,7 @@ class DatasetDraft:
     ) -> NodeRecord:
         """Write the files of a node type."""
         file_name(type)  # refuses what no name can be
+        check_mapping(attributes, "attributes")
         self.renumbered.discard(type)  # of an attempt that was refused
         counts = {
             name: len(values)
@@ -138,8 +141,14 @@ class DatasetDraft:
         for end in (triple[0], triple[2]):
             if end not in self.manifest.nodes:
                 raise ValueError(f"edge type {triple!r}: add node type {end!r} first")
+        check_mapping(attributes, "attributes")
         if (src is None) != (dst is None) or (src is None) == (graph is None):
             raise TypeError("expected src and dst, or graph=")
+        for option in options:
+            if option not in _GRAPH_OPTIONS:
+                raise type_error(option, f"edge type {triple!r}: expected one of {', '.join(_GRAPH_OPTIONS)} instead")
+            if graph is not None:
+                raise value_error(option, "expected none beside graph=, which is written already")
         file = self.new_file(graph_path(triple))
         target = self.folder.file(file)
         given = {"weight": weight, "time": time}
@@ -148,6 +157,8 @@ class DatasetDraft:
             for column, values in given.items():
                 if values is not None and names[column] is None:
                     raise TypeError(f"{column}: expected the name of an attribute beside graph=, found an array")
+            if not isinstance(graph, (Graph, str, os.PathLike)):
+                raise type_error("graph", f"expected a .gl file or a Graph, found {type(graph).__name__}")
             self._check_labels(graph.path if isinstance(graph, Graph) else os.fsdecode(graph), triple)
             _link(graph, target)
         else:
@@ -206,9 +217,11 @@ class DatasetDraft:
     def split(self, name: str, of: TypeName, ids: ArrayLike, labels: bool | None) -> SplitRecord:
         """Write the ids of a split."""
         limit = self.count(of)
-        if isinstance(of, str):
+        if is_mask(ids):
+            ids = _marked(ids, limit, f"split {name!r}")
+        elif isinstance(of, str):
             ids = self._node_ids(of, ids, labels, f"split {name!r}")
-        elif labels or _is_text(ids):
+        elif labels or is_text(ids):
             raise TypeError(f"split {name!r}: expected ids of edges, found labels, which only nodes have")
         vector = int64_vector(ids, f"split {name!r}")
         for start in range(0, len(vector), _AT_ONCE):
@@ -311,7 +324,7 @@ class DatasetDraft:
     def _node_ids(self, of: str, values: Any, labels: bool | None, what: str) -> Any:
         """Return node ids of a type, for ids or labels."""
         if labels is None:
-            labels = _is_text(values)
+            labels = is_text(values)
             if not labels and of in self.renumbered and len(values):
                 raise error_of(
                     ValueError,
@@ -319,7 +332,7 @@ class DatasetDraft:
                     f"{self.count(of) - 1} in the order of the labels: expected ", Setting("labels", True),
                     " if these are labels, or ", Setting("labels", False), " if they are node ids",
                 )  # fmt: skip
-        if not labels:
+        if not flag(labels, "labels"):
             return values
         with self._dictionary(of, what) as dictionary:
             try:
@@ -333,6 +346,8 @@ class DatasetDraft:
         if isinstance(values, (str, os.PathLike)) and rows is not None:
             with FeatureStore(values) as given:
                 return self._features(path, given, num_rows, what, rows)
+        if values is None:
+            raise TypeError(f"{what}: expected an array, a .gd file or a mounted store, found None")
         file = self.new_file(path)
         target = self.folder.file(file)
         if rows is not None:
@@ -362,14 +377,18 @@ def category_names(
     categories: Mapping[str, Sequence[str]] | None, attributes: Mapping[str, Any], owner: str
 ) -> dict[str, list[str]]:
     """Return a copy of the names that an attribute's integers stand for, by attribute."""
-    for attribute, names in (categories or {}).items():
+    if categories is None:
+        return {}
+    check_mapping(categories, "categories")
+    listed = {attribute: list_of_names(names, "categories") for attribute, names in categories.items()}
+    for attribute, names in listed.items():
         if attribute not in attributes:
             raise value_error("categories", f"{owner}: expected names from {list(attributes)}, found {attribute!r}")
         repeated = [name for name, count in Counter(names).items() if count > 1]
         if repeated or not all(isinstance(name, str) for name in names):
             found = f"{repeated[0]!r} twice" if repeated else "one that is no text"
             raise value_error("categories", f"{owner}: {attribute!r}: expected names that differ, found {found}")
-    return {attribute: list(names) for attribute, names in (categories or {}).items()}
+    return listed
 
 
 def _values(attribute: Any) -> Any:
@@ -448,8 +467,37 @@ def is_renumbered(dictionary: IdDictionary) -> bool:
     return dictionary.label(0) != 0 or dictionary.label(count - 1) != count - 1
 
 
-def _is_text(values: Any) -> bool:
+def is_text(values: Any) -> bool:
+    """Whether values are text, by the first of them."""
     if hasattr(values, "detach") or not hasattr(values, "__iter__"):  # a tensor holds numbers
         return False
     first: Any = next(iter(values), None)
     return isinstance(first.as_py() if hasattr(first, "as_py") else first, (str, bytes))
+
+
+def is_mask(values: Any) -> bool:
+    """Whether values say of each row if it is meant: all of them are true or false."""
+    if "bool" in str(getattr(values, "dtype", getattr(values, "type", ""))).lower():
+        return True
+    return isinstance(values, (list, tuple)) and bool(values) and all(isinstance(value, bool) for value in values)
+
+
+def _marked(mask: Any, count: int, what: str) -> NDArray[np.int64]:
+    """Return the ids that a mask means."""
+    marks = as_numpy(mask, what)
+    if marks.shape != (count,):
+        raise ValueError(f"{what}: expected a mask of shape ({count},), or ids, found a mask of shape {marks.shape}")
+    return np.flatnonzero(marks)
+
+
+def check_mapping(value: Any, argument: str) -> None:
+    """Refuse what does not give values by name."""
+    if not isinstance(value, Mapping):
+        raise type_error(argument, f"expected a dict of values by name, found {value!r}")
+
+
+def list_of_names(names: Any, argument: str) -> list[Any]:
+    """Read names that come in a list or an array; text is one name, not several."""
+    if isinstance(names, (str, bytes)) or not hasattr(names, "__iter__"):
+        raise type_error(argument, f"expected a list of names, found {names!r}")
+    return list(names)

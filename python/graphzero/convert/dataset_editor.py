@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from graphzero._base.argument_errors import Argument, type_error, value_error
 from graphzero._base.integers import integer
@@ -27,7 +28,14 @@ from graphzero._files.manifest import (
     file_name,
     read_manifest,
 )
-from graphzero.convert.dataset_draft import DatasetDraft, category_names, edge_triple, is_renumbered
+from graphzero.convert.dataset_draft import (
+    DatasetDraft,
+    category_names,
+    edge_triple,
+    is_renumbered,
+    is_text,
+    list_of_names,
+)
 from graphzero.dataset import EDGE, EdgeTriple, TypeName, open_dataset
 from graphzero.graph import Graph
 from graphzero.ids import IdDictionary
@@ -153,6 +161,7 @@ class DatasetEditor:
                 times of a graph were made of it.
         """
         kind, record = self._record(of)
+        _check_name(name, "name")
         if isinstance(record, NodeRecord) and record.label == name:
             raise value_error("name", f"{name!r} is the label of {kind!r}: expected set_label to replace it")
         if isinstance(record, EdgeRecord) and name in (record.weight, record.time):
@@ -200,7 +209,9 @@ class DatasetEditor:
 
         Args:
             name: The name of the attribute.
-            values: As in ``set_attribute``. Default: those that the attribute has.
+            values: As in ``set_attribute``, or text: the names of classes, which are numbered in their sorted order, or
+                in that of ``class_names``. A node with ``None`` or nothing has no class. Default: those that the
+                attribute has.
             of: The node type. May be left out if there is only one.
             ids: As in ``set_attribute``.
             num_classes: The number of classes. Default: that of the names, or of the label that stays; else unknown.
@@ -214,8 +225,12 @@ class DatasetEditor:
         kind, record = self._record(of)
         if not isinstance(kind, str) or not isinstance(record, NodeRecord):
             raise value_error("of", f"expected a node type, as edges have no label, found {kind!r}")
+        _check_name(name, "name")
         if values is None:
             _check_attribute(kind, record, name)
+        class_names = None if class_names is None else list_of_names(class_names, "class_names")
+        if values is not None and is_text(values):
+            values, class_names = _coded(values, class_names)
         if values is None and ids is not None:
             raise value_error("ids", "expected values beside it, found none")
         classes = None if num_classes is None else integer(num_classes, "num_classes")
@@ -252,7 +267,9 @@ class DatasetEditor:
                 classes, or one beyond the names.
         """
         kind, record = self._record(of)
+        _check_name(name, "name")
         _check_attribute(kind, record, name)
+        names = None if names is None else list_of_names(names, "names")
         classes = record.num_classes if isinstance(record, NodeRecord) and name == record.label else None
         if names is not None and classes not in (None, len(names)):
             raise value_error("names", f"expected {classes}, the number of classes of {name!r}, found {len(names)}")
@@ -267,7 +284,7 @@ class DatasetEditor:
 
         Args:
             name: Such as ``"train"``.
-            ids: Ids of nodes or edges, or labels of nodes.
+            ids: Ids of nodes or edges, labels of nodes, or a mask: true for each node or edge that is in it.
             of: A node type, or an edge type as a triple. May be left out if there is only one node type.
             labels: Whether ``ids`` are labels. Default: if they are text.
 
@@ -276,6 +293,7 @@ class DatasetEditor:
             KeyError: A label is not in the dictionary of the node type.
         """
         kind, _ = self._record(of)
+        _check_name(name, "name")
         new = self._draft.split(name, kind, ids, labels)
         for place, split in enumerate(self._manifest.splits):
             if (split.name, split.of) == (name, kind):
@@ -308,6 +326,7 @@ class DatasetEditor:
         Raises:
             ValueError: The type is there already, or numbers of rows differ.
         """
+        _check_name(type, "type")
         if type in self._manifest.nodes:
             raise value_error(
                 "type",
@@ -376,6 +395,7 @@ class DatasetEditor:
             of: A node type, or an edge type as a triple. Default: the whole data set.
         """
         kind = None if of is None else self._record(of)[0]
+        _check_name(name, "name")
         other = self._manifest.other if kind is None else self._draft.others(kind)
         other[name] = self._draft.other(kind, name, value)
 
@@ -461,6 +481,7 @@ class DatasetEditor:
         """
         metadata = self._manifest.metadata
         for name in names:
+            _check_name(name, "names")
             if name not in metadata:
                 raise value_error("names", f"expected names from {list(metadata)}, found {name!r}")
         for name in names:
@@ -568,6 +589,7 @@ class DatasetEditor:
         self, name: str, of: Any, argument: str
     ) -> tuple[NodeRecord | EdgeRecord | None, dict[str, Any] | OtherRecords]:
         """Return the record that has an attribute or value, or ``None`` for the data set, and what holds it there."""
+        _check_name(name, argument)
         manifest = self._manifest
         if of is None and name in manifest.other and (len(manifest.nodes) != 1 or not self._has(name)):
             return None, manifest.other
@@ -583,6 +605,7 @@ class DatasetEditor:
         return name in record.attributes or name in record.other
 
     def _kinds_of_split(self, name: str, of: Any, argument: str) -> list[TypeName]:
+        _check_name(name, argument)
         wanted = None if of is None else self._record(of)[0]
         kinds = [split.of for split in self._manifest.splits if split.name == name and wanted in (None, split.of)]
         if not kinds:
@@ -658,6 +681,27 @@ def _category_names(kind: TypeName, name: str, names: Sequence[str] | None) -> d
     return {} if names is None else category_names({name: names}, {name: None}, f"type {kind!r}")
 
 
+def _check_name(name: Any, argument: str) -> None:
+    if not isinstance(name, str):
+        raise type_error(argument, f"expected a name, found {name!r}")
+
+
+def _coded(values: Any, class_names: list[Any] | None) -> tuple[NDArray[np.int64], list[Any]]:
+    """Number classes that are given by name; return the numbers, and the names in their order."""
+    labels = [value.as_py() if hasattr(value, "as_py") else value for value in values]
+    wrong = next((at for at, label in enumerate(labels) if label is not None and not isinstance(label, str)), None)
+    if wrong is not None:
+        raise type_error(
+            "values", f"expected the name of a class, as before it, found {labels[wrong]!r} in row {wrong}"
+        )
+    names = sorted({label for label in labels if label}) if class_names is None else class_names
+    numbers = {label: number for number, label in enumerate(names)} | {None: -1, "": -1}
+    missing = next((at for at, label in enumerate(labels) if label not in numbers), None)
+    if missing is not None:
+        raise value_error("class_names", f"expected all classes, found no {labels[missing]!r}, that of row {missing}")
+    return np.array([numbers[label] for label in labels], np.int64), names
+
+
 def _check_attribute(kind: TypeName, record: NodeRecord | EdgeRecord, name: str) -> None:
     if name not in record.attributes:
         raise value_error(
@@ -673,7 +717,8 @@ def _rename_key(mapping: dict[K, V], old: K, new: K) -> None:
 
 
 def _check_free(new: Any, taken: Any) -> None:
-    for name in [new] if isinstance(new, str) else new:
+    for name in new if isinstance(new, tuple) else [new]:
+        _check_name(name, "new")
         file_name(name)  # refuses what no name can be
     if new in taken:
         raise value_error("new", f"expected a name that is free, found {new!r}, which is there already")

@@ -147,7 +147,7 @@ class DatasetWriter:
 
         Args:
             name: Such as ``"train"``.
-            ids: Ids of nodes or edges, or labels of nodes.
+            ids: Ids of nodes or edges, labels of nodes, or a mask: true for each node or edge that is in it.
             of: A node type, or an edge type as a triple. May be left out if there is only one node type.
             labels: Whether ``ids`` are labels. Default: if they are text.
 

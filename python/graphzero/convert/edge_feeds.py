@@ -17,12 +17,14 @@ from graphzero import _core
 from graphzero._base.argument_errors import Setting, error_of, parts_of, value_error
 from graphzero._base.integers import integer
 from graphzero._files.mounted import path_bytes
+from graphzero._files.storage import StoredPath
 from graphzero.convert.edge_sources import EdgeBatch, EdgeSource, edge_source
 from graphzero.convert.edge_sources.batch import USUAL_ENDS, end_name, usual_ends
 from graphzero.convert.label_lookup import Labels
 from graphzero.convert.stored import stored_paths
 from graphzero.convert.text import (
     check_delimiter,
+    check_text_options,
     compression_of,
     count_newlines,
     first_data,
@@ -43,12 +45,16 @@ Column: TypeAlias = "int | str"
 _SHOWN_TEXT = 80
 _SHOWN_FIELDS = 10
 
-_UNITS = {
+# What times can count.
+CORE_UNITS = {
     "s": _core.TimeUnit.SECOND,
     "ms": _core.TimeUnit.MILLISECOND,
     "us": _core.TimeUnit.MICROSECOND,
     "ns": _core.TimeUnit.NANOSECOND,
 }
+
+# Bytes of a compressed text that are read to see how it begins.
+_LOOKED_AT = 1 << 20
 
 # Rows of a batch from an array, a table or an iterator.
 _BATCH = 1 << 20
@@ -147,6 +153,7 @@ class TextOptions:
 
     def __post_init__(self) -> None:
         check_delimiter(self.delimiter)
+        check_text_options(self.header, self.comment)
 
     @property
     def has_weight(self) -> bool:
@@ -192,7 +199,10 @@ def edge_feed(source: Any, target: str, options: TextOptions, *, directed: bool,
     streams = [(path, _opener(path)) for path in paths]
     if all(os.path.isfile(path) and compression_of(path) is None for path in paths):
         return FileFeed(paths, streams, options, block)
-    return StreamFeed(streams, options, block)
+    feed = StreamFeed(streams, options, block)
+    if all(isinstance(path, StoredPath) or os.path.isfile(path) for path in paths):  # a pipe can be read only once
+        feed.look()
+    return feed
 
 
 def _opener(path: str) -> Callable[[], IO[bytes]]:
@@ -215,7 +225,7 @@ class StreamFeed:
     undirected = False
     unit = "bytes"
     total: int | None = None
-    has_labels = False  # not known before it is read; the user says ids="map"
+    has_labels = False  # of a pipe or an open file this is not known before it is read; the user says ids="map"
 
     def __init__(self, streams: list[tuple[str, Callable[[], IO[bytes]]]], options: TextOptions, block: int) -> None:
         self._streams = streams
@@ -279,8 +289,11 @@ class StreamFeed:
 
     def look(self) -> None:
         """Read how every text begins: what is known of plain files from the start."""
+        is_text = False
         for _, _, _, _, form, columns in self._blocks(only_first=True):
             self.has_labels = self.has_labels or has_labels(form, columns)
+            is_text = is_text or has_labels(form, columns, mapped=True)
+        self._is_text = is_text
 
     def _blocks(
         self, *, only_first: bool = False
@@ -295,7 +308,7 @@ class StreamFeed:
                 )
 
             with opener() as stream:
-                blocks = line_blocks(stream, name, self._block)
+                blocks = line_blocks(stream, name, min(self._block, _LOOKED_AT) if only_first else self._block)
                 form, text, _ = first_data(blocks, sniff)
                 columns = text_columns(name, form, self._options)
                 if form.num_columns == 0:
@@ -525,7 +538,7 @@ def text_columns(name: str, form: _core.TextFormat, options: TextOptions) -> _co
     if options.time is not None:
         columns.time = position(options.time, "time")
         if is_iso_time(form.first_field(columns.time)):
-            columns.iso_times = _UNITS[options.time_unit or "s"]
+            columns.iso_times = CORE_UNITS[options.time_unit or "s"]
     for role, column in (("weight", columns.weight), ("time", columns.time)):
         if column in (columns.src, columns.dst) or (role == "time" and column is not None and column == columns.weight):
             raise value_error(

@@ -11,14 +11,14 @@ from graphzero import _core
 from graphzero._base.argument_errors import Argument, Setting, check_choice, error_of, value_error
 from graphzero._base.memory_sizes import conversion_budget, peak_memory
 from graphzero._base.old_names import renamed_keywords
-from graphzero._files.folder import check_free_space, hidden_folder, replace_together, spill_folder
+from graphzero._files.folder import check_free_space, hidden_folder, new_file, spill_folder
 from graphzero._files.manifest import TIME_UNITS
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
 from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.edge_feeds import Column, TextOptions, edge_feed, labels_without_map
 from graphzero.convert.edge_labels import EdgeTranslator, build_dictionaries, dictionary_paths, given_lookups
-from graphzero.convert.edge_options import edge_options, refuse_sparse_ids, threads_within
+from graphzero.convert.edge_options import edge_options, refuse_unmapped_ids, threads_within
 from graphzero.convert.sharded import plan_shards, run_shards
 from graphzero.convert.text import BadLine, is_chosen, open_text, take_on_bad_line, text_paths
 from graphzero.graph import graph_bytes
@@ -166,12 +166,15 @@ def convert_edges(
     nodes = (options.num_src_nodes or 0, options.num_dst_nodes or 0)
     check_free_space(target, graph_bytes(nodes, known, index if options.directed else "out"))
     with using_threads(threads_within(budget, threads)), contextlib.ExitStack() as stack:
-        new_graph, final_paths = target, [lookup.path for lookup in lookups]
+        final_paths = [lookup.path for lookup in lookups]
+        new_paths: list[str] = []
         if builds:
             final_paths = dictionary_paths(ids_path, target, options.bipartite)
             new_paths = [os.path.join(stack.enter_context(hidden_folder(path)), "ids.gi") for path in final_paths]
             lookups = build_dictionaries(feed, new_paths, budget // 2, folder, progress)
-            new_graph = os.path.join(stack.enter_context(hidden_folder(target)), os.path.basename(target))
+        new_graph = target
+        if builds or callable(progress):  # which may still raise when the file is written
+            new_graph = stack.enter_context(new_file(target, dict(zip(new_paths, final_paths, strict=builds))))
         if lookups and num_nodes is None:
             options.num_src_nodes, options.num_dst_nodes = len(lookups[0]), len(lookups[-1])
         translator = None
@@ -181,12 +184,10 @@ def convert_edges(
         with watching(progress, "reading", feed.total, feed.unit, lambda: feed.done(converter)):
             feed.run(converter) if translator is None else translator.run(converter)
         if num_nodes is None and feed.num_nodes is None and not lookups:
-            refuse_sparse_ids(converter.done().largest_id, converter.done().rows, feed.name)
+            refuse_unmapped_ids(converter.done().largest_id, converter.done().rows, feed.name)
         entries = converter.done().rows * (2 if index == "both" or not options.directed else 1)
         with watching(progress, "sorting and writing", entries, "edges", lambda: converter.done().entries):
             found = converter.finish(path_bytes(new_graph))
-        if builds:
-            replace_together({**dict(zip(new_paths, final_paths, strict=True)), new_graph: target})
     num_bad, bad = (0, []) if translator is None else (getattr(feed, "num_bad", 0), getattr(feed, "bad", []))
     bad_lines_found = [
         BadLine(line.line, line.text.decode(errors="replace"), line.reason.decode(errors="replace"))

@@ -21,7 +21,7 @@ from graphzero._base.memory_sizes import byte_text, conversion_budget
 from graphzero._base.old_names import renamed_fields
 from graphzero._base.visible import visible
 from graphzero._core import FormatError
-from graphzero._files.folder import check_free_space, free_space, hidden_folder
+from graphzero._files.folder import check_free_space, free_space, hidden_folder, new_file
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, Report, watching
 from graphzero._files.storage import StoredPath, size_of
@@ -240,8 +240,11 @@ def convert_features(
     job.ordered = order is not None
     if dry_run:
         return job.estimate(begin)
-    with hidden_folder(target) if job.ordered else nullcontext() as waiting:
-        first = target if waiting is None else os.path.join(waiting, "by-id.gd")
+    with (
+        new_file(target) if callable(progress) else nullcontext(target) as new_path,
+        hidden_folder(target) if job.ordered else nullcontext() as waiting,
+    ):
+        first = new_path if waiting is None else os.path.join(waiting, "by-id.gd")
         if callable(progress):
             job.run(first, progress)
         else:
@@ -249,7 +252,7 @@ def convert_features(
                 job.run(first, lambda done, total: None)
         if job.ordered:
             given = None if isinstance(order, str) else order
-            reorder(first, target, graph, order=given, memory=memory, progress=progress)
+            reorder(first, new_path, graph, order=given, memory=memory, progress=progress)
     return job.report(begin)
 
 

@@ -25,7 +25,7 @@ from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
 from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.edge_feeds import BatchFeed, Column, FileFeed, StreamFeed, TextOptions, edge_feed
-from graphzero.convert.edge_options import edge_options, refuse_sparse_ids, threads_within
+from graphzero.convert.edge_options import edge_options, refuse_unmapped_ids, threads_within
 from graphzero.convert.edge_sources import range_source, source_ranges
 from graphzero.convert.text import is_chosen, text_paths
 from graphzero.threads import using_threads
@@ -163,7 +163,6 @@ def plan_shards(
     if isinstance(feed, StreamFeed) and not isinstance(feed, FileFeed):
         for name in paths:
             check_regular(name)
-        feed.look()
     if feed.has_labels:
         raise error_of(
             ValueError, f"{feed.name}: expected integer ids, found labels: number them with ", Setting("ids", "map"),
@@ -435,7 +434,7 @@ class _Conversion:
             _expect(path, f"partition_edges(folder, {task})")
         records = _core.RecordSet([path_bytes(path) for path in paths], options)
         if self.told["finds_nodes"]:
-            refuse_sparse_ids(records.totals.largest_id, records.totals.num_rows, self.told["name"])
+            refuse_unmapped_ids(records.totals.largest_id, records.totals.num_rows, self.told["name"])
         return records
 
 

@@ -21,7 +21,7 @@ from typing import IO, Any, NoReturn
 import numpy as np
 
 from graphzero import _core
-from graphzero._base.argument_errors import Setting, check_choice, error_of, value_error
+from graphzero._base.argument_errors import Setting, check_choice, error_of, flag, type_error, value_error
 from graphzero._base.old_names import renamed_keywords
 from graphzero._files.storage import StoredPath, first_bytes, open_stored
 
@@ -116,12 +116,22 @@ def check_delimiter(delimiter: str | None) -> None:
     """Refuse what cannot stand between two fields."""
     if delimiter is None:
         return
+    if not isinstance(delimiter, str):
+        raise type_error("delimiter", f"expected one character, found {delimiter!r}")
     if len(delimiter.encode(errors="surrogatepass")) != 1:
         raise value_error("delimiter", f"expected one ASCII character, found {delimiter!r}")
     if delimiter.isdigit() or delimiter in '"\n\r\0':
         raise value_error(
             "delimiter", f"expected a character that no number, quote or line end has, found {delimiter!r}"
         )
+
+
+def check_text_options(header: object, comment: object) -> None:
+    """Refuse what says nothing about how a text begins."""
+    if header is not None:
+        flag(header, "header")
+    if comment is not None and not isinstance(comment, str):
+        raise type_error("comment", f"expected characters that begin a line to ignore, such as '#', found {comment!r}")
 
 
 def is_missing(field: str) -> bool:

@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,12 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from graphzero._base.argument_errors import type_error, value_error
+from graphzero import _core
+from graphzero._base.argument_errors import Argument, Setting, error_of, flag, type_error, value_error
 from graphzero._base.dtypes import as_data_type, name_of
 from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_count, pipeline_budget
-from graphzero._files.folder import NewFolder
+from graphzero._files.folder import hidden_folder
 from graphzero._files.manifest import file_name
 from graphzero._files.mounted import Mounted
 from graphzero._files.progress import Progress, watching
@@ -47,6 +48,7 @@ def inference(
     memory: int | str | None = None,
     device: torch.device | str | None = None,
     dtype: Any = "float32",
+    overwrite: bool = False,
     progress: Progress = False,
 ) -> Any:
     """Apply a model to all nodes of a graph and write the resulting rows to a ``.gd`` file.
@@ -71,13 +73,14 @@ def inference(
         memory: Bytes to hold, as in [`Pipeline`][graphzero.Pipeline]. Layers allocate about a quarter of it more.
         device: Where layers are computed; the model is moved there. Default: where it is.
         dtype: The type of the rows in ``out``. Between layers they stay as they are.
+        overwrite: Whether a file at ``out``, or a folder of ``.gd`` files, is replaced when the new one is finished.
         progress: ``True`` shows a line, a function is called, as in [`convert_edges`][graphzero.convert_edges].
 
     Returns:
         The mounted file; with several types, a dict of them by node type.
 
     Raises:
-        FileExistsError: ``out`` exists.
+        FileExistsError: ``out`` exists, and ``overwrite`` is not set.
         ValueError: The model has no layers that can be called one by one, or the data lacks an attribute.
 
     Examples:
@@ -102,26 +105,24 @@ def inference(
     run = _Run(AllNodes(given, along, batch_size, _budget(memory)), place, floats)
     total = len(steps) * sum(given.relations.num_nodes.values())
     path = os.path.abspath(os.fsdecode(out))
-    scratch = _scratch(path, given)
-    try:
+    _check_out(path, given, replaces=flag(overwrite, "overwrite"))
+    with _scratch(path) as scratch:
         with _evaluating(modules, place), watching(progress, os.path.basename(path), total, "nodes", lambda: run.done):
             for number, step in enumerate(steps):
-                folder = os.path.join(scratch.temporary, str(number))
+                folder = os.path.join(scratch, str(number))
                 os.mkdir(folder)
                 is_last = number == len(steps) - 1
                 following = run.apply(number, step, stores, folder, stored if is_last else None)
                 if number:
                     _close(stores)
-                    shutil.rmtree(os.path.join(scratch.temporary, str(number - 1)))
+                    shutil.rmtree(os.path.join(scratch, str(number - 1)))
                 stores = following
         _close(stores)
         if not given.is_hetero:
-            os.rename(next(iter(stores.values())).path, path)
+            _take_place(next(iter(stores.values())).path, path, scratch)
             return FeatureStore(path)
-        os.rename(folder, path)
+        _take_place(folder, path, scratch)
         return {name: FeatureStore(os.path.join(path, f"{file_name(name)}.gd")) for name in stores}
-    finally:
-        scratch.abort()
 
 
 @dataclass
@@ -238,8 +239,17 @@ def _budget(memory: Any) -> int:
     return byte_count(memory) if isinstance(memory, str) else integer(memory, "memory")
 
 
-def _scratch(path: str, data: GraphData) -> NewFolder:
-    """Make a hidden folder beside ``path``, after proving that nothing is there yet."""
+def _take_place(new: str, path: str, scratch: str) -> None:
+    """Give a finished file or folder its name; what had it goes to ``scratch``."""
+    if os.path.lexists(path) and (os.path.isdir(new) or os.path.isdir(path)):
+        if _core.exchange_names(os.fsencode(new), os.fsencode(path)):
+            return
+        os.rename(path, os.path.join(scratch, "replaced"))  # as on NFS, which cannot exchange two names
+    os.replace(new, path)
+
+
+def _check_out(path: str, data: GraphData, *, replaces: bool) -> None:
+    """Prove that nothing is at ``path`` yet, or that it may be replaced."""
     parent = os.path.dirname(path)
     if not os.path.isdir(parent):
         raise FileNotFoundError(errno.ENOENT, "out: no such folder; make it first", parent)
@@ -249,11 +259,32 @@ def _scratch(path: str, data: GraphData) -> NewFolder:
         inputs += [data.graph] if isinstance(data.graph, Dataset) else []
         if os.path.exists(path) and any(os.path.samefile(path, one.path) for one in inputs):
             raise value_error("out", "expected another path than those of the data, found one of them", where=path)
-        raise FileExistsError(errno.EEXIST, "out: exists; remove it, or choose another path", path)
-    try:
-        return NewFolder(path, overwrite=False)
-    except OSError as error:
-        raise OSError(error.errno, f"out: cannot be written: {error.strerror}", path) from None
+        if not replaces:
+            raise error_of(
+                lambda text: FileExistsError(errno.EEXIST, text, path),
+                Argument("out"), ": exists; give ", Setting("overwrite", True), " to replace it, or another path",
+            )  # fmt: skip
+        if not _holds_rows(path, folder=data.is_hetero):
+            expected = "a folder of .gd files" if data.is_hetero else "a file"
+            raise FileExistsError(errno.EEXIST, f"out: expected {expected} to replace, found something else", path)
+
+
+def _holds_rows(path: str, *, folder: bool) -> bool:
+    """Whether what is at ``path`` can have been written by us: nothing else is removed."""
+    if os.path.islink(path) or not os.path.isdir(path):
+        return not folder
+    return folder and all(name.endswith(".gd") for name in os.listdir(path))
+
+
+@contextmanager
+def _scratch(path: str) -> Iterator[str]:
+    """Make a hidden folder beside ``path`` for the time of the block."""
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(hidden_folder(path))
+        except OSError as error:
+            raise OSError(error.errno, f"out: cannot be written: {error.strerror}", path) from None
+        yield folder
 
 
 @contextmanager

@@ -60,10 +60,15 @@ def column_positions(columns: Columns, names: Sequence[str], count: int, name: s
     if columns is None:
         return list(range(count))
     listed = [columns] if isinstance(columns, (str, int)) else list(columns)
-    positions = [_position(column, names, count, name) for column in listed]
+    positions = [_position(column, names, count, name, "columns") for column in listed]
     if len(set(positions)) < len(positions):
         raise value_error("columns", f"expected each column once, found {listed}", where=name)
     return positions
+
+
+def id_position(column: str | int, names: Sequence[str], count: int, name: str) -> int:
+    """Resolve the column of ids."""
+    return _position(column, names, count, name, "id_column")
 
 
 def refuse_ids_as_features(names: Sequence[str], columns: Columns, id_column: str | int | None, name: str) -> None:
@@ -79,11 +84,11 @@ def refuse_ids_as_features(names: Sequence[str], columns: Columns, id_column: st
         )  # fmt: skip
 
 
-def _position(column: str | int, names: Sequence[str], count: int, name: str) -> int:
+def _position(column: str | int, names: Sequence[str], count: int, name: str, argument: str) -> int:
     if isinstance(column, str) and column in names:
         if names.count(column) > 1:
             raise value_error(
-                "columns",
+                argument,
                 f"expected one column {column!r}, found {names.count(column)}; give positions, or names that differ",
                 where=name,
             )
@@ -91,4 +96,4 @@ def _position(column: str | int, names: Sequence[str], count: int, name: str) ->
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < count:
         return int(column)
     there = ", ".join(names) if names else f"0 to {count - 1}"
-    raise value_error("columns", f"expected one of {there}, found {column!r}", where=name)
+    raise value_error(argument, f"expected one of {there}, found {column!r}", where=name)

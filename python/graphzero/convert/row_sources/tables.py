@@ -13,7 +13,7 @@ from graphzero._core import FormatError
 from graphzero._files.storage import size_of
 from graphzero.convert.arrow_files import column_names, ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
 from graphzero.convert.label_lookup import LabelLookup, Labels
-from graphzero.convert.row_sources.blocks import Block, Columns, column_positions, refuse_ids_as_features
+from graphzero.convert.row_sources.blocks import Block, Columns, column_positions, id_position, refuse_ids_as_features
 from graphzero.ids import packed_labels
 
 
@@ -42,7 +42,7 @@ class TableFeatures:
         self._known_rows = num_rows
         self._read = read
         names = column_names(schema, name)
-        self._id = None if id_column is None else names[column_positions(id_column, names, len(names), name)[0]]
+        self._id = None if id_column is None else names[id_position(id_column, names, len(names), name)]
         rest = [column for column in names if column != self._id]
         chosen = rest if columns is None else [names[i] for i in column_positions(columns, names, len(names), name)]
         if not chosen or self._id in chosen:

@@ -13,10 +13,11 @@ from graphzero._core import FormatError
 from graphzero._files.mounted import path_bytes
 from graphzero._files.storage import size_of
 from graphzero.convert.label_lookup import LabelLookup
-from graphzero.convert.row_sources.blocks import Block, Columns, column_positions, refuse_ids_as_features
+from graphzero.convert.row_sources.blocks import Block, Columns, column_positions, id_position, refuse_ids_as_features
 from graphzero.convert.text import (
     BadLine,
     check_delimiter,
+    check_text_options,
     compression_of,
     first_data,
     is_missing,
@@ -55,6 +56,7 @@ class TextFeatures:
         threads: int | None,
     ) -> None:
         check_delimiter(delimiter)
+        check_text_options(header, None)
         self.name = path
         # Of a compressed file the size says little about how much is left.
         self.nbytes: int | None = None if compression_of(path) else size_of(path)
@@ -71,7 +73,7 @@ class TextFeatures:
             )
         if form.first_field(0).strip().isdigit():
             refuse_ids_as_features(names, columns, id_column, path)
-        place = None if id_column is None else column_positions(id_column, names, count, path)[0]
+        place = None if id_column is None else id_position(id_column, names, count, path)
         if columns is None:
             chosen = [i for i in range(count) if i != place]
         else:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from graphzero._core import FormatError
 from graphzero.convert.arrow_files import pyarrow
 
@@ -43,3 +46,15 @@ def first_null(array: Any) -> int | None:
 def compute() -> Any:
     """Import Arrow's functions."""
     return pyarrow("pyarrow.compute")
+
+
+def packed(labels: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return bytes and offsets of strings, as the core takes them; null is empty."""
+    if not len(labels):
+        return np.empty(0, np.uint8), np.zeros(1, np.int64)
+    _, offsets, data = labels.buffers()
+    width = np.dtype(np.int64 if pyarrow().types.is_large_string(labels.type) else np.int32)
+    starts = np.frombuffer(offsets, width, len(labels) + 1, width.itemsize * labels.offset)
+    return (np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)), starts.astype(
+        np.int64, copy=False
+    )

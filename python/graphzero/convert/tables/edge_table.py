@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from graphzero._base.argument_errors import Setting, error_of, value_error
 from graphzero._base.arrays import float32_vector
+from graphzero.convert.arrow_files import pyarrow
 from graphzero.convert.edge_sources.batch import EdgeBatch, usual_ends
 from graphzero.convert.row_writer import RowWriter
 from graphzero.convert.tables.attributes import Output, TimeOutput, attributes_of, number_column
@@ -145,7 +146,7 @@ class EdgeTable:
             is_empty = False
             edges = self._edges(batch, first, src, dst)
             outputs = {output: output.convert(batch, first) for output in writers}
-            keep = self._kept(batch, first, edges)
+            keep = self._kept(batch, first, edges, src, dst)
             if keep is not None:
                 edges = EdgeBatch(*(None if values is None else values[keep] for values in _parts(edges)))  # type: ignore[arg-type]
             for output, (rows, scales) in outputs.items():
@@ -185,7 +186,7 @@ class EdgeTable:
             )
         return weight
 
-    def _kept(self, batch: Any, first: int, edges: EdgeBatch) -> NDArray[np.bool_] | None:
+    def _kept(self, batch: Any, first: int, edges: EdgeBatch, src: NodeIds, dst: NodeIds) -> NDArray[np.bool_] | None:
         """Return which rows to keep; ``None`` if all."""
         keep = (edges.src >= 0) & (edges.dst >= 0)
         if keep.all():
@@ -195,6 +196,7 @@ class EdgeTable:
             return keep
         at = int(np.argmin(keep))
         end, kind = (self.src, self.triple[0]) if edges.src[at] < 0 else (self.dst, self.triple[2])
+        ids = src if end is self.src else dst
         value = batch.column(end.column)[at].as_py()
         if value is None or (value == "" and self.table.is_text):
             raise value_error(
@@ -203,6 +205,13 @@ class EdgeTable:
                 "edges",
                 where=self.table.place(first + at),
             )
+        if isinstance(value, str) and value != value.strip():
+            stripped = pyarrow().array([value.strip()])
+            if ids.find(stripped, end)[0] >= 0:
+                raise KeyError(
+                    f"{self.table.place(first + at)}: column {end.column!r}: expected an id of {kind!r}, found "
+                    f"{value!r}; there is {value.strip()!r}: remove the blanks around it"
+                )
         raise error_of(
             KeyError,
             f"{self.table.place(first + at)}: column {end.column!r}: expected an id of {kind!r}, found {value!r}, "

@@ -16,11 +16,12 @@ from graphzero._base.argument_errors import type_error
 from graphzero._core import FormatError
 from graphzero._files.mounted import path_bytes
 from graphzero.convert.arrow_files import pyarrow
-from graphzero.convert.tables.arrow_types import compute, decoded, is_text_type
+from graphzero.convert.tables.arrow_types import compute, decoded, is_text_type, packed
 from graphzero.convert.tables.table import Table
 
 # How an integer is written: "007" and "+7" are text, which would be the same integer as "7".
 _INTEGER = "^(0|-?[1-9][0-9]*)$"
+_UUID = "^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"
 # Integers up to here are exact as float64: a column with nothing in some rows comes from pandas as these.
 _EXACT = 2**53
 
@@ -32,6 +33,12 @@ class IdColumn:
     table: Table
     column: str
     role: str
+    among_uuids: bool = False  # whether a table has ids of this kind of node as UUIDs, in Arrow's type
+
+    @property
+    def has_uuids(self) -> bool:
+        """Whether it is such a column."""
+        return is_uuid(self.table.types[self.column])
 
 
 class NodeIds:
@@ -168,7 +175,10 @@ def is_uuid(kind: Any) -> bool:
 
 
 def text_labels(array: Any, about: IdColumn) -> Any:
-    """Return ids as Arrow's strings. An empty field of a text is null."""
+    """Return ids as Arrow's strings. An empty field of a text is null.
+
+    A UUID has two spellings. Where some table has them in Arrow's type, text is spelled as these are: in lower case.
+    """
     array = decoded(array)
     if is_uuid(array.type):
         return _uuid_text(array.storage)
@@ -177,6 +187,9 @@ def text_labels(array: Any, about: IdColumn) -> Any:
             empty = compute().equal(array, "")
             if compute().any(empty).as_py():
                 array = compute().if_else(empty, None, array)
+        if about.among_uuids:
+            uuids = compute().match_substring_regex(array, _UUID)
+            array = compute().if_else(uuids, compute().ascii_lower(array), array)
         return array
     return integer_labels(array, about).cast(pyarrow().string())
 
@@ -220,18 +233,6 @@ def _refused(about: IdColumn, found: str) -> TypeError:
         about.role,
         f"column {about.column!r}: expected ids that are text, integers or UUIDs, found {found}",
         where=about.table.name,
-    )
-
-
-def packed(labels: Any) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return bytes and offsets of strings; null is an empty label."""
-    if not len(labels):
-        return np.empty(0, np.uint8), np.zeros(1, np.int64)
-    _, offsets, data = labels.buffers()
-    width = np.dtype(np.int64 if pyarrow().types.is_large_string(labels.type) else np.int32)
-    starts = np.frombuffer(offsets, width, len(labels) + 1, width.itemsize * labels.offset)
-    return (np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)), starts.astype(
-        np.int64, copy=False
     )
 
 

@@ -6,6 +6,7 @@ import os
 import time as clock
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,7 @@ class Build:
         self._room = min(max(1 << 20, budget // 48), 32 << 20)
         self._nodes = {kind: NodeTable(kind, spec, self._table(spec)) for kind, spec in node_specs.items()}
         self._edges = {triple: EdgeTable(triple, spec, self._table(spec)) for triple, spec in edge_specs.items()}
+        self._mark_uuids()
         self._check_adds()
         self._ids: dict[str, NodeIds] = {}
         self._rows_of: dict[str, int] = {}  # of the tables of nodes
@@ -71,6 +73,19 @@ class Build:
 
     def _table(self, spec: NodeSpec | EdgeSpec) -> Table:
         return open_table(spec.source, spec.form, self._stage, self._room)
+
+    def _mark_uuids(self) -> None:
+        """Tell columns of text whether others have ids of the same nodes as UUIDs."""
+        for kind in self._kinds():
+            node = self._nodes.get(kind)
+            own = [] if node is None or node.id is None else [node.id]
+            if not any(column.has_uuids for column in [*own, *self._ends_of(kind)]):
+                continue
+            if node is not None and node.id is not None:
+                node.id = replace(node.id, among_uuids=True)
+            for triple, edge in self._edges.items():
+                edge.src = replace(edge.src, among_uuids=True) if triple[0] == kind else edge.src
+                edge.dst = replace(edge.dst, among_uuids=True) if triple[2] == kind else edge.dst
 
     def _check_adds(self) -> None:
         for kind, node in self._nodes.items():

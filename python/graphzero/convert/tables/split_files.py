@@ -41,7 +41,7 @@ def member_codes(
     placed = PlacedRows(path, _Codes(), ids.count, memory)
     for number, (name, given) in enumerate(members.items(), 1):
         table = _ids_table(given, name, ids, node, room, folder)
-        about = IdColumn(table, next(iter(table.types)), "split")
+        about = _about(table, node)
         for first, batch in table.batches([about.column], room):
             nodes = ids.find(batch.column(0), about)
             if (nodes < 0).any():
@@ -59,6 +59,11 @@ def member_codes(
         )
 
 
+def _about(table: Table, node: NodeTable) -> IdColumn:
+    among_uuids = node.id is not None and node.id.among_uuids
+    return IdColumn(table, next(iter(table.types)), "split", among_uuids)
+
+
 def _ids_table(given: Any, name: str, ids: NodeIds, node: NodeTable, room: int, folder: str) -> Table:
     """Return ids as a table of one column."""
     if isinstance(given, (str, os.PathLike)):
@@ -68,7 +73,7 @@ def _ids_table(given: Any, name: str, ids: NodeIds, node: NodeTable, room: int, 
         if table.is_text and len(table.types) == 1:
             # A list of ids may have a header or not: what is the id of a node is no header.
             header = pyarrow().array([next(iter(table.types))])
-            if ids.find(header, IdColumn(table, next(iter(table.types)), "split"))[0] >= 0:
+            if ids.find(header, _about(table, node))[0] >= 0:
                 form = TextForm(node.spec.form.delimiter, False, node.spec.form.encoding)
                 table = open_table(given, form, folder, room)
         if len(table.types) > 1:

@@ -16,9 +16,12 @@ from graphzero._base.argument_errors import type_error, value_error
 from graphzero._core import FormatError
 from graphzero._files.storage import StoredPath
 from graphzero.convert.arrow_files import pyarrow
+from graphzero.convert.tables.arrow_types import compute
 from graphzero.convert.tables.table import Part
 from graphzero.convert.text import check_delimiter, compression_of, open_text
 
+# What is not part of a value where it stands around one, as in the texts that the core parses.
+_BLANKS = " \t\r"
 # Bytes that are looked at to find the delimiter, and that are parsed at a time at least.
 _FIRST_BYTES = 1 << 16
 _LEAST_BLOCK = 1 << 20
@@ -33,8 +36,6 @@ class TextForm:
     encoding: str = "utf-8"
 
     def __post_init__(self) -> None:
-        if self.delimiter is not None and not isinstance(self.delimiter, str):
-            raise type_error("delimiter", f"expected one character, found {self.delimiter!r}")
         check_delimiter(self.delimiter)
         if not isinstance(self.header, bool):
             raise type_error("header", f"expected true or false, found {self.header!r}")
@@ -69,6 +70,12 @@ def _guessed_delimiter(path: str, first: bytes) -> str:
     return "," if delimiter.isspace() and delimiter != "\t" else delimiter
 
 
+def _without_blanks(batch: Any) -> Any:
+    trim = compute().ascii_trim
+    columns = [trim(column, characters=_BLANKS) for column in batch.columns]
+    return pyarrow().RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
 @dataclass(frozen=True)
 class _TextFile:
     path: str
@@ -83,7 +90,7 @@ class _TextFile:
         return [name.strip() for name in first] if self.form.header else [str(i) for i in range(len(first))]
 
     def read(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
-        """Yield blocks of rows; how many rows there are in one is up to the parser."""
+        """Yield blocks of rows, without blanks around values; how many rows a block has is up to the parser."""
         arrow = pyarrow()
         csv_module = pyarrow("pyarrow.csv")
         names = self.names()
@@ -105,7 +112,8 @@ class _TextFile:
                         strings_can_be_null=False,
                     ),
                 )
-                yield from reader
+                for batch in reader:
+                    yield _without_blanks(batch)
         except arrow.ArrowInvalid as error:
             if "Empty CSV" in str(error):  # nothing behind the header
                 return

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero import _core
 from graphzero._base.argument_errors import check_choice, type_error, value_error
 from graphzero._files.manifest import TIME_UNITS
 from graphzero.convert.arrow_files import pyarrow
-from graphzero.convert.tables.arrow_types import compute, decoded, first_null, is_text_type
+from graphzero.convert.edge_feeds import CORE_UNITS
+from graphzero.convert.tables.arrow_types import compute, decoded, first_null, is_text_type, packed
 
-_ZONE = r"[T ][0-9:.]+(Z|[+-][0-9]{2}:?([0-9]{2})?)$"
 _INTEGER = r"^\s*[+-]?[0-9]+\s*$"
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
@@ -78,32 +79,41 @@ class TimeColumn:
             values: NDArray[np.int64] = array.cast(arrow.int64()).to_numpy(zero_copy_only=False)
             return values
         except arrow.ArrowInvalid:
-            at = _first_refused(array, lambda at: arrow.int64())
+            at = _first_refused(array)
             raise self._wrong(first + at, repr(array[at].as_py()), "an integer of 64 bits, as before it") from None
 
     def _parsed(self, text: Any, first: int) -> Any:
-        """Parse ISO 8601: a date, or a date and a time with or without a zone."""
+        """Parse ISO 8601, by the rules of the core: a date, or a date and a time with or without a zone."""
         arrow = pyarrow()
         text = compute().utf8_trim_whitespace(text)
-        zoned = compute().match_substring_regex(text, _ZONE)
-        for unit in ("ns", "us"):  # nanoseconds reach from 1677 to 2262
-            try:
-                if compute().all(zoned).as_py():
-                    return self._in_utc(text.cast(arrow.timestamp(unit, "UTC")))
-                if not compute().any(zoned).as_py():
-                    return self._in_utc(text.cast(arrow.timestamp(unit)))
-                both = [
-                    self._in_utc(text.filter(chosen).cast(kind))
-                    for chosen, kind in (
-                        (zoned, arrow.timestamp(unit, "UTC")),
-                        (compute().invert(zoned), arrow.timestamp(unit)),
-                    )
-                ]
-                return _merged(zoned, *both)
-            except arrow.ArrowInvalid:
-                continue
-        at = _first_refused(text, lambda at: arrow.timestamp("us", "UTC" if zoned[at].as_py() else None))
-        raise self._wrong(first + at, repr(text[at].as_py()))
+        unit = self.unit or "s"
+        times = _core.parse_iso_times(*packed(text), CORE_UNITS[unit])
+        if times.wrong is not None:
+            raise self._refused(times, unit, text[times.wrong].as_py(), first + times.wrong)
+        stamps = arrow.array(times.take_values()).cast(arrow.timestamp(unit))
+        zoned = times.take_have_offsets().astype(bool)
+        if self._zone is None or zoned.all():
+            return stamps
+        local = self._in_utc(stamps.filter(arrow.array(~zoned)))
+        return _merged(zoned, stamps.filter(arrow.array(zoned)), local)
+
+    def _refused(self, times: _core.IsoTimes, unit: str, found: str, row: int) -> ValueError:
+        """Return the error about the first time that cannot be stored."""
+        if times.fault == _core.TimeFault.NO_TIME:
+            return self._wrong(row, repr(found))
+        if times.fault == _core.TimeFault.FINER:
+            finer = next(name for name, core in CORE_UNITS.items() if core == times.needed)
+            advice = f"give {finer!r} to count these" if finer != unit else "nothing is finer"
+            return value_error(
+                "time_unit",
+                f"column {self._column!r}: {found} is no whole number of {unit}; {advice}",
+                where=self._where(row),
+            )
+        return value_error(
+            "time_unit",
+            f"column {self._column!r}: {found} does not fit 64 bits in {unit!r}",
+            where=self._where(row),
+        )
 
     def _in_utc(self, array: Any) -> Any:
         """Return timestamps without a zone, in UTC."""
@@ -156,21 +166,20 @@ def _shown(count: Any, stamps: Any) -> str:
     return str(np.datetime64(int(count), stamps.type.unit))
 
 
-def _merged(chosen: Any, yes: Any, no: Any) -> Any:
-    """Put the values of ``yes`` where ``chosen``, and those of ``no`` elsewhere, in order."""
-    mask = chosen.to_numpy(zero_copy_only=False)
+def _merged(mask: NDArray[np.bool_], yes: Any, no: Any) -> Any:
+    """Put the values of ``yes`` where ``mask`` is, and those of ``no`` elsewhere, in order."""
     out = np.empty(len(mask), np.int64)
     for where, values in ((mask, yes), (~mask, no)):
         out[where] = values.cast(pyarrow().int64()).to_numpy(zero_copy_only=False)
     return pyarrow().array(out).cast(yes.type)
 
 
-def _first_refused(text: Any, kind_of: Callable[[int], Any]) -> int:
-    """Return the place of the first text that cannot be read as its type."""
+def _first_refused(text: Any) -> int:
+    """Return the place of the first text that is no integer."""
     arrow = pyarrow()
     for at in range(len(text)):
         try:
-            text.slice(at, 1).cast(kind_of(at))
+            text.slice(at, 1).cast(arrow.int64())
         except arrow.ArrowInvalid:
             return at
     return 0

@@ -226,7 +226,9 @@ class GraphStore(torch_geometric.data.GraphStore):  # type: ignore[misc]
         ]
 
     def coo(self, edge_types: list[Any] | None = None, store: bool = False) -> Any:
-        """Return all sources, destinations and edge ids, in order of edge id if the graph is directed.
+        """Return all sources, destinations and edge ids.
+
+        Edges of a directed graph come in order of edge id, those of an undirected one both ways and sorted by source.
 
         Args:
             edge_types: The edge types; others are left out. Default: all.
