@@ -76,6 +76,15 @@ def refuse_url(path: str) -> None:
         )
 
 
+def refuse_url_target(path: str) -> None:
+    """Refuse a URL where files are written that only this machine can write."""
+    if is_url(path):
+        raise ValueError(
+            f"{shown_url(path)}: expected a path of this machine to write, found a URL; write it here, and bring the "
+            "data set there with gz.push(folder, url), or graphzero push"
+        )
+
+
 def located(url: str | os.PathLike[str]) -> StoredPath:
     """Return the place of a URL, or of a path of this machine. Reads nothing."""
     from urllib.parse import parse_qsl, unquote  # takes longer than all else that mounting a data set imports
