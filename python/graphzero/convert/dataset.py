@@ -122,10 +122,10 @@ def convert_dataset(
         {'paper': 4}
     """
     begin = time.perf_counter()
-    layout = _layout_of(source, format)
-    given = _choices(layout, options)
     target = os.fsdecode(folder)
     refuse_url_target(target)
+    layout = _layout_of(source, format)
+    given = _choices(layout, options)
     on_disk = isinstance(source, (str, os.PathLike))
     if on_disk:
         _refuse_overlap(os.fsdecode(source), target)
