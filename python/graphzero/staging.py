@@ -43,6 +43,7 @@ from graphzero._files.pieces import PieceFile
 from graphzero._files.progress import Progress, watching
 from graphzero._files.storage import (
     StoredPath,
+    check_object_size,
     facts_of,
     found_at,
     is_there,
@@ -163,6 +164,8 @@ def push(
             "has another data set; give ", Setting("overwrite", True), " to replace it",
         )  # fmt: skip
     left = sending.missing()
+    for file in left:
+        check_object_size(place / file, sending.sizes[file])
     if left and old is not None:
         remove_stored(goal)  # a manifest whose files are replaced one by one names a mixture
     meter = _Meter()

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
+from graphzero._files import storage
 from graphzero._files.manifest import MANIFEST
 from graphzero._files.storage import is_there, located, read_range, write_stored
 from graphzero.cli.command import run
@@ -167,6 +168,16 @@ def test_a_part_that_is_replaced_during_a_stage_is_noticed(folder, s3, tmp_path,
     with pytest.raises(gz.FormatError, match="was replaced; stage again"):
         gz.stage("s3://bucket/ds", tmp_path / "here", threads=1)
     assert not (tmp_path / "here").exists()
+
+
+def test_a_file_that_pyarrow_cannot_upload_is_refused_before_anything_is_sent(folder, s3, monkeypatch):
+    monkeypatch.setattr(storage, "LARGEST_S3_OBJECT", 200_000)
+    with pytest.raises(
+        OSError, match=r"expected at most 200000 bytes, which is what .* found \d+; store attributes in pa"
+    ):
+        gz.push(folder, "s3://bucket/ds", parts=None)
+    assert not storage.found_at([located("s3://bucket/ds/nodes/node/x.gd")])[0].is_file
+    gz.push(folder, "s3://bucket/ds", parts="100KiB")
 
 
 def cut_off(s3):

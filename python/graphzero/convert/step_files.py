@@ -14,6 +14,7 @@ from graphzero._files.folder import replace_file, temporary_folder
 from graphzero._files.part_header import HEADER_BYTES, PartHeader, part_header
 from graphzero._files.storage import (
     StoredPath,
+    check_object_size,
     facts_of,
     first_bytes,
     is_there,
@@ -101,6 +102,7 @@ class StepFiles:
             path = self.written(name, scratch)
             # Readers may be in the middle of it, and a second attempt may have another order within buckets.
             if not (is_there(goal) and size_of(goal) == os.path.getsize(path)):
+                check_object_size(goal, os.path.getsize(path))
                 write_stored(goal, file_blocks(path))
             os.remove(path)
 
@@ -134,6 +136,7 @@ class StepFiles:
         header = self.header(name)
         if is_there(goal) and size_of(goal) == header.size:
             return
+        check_object_size(goal, header.size)
         write_stored(goal, stored_blocks(path) if isinstance(path, StoredPath) else file_blocks(path))
         if (found := size_of(goal)) != header.size:
             raise OSError(errno.EIO, f"expected {header.size} bytes, found {found}; commit again", str(goal))
