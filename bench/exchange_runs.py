@@ -4,11 +4,13 @@ Each process holds a range of rows in memory. For every batch it asks the others
 of gloo: counts, ids, and rows back. Nothing is sampled or trained, and batches are not made ahead: the traffic is that
 of a loader's exchange, and nothing else.
 
-The costs that the simulation is given come from two processes alone, with batches of two sizes: processor time of a
-row, and of the calls of a batch. Rates with 3 and 4 processes are then predicted. How much of the processors others
-leave is measured before each run: all processes count for a while.
+The costs that the simulation is given come from one process and two alone, with batches of two sizes: processor time of
+a row that stays, of one that crosses, and of the calls of a batch. Rates with 3 and 4 processes are then predicted. How
+much of the processors others leave is measured before and after each run: all processes count for a while. On a busy
+machine that is a poor guess, as processes that wait now and then get more than those that count; processor times are
+not.
 
-python bench/exchange_runs.py [--ranks 2 3 4] [--rows 20000] [--row-bytes 512] [--batches 40] [--rounds 5] [--json]
+python bench/exchange_runs.py [--ranks 2 3 4] [--rows 20000] [--row-bytes 512] [--batches 20] [--rounds 9] [--json]
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import socket
 import statistics
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 import torch.distributed as dist
@@ -58,13 +60,14 @@ def exchange(rank: int, ranks: int, given: argparse.Namespace, port: int, found:
             assert torch.equal(some_rows[:, 0], expected), "a row is not that of its id"
         for number in range(given.rounds):
             dist.barrier()
-            share = free_share(0.5)
+            share = free_share(0.25)
             dist.barrier()
             begin, used = time.perf_counter(), time.process_time()
             for _ in range(given.batches):
                 batch(ids)
             wall, cpu = time.perf_counter() - begin, time.process_time() - used
-            found.put((rows, number, wall, cpu, share))
+            dist.barrier()
+            found.put((rows, number, wall, cpu, (share + free_share(0.25)) / 2))
     dist.barrier()
     dist.destroy_process_group()
 
@@ -82,14 +85,14 @@ def free_share(seconds: float) -> float:
     return (time.process_time() - used) / (time.perf_counter() - begin)
 
 
-def measured(ranks: int, given: argparse.Namespace) -> dict[int, list[tuple[float, float, float]]]:
+def measured(ranks: int, given: argparse.Namespace) -> Runs:
     """Return batches/s of all ranks, processor seconds of a batch, and cores left, by rows of a batch and round."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     found = processes.get_context("spawn").SimpleQueue()
     processes.spawn(exchange, (ranks, given, port, found), nprocs=ranks)
     told = [found.get() for _ in range(ranks * 2 * given.rounds)]
-    runs: dict[int, list[tuple[float, float, float]]] = {}
+    runs: Runs = {}
     for rows in sizes_of(given):
         for number in range(given.rounds):
             walls, cpus, shares = zip(*(each[2:] for each in told if each[:2] == (rows, number)), strict=True)
@@ -98,28 +101,24 @@ def measured(ranks: int, given: argparse.Namespace) -> dict[int, list[tuple[floa
     return runs
 
 
-def calibrated(runs: dict[int, list[tuple[float, float, float]]], given: argparse.Namespace) -> Exchange:
-    """Return the costs of a row and of a batch's calls, from two ranks and two sizes of batches."""
+Runs: TypeAlias = "dict[int, list[tuple[float, float, float]]]"
+
+
+def calibrated(one: Runs, two: Runs, given: argparse.Namespace) -> Exchange:
+    """Return the costs of a row and of a batch's calls, from one and two ranks and two sizes of batches."""
     small, large = sizes_of(given)
-    cpu = {rows: statistics.median(each[1] for each in runs[rows]) for rows in (small, large)}
-    # Half of the rows cross: CPU of a batch = calls + rows (gather + send / 2 + receive / 2).
-    row = max(0.0, cpu[large] - cpu[small]) / (large - small)
-    gather = min(row, gather_seconds(given))
-    call = max(0.0, cpu[small] - small * row)
-    return Exchange(2, given.rows, given.row_bytes, gather_row=gather, wire_row=row - gather, call=call, ahead=1)
 
+    def cpu(runs: Runs, rows: int) -> float:
+        return statistics.median(each[1] for each in runs[rows])
 
-def gather_seconds(given: argparse.Namespace) -> float:
-    """Return the processor seconds of gathering a row here."""
-    torch.set_num_threads(1)
-    own = torch.zeros(ROWS_OF_A_RANK, given.row_bytes // 4, dtype=torch.int32)
-    ids = torch.randint(ROWS_OF_A_RANK, (given.rows,))
-    seconds = []
-    for _ in range(20):
-        begin = time.process_time()
-        own.index_select(0, ids)
-        seconds.append(time.process_time() - begin)
-    return min(seconds) / given.rows  # the least: others use the cache as well
+    def of_a_row(runs: Runs) -> float:
+        return max(0.0, cpu(runs, large) - cpu(runs, small)) / (large - small)
+
+    # With two ranks, half of the rows cross, and each is sent and received.
+    stays, mixed = of_a_row(one), of_a_row(two)
+    call = max(0.0, cpu(two, small) - small * mixed)
+    wire = max(0.0, mixed - stays)
+    return Exchange(2, given.rows, given.row_bytes, gather_row=min(stays, mixed), wire_row=wire, call=call, ahead=1)
 
 
 def main() -> None:
@@ -128,12 +127,12 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 3, 4])
     parser.add_argument("--rows", type=int, default=20_000, help="of a batch of one rank")
     parser.add_argument("--row-bytes", type=int, default=512)
-    parser.add_argument("--batches", type=int, default=40)
-    parser.add_argument("--rounds", type=int, default=5, help="of each measurement; medians are printed")
+    parser.add_argument("--batches", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=9, help="of each measurement; medians are printed")
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args()
-    runs = {ranks: measured(ranks, given) for ranks in dict.fromkeys([2, *given.ranks])}
-    costs = calibrated(runs[2], given)
+    runs = {ranks: measured(ranks, given) for ranks in dict.fromkeys([1, 2, *given.ranks])}
+    costs = calibrated(runs[1], runs[2], given)
     rows = []
     for ranks in given.ranks:
         found = []
@@ -147,7 +146,7 @@ def main() -> None:
     if given.json:
         print(json.dumps({"costs": facts, "runs": rows}, indent=2))
         return
-    print(f"{given.rows:,} rows of {given.row_bytes} bytes a batch; costs, of two ranks:")
+    print(f"{given.rows:,} rows of {given.row_bytes} bytes a batch; costs, of one and two ranks:")
     print(", ".join(f"{name} {seconds * 1e6:.3f} µs" for name, seconds in facts.items()))
     print("ranks  measured/s  simulated/s  ratio (least to most)  CPU of a batch  simulated  cores left")
     for row in rows:

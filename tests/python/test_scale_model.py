@@ -8,7 +8,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench"))
-from exchange_model import Cores, Exchange, simulate
+from exchange_model import Exchange, simulate
 
 SCRIPT = pathlib.Path(__file__).parents[2] / "bench" / "scale_model.py"
 
@@ -123,10 +123,10 @@ def test_rows_that_all_ranks_have_are_not_asked_for():
 
 
 def test_a_part_of_a_core_is_slower():
-    cores = Cores(1.5)
-    assert cores.run(0.0, 3.0) == pytest.approx(4.0)
-    assert cores.run(0.0, 3.0) == pytest.approx(4.0)
-    assert cores.run(1.0, 3.0) == pytest.approx(8.0)
+    half = simulate(Exchange(1, rows=1, row_bytes=4, sample=1e-3, cores=0.5))
+    assert half["rate"] == pytest.approx(500)
+    assert half["cpu"] == pytest.approx(1e-3)
+    assert half["cores_busy"] == pytest.approx(1)
 
 
 def test_the_simulation_is_printed_and_follows_its_closed_form():
