@@ -37,9 +37,9 @@ CONSTANTS = {
     "cold-edges": (0.4e6, "edges/s sampled if the topology is not in RAM: measured, docs/when-not-to-use-it.md"),
     "beside": (16 * GB, "bytes of RAM for torch, driver and batches: assumed from docs/benchmarks/loaders.md"),
     "exchange-rate": (165_000, "rows/s of a rank through gloo: measured, 130,000 to 200,000 with 2 to 4 ranks"),
-    "gather-ns": (100, "CPU of gathering a row of 512 bytes: measured, bench/exchange_runs.py"),
-    "wire-ns": (250, "CPU of a row of 512 bytes that gloo sends, and again receives: measured, bench/exchange_runs.py"),
-    "call-ms": (1.8, "CPU of a batch's collective calls: measured with 2 ranks, bench/exchange_runs.py"),
+    "gather-ns": (270, "CPU of a row of 512 bytes, gathered into a new buffer: measured, bench/exchange_runs.py"),
+    "wire-ns": (130, "more CPU of such a row if gloo sends it, and again to receive it: measured, the same"),
+    "call-ms": (1.4, "CPU of a batch's collective calls: measured with 2 ranks, the same"),
     "exchange-cores": (4, "of a machine that serve its exchange: assumed"),
     "gradients": (2.2e6, "bytes, GraphSAGE of three layers of 256: computed"),
 }

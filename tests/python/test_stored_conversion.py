@@ -89,12 +89,23 @@ def test_the_command_writes_a_data_set_in_parts(edges, s3, tmp_path, capsys):
     assert filecmp.cmp(one_graph(tmp_path / "ds"), tmp_path / "one.gl", shallow=False)
 
 
-def test_a_conversion_again_finds_its_own_data_set(edges, storage):
+def test_a_graph_in_parts_is_replaced_and_another_data_set_is_not(edges, storage, tmp_path):
     first = gz.convert_edges(edges, f"{storage}/ds", shards=2)
     again = gz.convert_edges(edges, f"{storage}/ds", shards=2)
     assert (first.num_edges, first.size) == (again.num_edges, again.size)
-    with pytest.raises(FileExistsError, match="has another data set; remove its graphzero.json, or write to another"):
-        gz.convert_edges(edges[:1], f"{storage}/ds", shards=2)
+    gz.convert_edges(edges[:1], f"{storage}/ds", shards=1)
+    gz.stage(f"{storage}/ds", tmp_path / "ds", verify="full")
+    gz.convert_edges(edges[:1], tmp_path / "one.gl")
+    assert filecmp.cmp(one_graph(tmp_path / "ds"), tmp_path / "one.gl", shallow=False)
+    with gz.edit_dataset(tmp_path / "ds") as edit:
+        edit.set_attribute("x", np.zeros((700, 2), np.float32))
+    gz.push(tmp_path / "ds", f"{storage}/more")
+    write_stored(located(f"{storage}/broken") / MANIFEST, iter([b"{}"]))
+    for name in ("more", "broken"):
+        with pytest.raises(
+            FileExistsError, match="has another data set, with more than a graph in parts; remove its gr"
+        ):
+            gz.convert_edges(edges, f"{storage}/{name}", shards=2)
 
 
 @pytest.mark.parametrize("options", [{}, {"shards": 2}])

@@ -493,12 +493,12 @@ class _Reader:
 
     def _check_paths(self, manifest: Manifest) -> None:
         """Refuse parts that share a file with anything else: one would overwrite the other."""
-        known = {record.file for record in manifest.files() if type(record) is FileRecord}
+        known = {os.path.normpath(record.file) for record in manifest.files() if type(record) is FileRecord}
         for record in manifest.parts():
             for file in (record.file, *(part.file for part in record.parts)):
-                if file in known:
+                if os.path.normpath(file) in known:
                     raise self._refuse(record.file, "parts in files of their own", file)
-                known.add(file)
+                known.add(os.path.normpath(file))
 
     def _check_nodes(self, manifest: Manifest, triple: tuple[str, str, str], place: str) -> None:
         """Refuse parts of an index that do not end at the last node."""

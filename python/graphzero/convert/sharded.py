@@ -32,6 +32,7 @@ from graphzero._files.manifest import (
     PartsRecord,
     graph_path,
     manifest_text,
+    parsed_manifest,
 )
 from graphzero._files.mounted import path_bytes
 from graphzero._files.part_header import PartHeader
@@ -307,7 +308,7 @@ def commit_shards(
         folder: The folder of the plan.
         path: The ``.gl`` file to write. Or a URL, such as ``s3://bucket/name``: parts stay parts there, under a
             manifest that is written last, and ``stage`` puts them together. They are not copied if the folder of the
-            plan is below this URL.
+            plan is below this URL. A graph in parts that is there is replaced, any other data set is not.
         threads: The number of threads.
 
     Returns:
@@ -377,7 +378,7 @@ def _commit_stored(
     conversion: _Conversion, names: dict[str, list[str]], place: StoredPath
 ) -> tuple[str, int, int, int]:
     """Write a data set in storage whose graph is in parts, the manifest last; return edges, duplicates and bytes."""
-    _refuse_another(conversion, place)
+    _refuse_another(place)
     told = conversion.told["options"]
     ends = ("src", "dst") if told["bipartite"] else ("node", "node")
     triple = (ends[0], "to", ends[1])
@@ -404,12 +405,22 @@ def _commit_stored(
     return str(place), edges, duplicates["in" if names["in"] else "out"], size
 
 
-def _refuse_another(conversion: _Conversion, place: StoredPath) -> None:
-    """Refuse a place that has a data set, unless the same plan has written it."""
+def _refuse_another(place: StoredPath) -> None:
+    """Refuse a place that has a data set, unless a conversion in shards wrote it, and nobody added to it."""
     goal = place / MANIFEST
-    if is_there(goal) and conversion.fingerprint.encode() not in read_range(goal, 0, LARGEST_MANIFEST):
+    if not is_there(goal):
+        return
+    try:
+        old, _ = parsed_manifest(read_range(goal, 0, LARGEST_MANIFEST + 1), goal)
+        files = list(old.files())
+        ours = len(files) == len(old.edges) == 1 and isinstance(files[0], PartsRecord) and not old.metadata
+    except FormatError:
+        ours = False
+    if not ours:
         raise FileExistsError(
-            errno.EEXIST, f"has another data set; remove its {MANIFEST}, or write to another place", str(place)
+            errno.EEXIST,
+            f"has another data set, with more than a graph in parts; remove its {MANIFEST}, or write to another place",
+            str(place),
         )
 
 
@@ -434,10 +445,9 @@ def run_shards(
         A report, as of ``commit_shards()``.
     """
     begin = clock.perf_counter()
-    conversion = _Conversion(folder)
-    plan = conversion.plan
+    plan = _Conversion(folder).plan
     if is_url(path):
-        _refuse_another(conversion, located(path))
+        _refuse_another(located(path))
     done: list[int] = []
     with watching(progress, "partitioning", plan.num_tasks, "tasks", lambda: len(done)):
         for task in range(plan.num_tasks):

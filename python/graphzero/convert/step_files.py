@@ -118,7 +118,7 @@ class StepFiles:
 
     def inside(self, place: StoredPath) -> str | None:
         """Return the path from ``place`` to this folder, with a slash behind it, if it is there."""
-        if self._place is None or self._place.partition("://")[0] != place.partition("://")[0]:
+        if self._place is None or not self._place.filesystem.equals(place.filesystem):
             return None
         own, other = self._place.key.rstrip("/") + "/", place.key.rstrip("/") + "/"
         return own.removeprefix(other) if own.startswith(other) else None
