@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
-from graphzero import _core
 from graphzero._base.argument_errors import Setting, check_choice, error_of, value_error
 from graphzero._base.integers import integer, integer_from
 from graphzero._base.memory_sizes import byte_count, byte_text
 from graphzero._base.visible import visible
 from graphzero._core import FormatError
-from graphzero._dataset.feature_parts import join_parts, part_file_size, part_ranges, write_part
-from graphzero._files.folder import KeptFolder, check_free_space, free_space, hidden_folder, spill_folder
+from graphzero._dataset.feature_parts import part_file_size, part_ranges, write_part
+from graphzero._dataset.joined_parts import JOINED, join, joined_before, room_to_join
+from graphzero._files.file_header import HEADER_SIZE, fingerprint_of, is_done, size_in
+from graphzero._files.folder import KeptFolder, check_free_space, hidden_folder, spill_folder
 from graphzero._files.manifest import (
-    INDEXES,
     LARGEST_MANIFEST,
     MANIFEST,
     EdgeRecord,
@@ -37,8 +37,7 @@ from graphzero._files.manifest import (
     read_manifest,
     write_manifest,
 )
-from graphzero._files.mounted import path_bytes
-from graphzero._files.part_header import HEADER_BYTES, MAGIC, part_header
+from graphzero._files.part_header import MAGIC
 from graphzero._files.pieces import PieceFile
 from graphzero._files.progress import Progress, watching
 from graphzero._files.storage import (
@@ -64,14 +63,8 @@ from graphzero.verification import verify as verify_files
 # Bytes that a thread holds: a request for them is worth its way.
 _BLOCK = 8 << 20
 _THREADS = 8
-# Of the first bytes of a file: docs/formats/container.md. Files of GraphZero 0.2 have neither.
-_HEADER = 32
-_FINGERPRINT = slice(16, 24)
-_FILE_SIZE = slice(24, 32)
 # Of what is on its way: the file itself, and what PieceFile keeps.
 _ENDINGS = ("", ".part", ".pieces")
-# Says which parts a file was put together from.
-_JOINED = ".joined"
 
 
 @dataclass(frozen=True)
@@ -235,15 +228,17 @@ def stage(
     wanted = manifest if features is None else _with_features(manifest, features, place)
     new = KeptFolder(target, overwrite=overwrite)
     try:
-        joined = {record.file: found for record in wanted.parts() if (found := _joined(new.file(record.file), record))}
+        joined = {
+            record.file: found for record in wanted.parts() if (found := joined_before(new.file(record.file), record))
+        }
         records = {record.file: record for record in _to_bring(wanted, joined)}
         there = {
-            file: os.path.getsize(path) for file, record in records.items() if _is_done(path := new.file(file), record)
+            file: os.path.getsize(path) for file, record in records.items() if is_done(path := new.file(file), record)
         }
         objects = _objects({file: record for file, record in records.items() if file not in there}, place)
         size = sum(facts.size for facts in objects.values())
-        _drop_others(new.temporary, [*records, *joined, *(file + _JOINED for file in joined)])
-        check_free_space(target, size - _held(new.temporary, objects) + _room_to_join(wanted, joined, objects))
+        _drop_others(new.temporary, [*records, *joined, *(file + JOINED for file in joined)])
+        check_free_space(target, size - _held(new.temporary, objects) + room_to_join(wanted, joined, objects))
         meter = _Meter()
         with watching(progress, f"{place} → {target}", size, "bytes", meter.done):
             _bring(new, place, objects, records, workers, meter)
@@ -257,7 +252,7 @@ def stage(
             )
         for record in wanted.parts():
             if record.file not in joined:
-                joined[record.file] = _join(new, record, place)
+                joined[record.file] = join(new, record, place)
         whole = _with_files(wanted, joined)
         write_manifest(new.file(MANIFEST), whole)
         _drop_others(new.temporary, [MANIFEST, *(record.file for record in whole.files())])
@@ -386,7 +381,7 @@ class _Sending:
         left = []
         for file, facts in zip(self.sizes, found_at([self._place / file for file in self.sizes]), strict=True):
             same = facts.is_file and facts.size == self.sizes[file]
-            found = _fingerprint_of(read_range(self._place / file, 0, _HEADER)) if same else None
+            found = fingerprint_of(read_range(self._place / file, 0, HEADER_SIZE)) if same else None
             if same and file in self._parts and found is not None:
                 self._parts[file][0].fingerprint = found
             elif not same or file in self._parts or found != self._records[file].fingerprint:
@@ -465,98 +460,10 @@ def _to_bring(manifest: Manifest, joined: Mapping[str, FileRecord]) -> Iterator[
             yield from record.part_records()
 
 
-def _identity_of(record: PartsRecord) -> str:
-    import hashlib  # slow to load
-
-    return hashlib.sha256(repr(record.parts).encode()).hexdigest()
-
-
-def _joined(path: str, record: PartsRecord) -> FileRecord | None:
-    """Return the record of a file that an earlier run has put together from the same parts."""
-    try:
-        with open(path + _JOINED, encoding="utf-8") as file:
-            identity, fingerprint = file.read().split()
-        whole = FileRecord(record.file, int(fingerprint, 16))
-    except (FileNotFoundError, ValueError):
-        return None
-    return whole if identity == _identity_of(record) and _is_done(path, whole) else None
-
-
-def _room_to_join(manifest: Manifest, joined: Mapping[str, FileRecord], objects: Mapping[str, Any]) -> int:
-    """Return how much more than the files themselves the disk must hold for a while."""
-    needed = 0
-    for record in manifest.parts():
-        if record.file not in joined:
-            sizes = [objects[part.file].size if part.file in objects else 0 for part in record.parts]
-            # Parts of rows can be removed one by one.
-            needed = max(needed, sum(sizes) if record.parts[0].index else max(sizes))
-    return needed
-
-
-def _join(new: KeptFolder, record: PartsRecord, place: StoredPath) -> FileRecord:
-    """Make one file of its parts, which are on disk, and remove them."""
-    target = new.file(record.file)
-    paths = {part.file: new.file(part.file) for part in record.parts}
-    try:
-        if record.parts[0].index is not None:
-            out_parts, in_parts = (
-                [path_bytes(paths[part.file]) for part in record.parts if part.index == index] for index in INDEXES
-            )
-            for part in record.parts:
-                _check_range(paths[part.file], part)
-            _core.assemble_graph(out_parts, in_parts, path_bytes(target))
-            with open_file(target) as store:
-                fingerprint = store.fingerprint
-        else:
-            short = free_space(target) < sum(map(os.path.getsize, paths.values()))
-            fingerprint = join_parts(
-                list(paths.values()), record.parts, target, done=os.remove if short else lambda _: None
-            )
-    except FormatError as error:
-        _remove_all(paths.values())
-        raise FormatError(
-            f"{place / record.file}: its parts: {error}; stage again, and push or convert the data set again if that "
-            "does not help"
-        ) from None
-    if record.fingerprint not in (0, fingerprint):
-        _remove_all([target, *paths.values()])
-        raise FormatError(
-            f"{place / record.file}: expected the fingerprint {record.fingerprint:#018x} of {MANIFEST} when its parts "
-            f"are put together, found {fingerprint:#018x}; push the data set again"
-        )
-    with open(target + _JOINED, "w", encoding="utf-8") as file:
-        file.write(f"{_identity_of(record)} {fingerprint:#018x}")
-        file.flush()
-        os.fsync(file.fileno())
-    _remove_all(paths.values())
-    return FileRecord(record.file, fingerprint)
-
-
-def _check_range(path: str, part: Part) -> None:
-    with open(path, "rb") as file:
-        found = part_header(file.read(HEADER_BYTES))
-    if (found.begin, found.end, found.edges) != (part.begin, part.end, part.edges):
-        raise FormatError(
-            f"{path}: expected the nodes {part.begin} to {part.end} of {part.index}, with {part.edges} edges, found "
-            f"{found.begin} to {found.end} with {found.edges}"
-        )
-
-
-def _remove_all(paths: Iterable[str]) -> None:
-    for path in paths:
-        with suppress(FileNotFoundError):
-            os.remove(path)
-
-
-def _fingerprint_of(header: bytes) -> int | None:
-    """Return the fingerprint that the first bytes of a file have; ``None`` for one of GraphZero 0.2."""
-    return int.from_bytes(header[_FINGERPRINT], "little") if header.startswith(b"GRAPHZ") else None
-
-
 def _blocks(path: str, record: FileRecord, meter: _Meter) -> Iterator[bytes]:
     with open(path, "rb") as file:
         block = file.read(_BLOCK)
-        if _fingerprint_of(block) not in (None, record.fingerprint):
+        if fingerprint_of(block) not in (None, record.fingerprint):
             raise FormatError(f"{path}: expected the same file until it is sent, found another; push again")
         while block:
             yield block
@@ -564,23 +471,12 @@ def _blocks(path: str, record: FileRecord, meter: _Meter) -> Iterator[bytes]:
             block = file.read(_BLOCK)
 
 
-def _is_done(path: str, record: FileRecord) -> bool:
-    """Whether an earlier run has brought a file."""
-    try:
-        with open(path, "rb") as file:
-            header = file.read(_HEADER)
-            size = os.fstat(file.fileno()).st_size
-    except FileNotFoundError:
-        return False
-    return _fingerprint_of(header) == record.fingerprint and size == int.from_bytes(header[_FILE_SIZE], "little")
-
-
 def _objects(records: Mapping[str, FileRecord], place: StoredPath) -> dict[str, Any]:
     """Return size and time of each file in storage, and refuse one that is not that of the manifest."""
     objects = _objects_of(list(records), place)
     for file, facts in objects.items():
-        header = read_range(place / file, 0, _HEADER)
-        found = _fingerprint_of(header)
+        header = read_range(place / file, 0, HEADER_SIZE)
+        found = fingerprint_of(header)
         if found is None:
             continue
         if found != records[file].fingerprint:
@@ -588,7 +484,7 @@ def _objects(records: Mapping[str, FileRecord], place: StoredPath) -> dict[str, 
                 f"{place / file}: expected the fingerprint {records[file].fingerprint:#018x} of {MANIFEST}, found "
                 f"{found:#018x}: this is another file; push the data set again"
             )
-        size = int.from_bytes(header[_FILE_SIZE], "little")
+        size = size_in(header)
         if size != facts.size:
             raise FormatError(
                 f"{place / file}: expected {size} bytes, as its header says, found {facts.size}; push the data set "
@@ -691,7 +587,7 @@ def _check_header(path: str, record: FileRecord, origin: StoredPath) -> None:
         with open(path, "rb") as file:
             is_part = file.read(len(MAGIC)) == MAGIC
         if is_part:  # which is read when it is put together with the others
-            problem = "" if _is_done(path, record) else "expected another file"
+            problem = "" if is_done(path, record) else "expected another file"
         else:
             with open_file(path) as store:
                 problem = record.mismatch(store)

@@ -98,7 +98,7 @@ def test_a_stage_of_parts_that_is_killed_goes_on(folder, s3, tmp_path):
 
 def test_a_kill_while_parts_are_put_together(folder, s3, tmp_path):
     gz.push(folder, "s3://bucket/ds", parts="64KiB")
-    script = STAGE.replace("pieces.PieceFile.write = killed", "staging._join = lambda *a: os.kill(os.getpid(), 9)")
+    script = STAGE.replace("pieces.PieceFile.write = killed", "staging.join = lambda *a: os.kill(os.getpid(), 9)")
     killed(script, "s3://bucket/ds", tmp_path / "here", 1)
     report = gz.stage("s3://bucket/ds", tmp_path / "here", verify="full")
     assert report.transferred == 0
