@@ -9,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xxhash
 
 import files
 import graphzero as gz
+from graphzero import _core
 from graphzero._files.manifest import MANIFEST
 from graphzero.cli.command import run
 from graphzero.convert.sharded import commit_shards, compile_shard, partition_edges, plan_shards
@@ -321,3 +323,54 @@ def test_little_room_removes_parts_of_rows_one_by_one(stored, made, tmp_path, mo
     monkeypatch.setattr(joined_parts, "free_space", lambda path: 0)
     gz.stage(stored, tmp_path / "here", verify="full")
     assert filecmp.cmp(tmp_path / "here/nodes/paper/x.gd", made / "rows/nodes/paper/x.gd", shallow=False)
+
+
+FIELDS = {"flags": (36, 4), "first_node": (64, 8), "num_nodes": (72, 8), "num_entries": (80, 8), "num_rows": (120, 8)}
+FIELDS |= {"num_src_nodes": (104, 8), "num_dst_nodes": (112, 8)}
+
+
+def set_field(path, name, value):
+    """Change a field of a part, and its header's checksum."""
+    data = bytearray(Path(path).read_bytes())
+    begin, size = FIELDS[name]
+    data[begin : begin + size] = value.to_bytes(size, "little")
+    data[16:24] = bytes(8)
+    data[16:24] = xxhash.xxh64(bytes(data[:4096])).intdigest().to_bytes(8, "little")
+    Path(path).write_bytes(data)
+
+
+BROKEN_PARTS = [
+    ("P1", {"out-000001": ("first_node", 1)}, "expected a part that begins at node [0-9]+, found 1"),
+    ("P2", dict.fromkeys(("out-", "in-"), ("num_src_nodes", 701)), "expected the last part to end at node 701, found 700"),
+    ("P3", {"out-000001": ("num_rows", 5)}, "expected a part of the same graph as .*, found one of another: of 5 edges instead of 6000"),
+    ("P3", {"in-": ("flags", 0)}, "expected a part of the same graph as"),
+    ("P4", {"out-000000": ("num_entries", 1)}, "expected a part with 1 items of int32 as out_indices"),
+    ("P5", {"in-000002": ("num_nodes", 2**60)}, r"expected counts of at most 2\^59, found 1152921504606846976"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("invariant", "changes", "message"), BROKEN_PARTS)
+def test_parts_that_are_broken_are_not_put_together(stored, tmp_path, invariant, changes, message):
+    paths = sorted(stored.rglob("*.part"))
+    for path in paths:
+        for name, change_of in changes.items():
+            if path.name.startswith(name):
+                set_field(path, *change_of)
+    out_parts, in_parts = (
+        [os.fsencode(path) for path in paths if path.name.startswith(index)] for index in ("out", "in")
+    )
+    with pytest.raises(gz.FormatError, match=message):
+        _core.assemble_graph(out_parts, in_parts, os.fsencode(tmp_path / "g.gl"))
+    assert not (tmp_path / "g.gl").exists()
+
+
+def test_parts_of_the_other_index_or_none(stored, tmp_path):
+    paths = [os.fsencode(path) for path in sorted(stored.rglob("in-*.part"))]
+    with pytest.raises(gz.FormatError, match="expected a part of the out index, found one of the other"):
+        _core.assemble_graph(paths, [], os.fsencode(tmp_path / "g.gl"))
+    with pytest.raises(gz.FormatError, match="expected the parts of an index, found none"):
+        _core.assemble_graph([], [], os.fsencode(tmp_path / "g.gl"))
+
+
+def test_every_invariant_of_a_part_is_broken_once():
+    assert {invariant for invariant, _, _ in BROKEN_PARTS} == set(files.invariants("part.md", "parts"))
