@@ -7,8 +7,8 @@ of a loader's exchange, and nothing else.
 The costs that the simulation is given come from one process and two alone, with batches of two sizes: processor time of
 a row that stays, of one that crosses, and of the calls of a batch. What it says of 3 and 4 processes is compared; that
 calls cost the same whatever the number of peers was learned from such runs. How much of the processors others leave is
-measured before and after each run: all processes count for a while. On a busy machine that is a poor guess, as processes
-that wait now and then get more than those that count; processor times are not.
+measured before and after each run: all processes count for a while. On a busy machine that is a poor guess, as
+processes that wait now and then get more than those that count; processor times are not.
 
 python bench/exchange_runs.py [--ranks 2 3 4] [--rows 20000] [--row-bytes 512] [--batches 20] [--rounds 9] [--json]
 """
