@@ -3,7 +3,10 @@
 Every constant is an option whose help says where its value comes from: "measured" with the page or the conditions, or
 "assumed". Nothing below was run on more than one machine; correct the constants with your own.
 
-python bench/scale_model.py [--machines 10 100 1000] [--edges 10e9 100e9] [--disk-rate 2.6e9] [--json]
+With --simulate, the exchange of rows at level 1 is also simulated batch by batch (bench/exchange_model.py), with the
+processor costs that bench/exchange_runs.py measured with 2 to 4 processes on one machine.
+
+python bench/scale_model.py [--machines 10 100 1000] [--edges 10e9 100e9] [--disk-rate 2.6e9] [--simulate] [--json]
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ import json
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+
+from exchange_model import Exchange, simulate
 
 GB, TB = 1e9, 1e12
 # Input read, records written and read for both indexes, both indexes with edge ids written, at 8 bytes an id.
@@ -32,6 +37,10 @@ CONSTANTS = {
     "cold-edges": (0.4e6, "edges/s sampled if the topology is not in RAM: measured, docs/when-not-to-use-it.md"),
     "beside": (16 * GB, "bytes of RAM for torch, driver and batches: assumed from docs/benchmarks/loaders.md"),
     "exchange-rate": (165_000, "rows/s of a rank through gloo: measured, 130,000 to 200,000 with 2 to 4 ranks"),
+    "gather-ns": (270, "CPU of a row of 512 bytes, gathered into a new buffer: measured, bench/exchange_runs.py"),
+    "wire-ns": (130, "more CPU of such a row if gloo sends it, and again to receive it: measured, the same"),
+    "call-ms": (1.4, "CPU of a batch's collective calls: measured with 2 ranks, the same"),
+    "exchange-cores": (4, "of a machine that serve its exchange: assumed"),
     "gradients": (2.2e6, "bytes, GraphSAGE of three layers of 256: computed"),
 }
 # Share of rows held in memory, and share of visits they serve: measured, docs/benchmarks/loaders.md, and its two ends.
@@ -121,6 +130,36 @@ def training(data: DataSet, machines: int, given: argparse.Namespace) -> dict[st
     }
 
 
+def simulated(data: DataSet, machines: int, given: argparse.Namespace) -> dict[str, float]:
+    """Return the batches/s of all machines at level 1, one rank each, of the simulated exchange."""
+    room = given.ram - given.beside - data.topology
+    own = data.features / machines
+    in_ram = own <= room
+    hot = hits_of((room - own) / data.features) if in_ram else hits_of(room / data.features)
+    steps = min(given.model_rate, given.loader_rate * given.cores / 16)
+    if data.topology > given.ram:
+        steps = min(steps, given.cold_edges / given.batch_edges)
+    width = data.row_bytes / 512  # costs are those of rows of 512 bytes
+    found = simulate(
+        Exchange(
+            machines,
+            int(given.rows),
+            data.row_bytes,
+            local=hot,
+            gather_row=given.gather_ns * 1e-9 * width,
+            wire_row=given.wire_ns * 1e-9 * width,
+            call=given.call_ms * 1e-3,
+            train=1 / steps + 2 * given.gradients * (machines - 1) / machines / given.network_rate,
+            cores=given.exchange_cores,
+            threads=int(given.exchange_cores),
+            link=given.network_rate,
+            disk=float("inf") if in_ram else given.disk_rate / (1 - hot) if hot < 1 else float("inf"),
+        ),
+        batches=24,
+    )
+    return {"machines": machines, "rate": found["rate"], "sent": found["sent"]}
+
+
 def table(heads: list[str], rows: list[list[str]]) -> str:
     """Return rows under their heads, as columns."""
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
@@ -161,6 +200,10 @@ def show(found: dict[str, list[dict[str, Any]]], given: argparse.Namespace) -> N
             for row in part["training"]
         ]
         print(table(heads, rows))
+        if part["simulated"]:
+            print("level 1, simulated exchange:")
+            told = [[f"{r['machines']:,}", f"{r['rate']:,.1f}/s", size(r["sent"])] for r in part["simulated"]]
+            print(table(["machines", "batches", "a rank sends for a batch"], told))
 
 
 def main() -> None:
@@ -168,6 +211,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--machines", type=int, nargs="+", default=[10, 100, 1000])
     parser.add_argument("--edges", type=float, nargs="+", default=[10e9, 30e9, 100e9], help="to convert")
+    parser.add_argument("--simulate", action="store_true", help="also simulate the exchange, of up to 128 machines")
     parser.add_argument("--json", action="store_true", help="print JSON")
     for name, (value, source) in CONSTANTS.items():
         parser.add_argument(f"--{name}", type=float, default=value, help=f"{source} (default: {value:,})")
@@ -183,6 +227,9 @@ def main() -> None:
                 "features": data.features,
                 "training": [
                     {"level": level_of(data, count, given), **training(data, count, given)} for count in given.machines
+                ],
+                "simulated": [
+                    simulated(data, count, given) for count in given.machines if given.simulate and count <= 128
                 ],
             }
             for data in DATA_SETS

@@ -1,4 +1,5 @@
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/vector.h>
 
 #include "bindings/arrays.h"
@@ -32,7 +33,13 @@ void bind_convert_parts(nb::module_& m) {
           },
           "paths"_a, "options"_a)
       .def_prop_ro("totals", [](const RecordSet& set) { return set.totals(); })
-      .def("has_index", &RecordSet::has_index, "direction"_a);
+      .def("has_index", &RecordSet::has_index, "direction"_a)
+      .def(
+          "slices",
+          [](const RecordSet& set, Direction direction, std::size_t part, std::size_t num_parts) {
+            return part_slices(set, {direction, part, num_parts});
+          },
+          "direction"_a, "part"_a, "num_parts"_a);
   m.def(
       "compile_part",
       [](const RecordSet& records, Direction direction, std::size_t part, std::size_t num_parts,
@@ -43,13 +50,13 @@ void bind_convert_parts(nb::module_& m) {
       "records"_a, "direction"_a, "part"_a, "num_parts"_a, "path"_a);
   m.def(
       "assemble_graph",
-      [](const RecordSet& records, const std::vector<nb::bytes>& out_parts,
-         const std::vector<nb::bytes>& in_parts, const nb::bytes& path) {
+      [](const std::vector<nb::bytes>& out_parts, const std::vector<nb::bytes>& in_parts,
+         const nb::bytes& path) {
         const auto out = paths_of(out_parts), in = paths_of(in_parts);
         const std::string name = path_of(path);
-        return without_gil([&] { return assemble_graph(records, out, in, name); });
+        return without_gil([&] { return assemble_graph(out, in, name); });
       },
-      "records"_a, "out_parts"_a, "in_parts"_a, "path"_a);
+      "out_parts"_a, "in_parts"_a, "path"_a);
 }
 
 }  // namespace gz

@@ -127,7 +127,7 @@ def _wait_for(port):
 def s3_server(tmp_path_factory):
     """One server for all tests of a process."""
     if importlib.util.find_spec("moto") is None or importlib.util.find_spec("flask") is None:
-        pytest.skip("no S3 server: pip install 'moto[server]'")
+        pytest.skip("no S3 server: pip install 'moto[s3]' flask flask-cors")
     server = StorageServer(tmp_path_factory.mktemp("moto"))
     yield server
     server.stop()

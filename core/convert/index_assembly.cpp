@@ -14,6 +14,7 @@ namespace gz {
 namespace {
 
 constexpr std::size_t kBlock = 1 << 20;
+constexpr std::uint64_t kMostItems = std::uint64_t{1} << 59;
 
 bool is_known(std::uint32_t kind) {
   const std::uint32_t role = kind % 16;
@@ -26,11 +27,26 @@ class Part {
   explicit Part(const std::string& path)
       : file_(path), container_(read_container(file_, kPartMagic, is_known)) {
     std::memcpy(&fields_, container_.page.data() + kFieldsOffset, sizeof fields_);
+    for (const std::uint64_t count : {fields_.first_node, fields_.num_nodes, fields_.num_entries,
+                                      fields_.num_src_nodes, fields_.num_dst_nodes}) {
+      if (count > kMostItems)
+        throw FormatError(path, "expected counts of at most 2^59, found ", count);
+    }
   }
 
   const File& file() const { return file_; }
   const PartFields& fields() const { return fields_; }
-  bool ascends() const { return (container_.flags & kPartAscends) != 0; }
+  bool is(std::uint32_t flag) const { return (container_.flags & flag) != 0; }
+  bool has(Direction direction, GlRole role) const {
+    return container_.find(gl_kind(direction, role)) != nullptr;
+  }
+  // Whether both say the same of the whole graph.
+  bool is_of(const Part& other) const {
+    const PartFields &own = fields_, &theirs = other.fields_;
+    return ((container_.flags ^ other.container_.flags) & ~kPartAscends) == 0 &&
+           own.num_src_nodes == theirs.num_src_nodes && own.num_dst_nodes == theirs.num_dst_nodes &&
+           own.num_rows == theirs.num_rows;
+  }
   std::uint64_t end_node() const { return fields_.first_node + fields_.num_nodes; }
 
   const Section& section(Direction direction, GlRole role, Dtype dtype, std::uint64_t count) const {
@@ -96,25 +112,37 @@ std::span<const Item> items_of(std::span<const std::byte> bytes) {
 
 using Output = ContainerWriter::Reserved;
 
+[[noreturn]] void refuse_other(const Part& part, const Part& expected) {
+  throw FormatError(part.file().path(), "expected a part of the same graph as ",
+                    expected.file().path(), ", found one of another: of ", part.fields().num_rows,
+                    " edges instead of ", expected.fields().num_rows);
+}
+
 // One index: its parts, and what becomes of them.
 class Index {
  public:
-  Index(Direction direction, const std::vector<std::string>& paths, std::uint64_t num_nodes)
-      : direction_(direction), num_nodes_(num_nodes) {
+  Index(Direction direction, const std::vector<std::string>& paths) : direction_(direction) {
     std::uint64_t node = 0;
     for (const std::string& path : paths) {
       parts_.push_back(std::make_unique<Part>(path));
       const Part& part = *parts_.back();
+      if (!part.has(direction, GlRole::kIndptr)) {
+        throw FormatError(path, "expected a part of the ", direction_name(direction),
+                          " index, found one of the other");
+      }
+      if (!part.is_of(first())) refuse_other(part, first());
       if (part.fields().first_node != node) refuse(part, node);
       node = part.end_node();
       ascends_ = ascends_ && (part.fields().num_entries == 0 ||
-                              (part.ascends() && part.fields().first_edge == num_entries));
+                              (part.is(kPartAscends) && part.fields().first_edge == num_entries));
       num_entries += part.fields().num_entries;
       num_duplicates += part.fields().num_duplicates;
     }
-    if (node != num_nodes) {
-      throw FormatError(paths.empty() ? std::string("parts") : paths.back(),
-                        "expected the last part to end at node ", num_nodes, ", found ", node);
+    num_nodes_ = direction == Direction::kOut ? first().fields().num_src_nodes
+                                              : first().fields().num_dst_nodes;
+    if (node != num_nodes_) {
+      throw FormatError(paths.back(), "expected the last part to end at node ", num_nodes_,
+                        ", found ", node);
     }
   }
 
@@ -147,6 +175,11 @@ class Index {
     }
   }
 
+  // Before room is made for what parts say they have.
+  void expect(GlRole role, Dtype dtype) const {
+    for (const auto& part : parts_) entries_of(*part, role, dtype);
+  }
+
   // Sums count positions in the whole index, so they are made here.
   void sum_weights(Output& output) const {
     WeightSums sums;
@@ -175,6 +208,8 @@ class Index {
     }
   }
 
+  const Part& first() const { return *parts_.front(); }
+  bool has(GlRole role) const { return first().has(direction_, role); }
   std::uint64_t num_nodes() const { return num_nodes_; }
   Direction direction() const { return direction_; }
 
@@ -195,48 +230,53 @@ class Index {
   }
 
   Direction direction_;
-  std::uint64_t num_nodes_;
+  std::uint64_t num_nodes_ = 0;
   std::vector<std::unique_ptr<Part>> parts_;
   bool ascends_ = true;
 };
 
 }  // namespace
 
-EdgeReport assemble_graph(const RecordSet& records, const std::vector<std::string>& out_parts,
+EdgeReport assemble_graph(const std::vector<std::string>& out_parts,
                           const std::vector<std::string>& in_parts, const std::string& path) {
-  const EdgeConverterOptions& options = records.options();
-  EdgeReport report = records.totals();
   std::vector<std::unique_ptr<Index>> indexes;
   const auto add_index = [&](Direction direction, const std::vector<std::string>& parts) {
-    if (records.has_index(direction))
-      indexes.push_back(std::make_unique<Index>(direction, parts, records.num_nodes(direction)));
+    if (!parts.empty()) indexes.push_back(std::make_unique<Index>(direction, parts));
   };
   add_index(Direction::kOut, out_parts);
   add_index(Direction::kIn, in_parts);
+  if (indexes.empty()) throw FormatError(path, "expected the parts of an index, found none");
+  const Part& any = indexes.front()->first();
+  if (!indexes.back()->first().is_of(any)) refuse_other(indexes.back()->first(), any);
+  EdgeReport report;
+  report.num_rows = any.fields().num_rows;
+  report.num_src_nodes = any.fields().num_src_nodes;
+  report.num_dst_nodes = any.fields().num_dst_nodes;
+  const IdWidth node_width = node_id_width(report.num_src_nodes, report.num_dst_nodes);
 
   GlWriter writer(path);
   // A checksum is made from the beginning of a section to its end, so each has a thread of its own.
   std::vector<std::function<void()>> jobs;
-  const bool dropped = options.drop_duplicates || !options.directed ||
-                       (options.drop_self_loops && report.num_self_loops > 0);
   for (const auto& owned : indexes) {
     const Index& index = *owned;
     const auto reserve = [&](GlRole role, Dtype dtype, std::uint64_t count) -> Output& {
       return writer.reserve(index.direction(), role, dtype, count);
     };
     const auto add_copy = [&](GlRole role, Dtype dtype) {
+      index.expect(role, dtype);
       Output& output = reserve(role, dtype, index.num_entries);
       jobs.emplace_back([&index, role, dtype, &output] { index.copy(role, dtype, output); });
     };
     Output& indptr = reserve(GlRole::kIndptr, Dtype::kInt64, index.num_nodes() + 1);
     jobs.emplace_back([&index, &indptr] { index.copy_offsets(indptr); });
-    add_copy(GlRole::kIndices, id_dtype(node_id_width(records)));
+    add_copy(GlRole::kIndices, id_dtype(node_width));
     // Positions are edge ids where the input is in the order of the index and nothing was dropped.
-    const bool identity = dropped ? report.num_rows == 0 : index.ascends();
-    if (options.edge_ids && !identity) add_copy(GlRole::kEdgeIds, id_dtype(edge_id_width(records)));
-    if (options.weights) add_copy(GlRole::kWeights, Dtype::kFloat32);
-    if (options.times) add_copy(GlRole::kTimes, Dtype::kInt64);
-    if (options.weights) {
+    const bool identity = any.is(kPartDropped) ? report.num_rows == 0 : index.ascends();
+    if (index.has(GlRole::kEdgeIds) && !identity)
+      add_copy(GlRole::kEdgeIds, id_dtype(id_width_for(report.num_rows)));
+    if (index.has(GlRole::kWeights)) add_copy(GlRole::kWeights, Dtype::kFloat32);
+    if (index.has(GlRole::kTimes)) add_copy(GlRole::kTimes, Dtype::kInt64);
+    if (index.has(GlRole::kWeights)) {
       Output& sums =
           reserve(GlRole::kWeightSums, Dtype::kFloat64, num_weight_sums(index.num_entries));
       jobs.emplace_back([&index, &sums] { index.sum_weights(sums); });
@@ -247,10 +287,10 @@ EdgeReport assemble_graph(const RecordSet& records, const std::vector<std::strin
   parallel_chunks(jobs.size(), 1, [&](std::size_t job, std::size_t) { jobs[job](); });
 
   GlInfo info;
-  info.directed = options.directed;
-  info.bipartite = options.bipartite;
+  info.directed = any.is(kPartDirected);
+  info.bipartite = any.is(kPartBipartite);
   const std::uint64_t num_input =
-      options.edge_ids || !options.directed ? report.num_rows : report.num_edges;
+      indexes.front()->has(GlRole::kEdgeIds) || !info.directed ? report.num_rows : report.num_edges;
   info.counts = {report.num_src_nodes, report.num_dst_nodes, report.num_edges, num_input};
   writer.finish(info);
   return report;

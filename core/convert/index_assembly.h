@@ -4,14 +4,15 @@
 #include <string>
 #include <vector>
 
-#include "core/convert/record_set.h"
+#include "core/convert/edge_converter.h"
 
 namespace gz {
 
-// Parts of each index in order; none of an index that the conversion does not have. The file is the
-// one that EdgeConverter writes of the same input, byte for byte. Throws FormatError if a part is
-// damaged or not the next one.
-EdgeReport assemble_graph(const RecordSet& records, const std::vector<std::string>& out_parts,
+// Parts of each index in order; none of an index that the graph does not have. The file is the one
+// that EdgeConverter writes of the same input, byte for byte. Throws FormatError if a part is
+// damaged, not the next one or of another graph. The report has rows, edges, nodes and duplicates;
+// parts know nothing else of the input.
+EdgeReport assemble_graph(const std::vector<std::string>& out_parts,
                           const std::vector<std::string>& in_parts, const std::string& path);
 
 }  // namespace gz

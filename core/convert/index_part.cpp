@@ -17,6 +17,17 @@ struct Range {
   std::uint64_t begin, end;  // buckets
 };
 
+Range range_of(const RecordSet& records, const PartPlace& place) {
+  const RecordSet::Cuts cuts = records.cuts(place.direction, place.num_parts);
+  return {cuts.shift, cuts.bounds[place.part], cuts.bounds[place.part + 1]};
+}
+
+// The first record of a bucket, in a file whose own buckets are as wide or narrower.
+std::uint64_t start_of(const RecordIndex& index, const Range& range, std::uint64_t bucket) {
+  const std::uint64_t own = bucket << (range.shift - index.shift);
+  return index.starts[std::min<std::uint64_t>(own, index.starts.size() - 1)];
+}
+
 template <class Narrow>
 typename EdgeBuckets<Narrow>::Sorted blocks_of(const RecordSet& records, Direction direction,
                                                const Range& range) {
@@ -28,13 +39,9 @@ typename EdgeBuckets<Narrow>::Sorted blocks_of(const RecordSet& records, Directi
     const RecordFile& file = *records.files()[i];
     const RecordIndex& index = *file.index(direction);
     const std::uint64_t record = file.fields().record_size;
-    const auto start_of = [&](std::uint64_t bucket) {
-      const std::uint64_t own = bucket << (range.shift - index.shift);
-      return index.starts[std::min<std::uint64_t>(own, index.starts.size() - 1)];
-    };
     for (std::uint64_t bucket = range.begin; bucket < range.end; ++bucket) {
-      const std::uint64_t end = start_of(bucket + 1);
-      for (std::uint64_t at = start_of(bucket); at < end;) {
+      const std::uint64_t end = start_of(index, range, bucket + 1);
+      for (std::uint64_t at = start_of(index, range, bucket); at < end;) {
         RecordBlock block;
         block.wide = (file.fields().kinds & kRecordWide) != 0;
         block.count = static_cast<std::uint32_t>(std::min(end - at, kReadBytes / record));
@@ -51,16 +58,24 @@ typename EdgeBuckets<Narrow>::Sorted blocks_of(const RecordSet& records, Directi
 
 }  // namespace
 
-IdWidth node_id_width(const RecordSet& records) {
-  return id_width_for(std::max(records.totals().num_src_nodes, records.totals().num_dst_nodes));
+std::vector<std::pair<std::uint64_t, std::uint64_t>> part_slices(const RecordSet& records,
+                                                                 const PartPlace& place) {
+  const Range range = range_of(records, place);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> slices;
+  for (const auto& file : records.files()) {
+    const RecordIndex& index = *file->index(place.direction);
+    const std::uint64_t size = file->fields().record_size;
+    const std::uint64_t begin = start_of(index, range, range.begin);
+    const std::uint64_t end = start_of(index, range, range.end);
+    slices.emplace_back(index.offset + begin * size, (end - begin) * size);
+  }
+  return slices;
 }
-
-IdWidth edge_id_width(const RecordSet& records) { return id_width_for(records.totals().num_rows); }
 
 void compile_part(const RecordSet& records, const PartPlace& place, const std::string& path) {
   const EdgeConverterOptions& options = records.options();
-  const RecordSet::Cuts cuts = records.cuts(place.direction, place.num_parts);
-  const Range range = {cuts.shift, cuts.bounds[place.part], cuts.bounds[place.part + 1]};
+  const EdgeReport& totals = records.totals();
+  const Range range = range_of(records, place);
   const std::uint64_t num_nodes = records.num_nodes(place.direction);
   const auto node_of = [&](std::uint64_t bucket) {
     return std::min(bucket << range.shift, num_nodes);
@@ -75,8 +90,8 @@ void compile_part(const RecordSet& records, const PartPlace& place, const std::s
     shape.first_node = node_of(range.begin);
     shape.num_nodes = node_of(range.end) - shape.first_node;
     shape.num_entries = sorted.num_records();
-    shape.id_width = node_id_width(records);
-    shape.edge_id_width = edge_id_width(records);
+    shape.id_width = node_id_width(totals.num_src_nodes, totals.num_dst_nodes);
+    shape.edge_id_width = id_width_for(totals.num_rows);
     shape.edge_ids = options.edge_ids;
     shape.weights = options.weights;
     shape.weight_sums = false;
@@ -87,8 +102,7 @@ void compile_part(const RecordSet& records, const PartPlace& place, const std::s
     IndexOutput output(writer, shape, options.temporary_folder);
     const auto threads = static_cast<std::uint64_t>(num_threads());
     const BucketWriterOptions writing = {options.memory / 2 / threads, 64 << 10, options.memory / 8,
-                                         bits_below(num_neighbors),
-                                         bits_below(records.totals().num_rows)};
+                                         bits_below(num_neighbors), bits_below(totals.num_rows)};
     RecordMemory memory(0, 0, options.temporary_folder);  // only for buckets that are split
     EdgeBuckets<Narrow> buckets(memory, 1);
     std::atomic<std::uint64_t> done{0};
@@ -99,9 +113,14 @@ void compile_part(const RecordSet& records, const PartPlace& place, const std::s
     }
     output.finish();
     const auto first_edge = output.first_edge();
-    const PartFields fields = {shape.first_node, shape.num_nodes, output.num_entries(),
-                               output.num_duplicates(), first_edge.value_or(0)};
-    writer.finish(std::as_bytes(std::span(&fields, 1)), first_edge ? kPartAscends : 0);
+    const PartFields fields = {
+        shape.first_node,       shape.num_nodes,      output.num_entries(), output.num_duplicates(),
+        first_edge.value_or(0), totals.num_src_nodes, totals.num_dst_nodes, totals.num_rows};
+    const bool dropped = options.drop_duplicates || !options.directed ||
+                         (options.drop_self_loops && totals.num_self_loops > 0);
+    writer.finish(std::as_bytes(std::span(&fields, 1)),
+                  (first_edge ? kPartAscends : 0) | (options.directed ? kPartDirected : 0) |
+                      (options.bipartite ? kPartBipartite : 0) | (dropped ? kPartDropped : 0));
   });
 }
 

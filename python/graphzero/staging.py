@@ -8,16 +8,20 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
 from graphzero._base.argument_errors import Setting, check_choice, error_of, value_error
-from graphzero._base.integers import integer
-from graphzero._base.memory_sizes import byte_text
+from graphzero._base.integers import integer, integer_from
+from graphzero._base.memory_sizes import byte_count, byte_text
 from graphzero._base.visible import visible
 from graphzero._core import FormatError
-from graphzero._files.folder import KeptFolder, check_free_space
+from graphzero._dataset.feature_parts import part_file_size, part_ranges, write_part
+from graphzero._dataset.joined_parts import JOINED, join, joined_before, room_to_join
+from graphzero._files.file_header import HEADER_SIZE, fingerprint_of, is_done, size_in
+from graphzero._files.folder import KeptFolder, check_free_space, hidden_folder, spill_folder
 from graphzero._files.manifest import (
     LARGEST_MANIFEST,
     MANIFEST,
@@ -25,13 +29,20 @@ from graphzero._files.manifest import (
     FileRecord,
     Manifest,
     NodeRecord,
+    OtherRecords,
+    Part,
+    PartsRecord,
+    manifest_text,
+    parsed_manifest,
     read_manifest,
     write_manifest,
 )
+from graphzero._files.part_header import MAGIC
 from graphzero._files.pieces import PieceFile
 from graphzero._files.progress import Progress, watching
 from graphzero._files.storage import (
     StoredPath,
+    check_object_size,
     facts_of,
     found_at,
     is_there,
@@ -45,16 +56,15 @@ from graphzero._files.storage import (
 from graphzero._files.stored_manifest import stored_manifest
 from graphzero._look.reports import ShownReport
 from graphzero.dataset import open_dataset
+from graphzero.features import FeatureStore
 from graphzero.verification import open_file
 from graphzero.verification import verify as verify_files
 
 # Bytes that a thread holds: a request for them is worth its way.
 _BLOCK = 8 << 20
 _THREADS = 8
-# Of the first bytes of a file: docs/formats/container.md. Files of GraphZero 0.2 have neither.
-_HEADER = 32
-_FINGERPRINT = slice(16, 24)
-_FILE_SIZE = slice(24, 32)
+# Of what is on its way: the file itself, and what PieceFile keeps.
+_ENDINGS = ("", ".part", ".pieces")
 
 
 @dataclass(frozen=True)
@@ -64,7 +74,7 @@ class TransferReport(ShownReport):
     Attributes:
         source: Where the data set was, without credentials.
         target: Where it is now, without credentials.
-        num_files: The files of the data set that are at the target, the manifest not counted.
+        num_files: The files of the data set in storage, the manifest not counted; a part is a file.
         num_skipped: Those of them that were there already.
         size: The size of all of them.
         transferred: Bytes that were transferred.
@@ -94,6 +104,7 @@ def push(
     folder: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
+    parts: int | str | None = "2GB",
     overwrite: bool = False,
     threads: int | None = None,
     progress: Progress = False,
@@ -101,11 +112,14 @@ def push(
     """Bring a data set folder to object storage: its files first, then the manifest that makes them a data set.
 
     A file that is there with the same size and fingerprint is not sent again, so that a push that was interrupted goes
-    on. Needs pyarrow.
+    on; of a file in parts, with those that are missing. Needs pyarrow.
 
     Args:
         folder: A data set folder.
         target: A URL, such as ``s3://bucket/name``, or the path of a folder, perhaps of another disk.
+        parts: Store attributes that are larger in parts of about so many bytes, which ``stage`` puts together again;
+            each waits in a file beside ``folder``, or in ``GRAPHZERO_TMPDIR``, until it is sent. ``None``: never.
+            Rows that are stored hottest first are not cut.
         overwrite: Replace another data set at the target. Its manifest is removed first, and files that the new one
             does not have stay.
         threads: How many files are sent at the same time; each takes up to 24 MB of memory. Default: 8.
@@ -125,6 +139,7 @@ def push(
     """
     begin = time.perf_counter()
     workers = _threads(threads)
+    part_size = None if parts is None else integer_from(byte_count(parts, "parts"), 1, "parts")
     name = os.fsdecode(folder)
     text = _manifest_text(name)
     manifest, _ = read_manifest(name)
@@ -135,37 +150,33 @@ def push(
         raise value_error("target", f"expected another place than the folder itself, found {place}")
     goal = place / MANIFEST
     old = read_range(goal, 0, LARGEST_MANIFEST) if is_there(goal) else None
-    if old is not None and old != text and not overwrite:
+    sending = _Sending(name, manifest, place, part_size)
+    if old is not None and not overwrite and not sending.is_of(old):
         raise error_of(
             lambda what: FileExistsError(errno.EEXIST, what, str(place)),
             "has another data set; give ", Setting("overwrite", True), " to replace it",
         )  # fmt: skip
-    records = _by_file(manifest)
-    sizes = {file: os.path.getsize(os.path.join(name, file)) for file in records}
-    left = _not_there(records, sizes, place)
+    left = sending.missing()
+    for file in left:
+        check_object_size(place / file, sending.sizes[file])
     if left and old is not None:
         remove_stored(goal)  # a manifest whose files are replaced one by one names a mixture
     meter = _Meter()
-    with watching(progress, f"{name} → {place}", sum(sizes[file] for file in left), "bytes", meter.done):
-
-        def send(file: str) -> None:
-            write_stored(place / file, _blocks(os.path.join(name, file), records[file], meter))
-            found = facts_of([place / file])[0].size
-            if found != sizes[file]:
-                raise OSError(errno.EIO, f"expected {sizes[file]} bytes, found {found}; push again", str(place / file))
-
-        _run(workers, meter, (_call(send, file) for file in left))
+    todo = sum(sending.sizes[file] for file in left)
+    with watching(progress, f"{name} → {place}", todo, "bytes", meter.done), sending.room(left) as temporary:
+        _run(workers, meter, (_call(sending.send, file, temporary, meter) for file in left))
         if _manifest_text(name) != text:
             raise FormatError(f"{name}: expected the same data set until it is sent, found another; push again")
-        if left or old != text:
-            write_stored(goal, iter([text]))
+        new = sending.manifest_text(text)
+        if left or old != new:
+            write_stored(goal, iter([new]))
     return TransferReport(
         source=name,
         target=str(place),
-        num_files=len(records),
-        num_skipped=len(records) - len(left),
-        size=sum(sizes.values()),
-        transferred=sum(sizes[file] for file in left),
+        num_files=len(sending.sizes),
+        num_skipped=len(sending.sizes) - len(left),
+        size=sum(sending.sizes.values()),
+        transferred=todo,
         seconds=time.perf_counter() - begin,
     )
 
@@ -215,16 +226,19 @@ def stage(
     place, target = located(source), os.fsdecode(folder)
     text, manifest, _ = stored_manifest(place)
     wanted = manifest if features is None else _with_features(manifest, features, place)
-    records = _by_file(wanted)
     new = KeptFolder(target, overwrite=overwrite)
     try:
+        joined = {
+            record.file: found for record in wanted.parts() if (found := joined_before(new.file(record.file), record))
+        }
+        records = {record.file: record for record in _to_bring(wanted, joined)}
         there = {
-            file: os.path.getsize(path) for file, record in records.items() if _is_done(path := new.file(file), record)
+            file: os.path.getsize(path) for file, record in records.items() if is_done(path := new.file(file), record)
         }
         objects = _objects({file: record for file, record in records.items() if file not in there}, place)
         size = sum(facts.size for facts in objects.values())
-        _drop_others(new.temporary, records)
-        check_free_space(target, size - _held(new.temporary, objects))
+        _drop_others(new.temporary, [*records, *joined, *(file + JOINED for file in joined)])
+        check_free_space(target, size - _held(new.temporary, objects) + room_to_join(wanted, joined, objects))
         meter = _Meter()
         with watching(progress, f"{place} → {target}", size, "bytes", meter.done):
             _bring(new, place, objects, records, workers, meter)
@@ -236,17 +250,22 @@ def stage(
                 f"{place}: expected the same data set until it is here, found that {', '.join(changed) or MANIFEST} "
                 "was replaced; stage again"
             )
-        write_manifest(new.file(MANIFEST), wanted)
+        for record in wanted.parts():
+            if record.file not in joined:
+                joined[record.file] = join(new, record, place)
+        whole = _with_files(wanted, joined)
+        write_manifest(new.file(MANIFEST), whole)
+        _drop_others(new.temporary, [MANIFEST, *(record.file for record in whole.files())])
         if verify == "full":
-            _prove(new, records, progress)
+            _prove(new, whole, progress)
         new.commit()
     finally:
         new.leave()
     return TransferReport(
         source=str(place),
         target=target,
-        num_files=len(records),
-        num_skipped=len(there),
+        num_files=sum(1 for _ in wanted.stored_files()),
+        num_skipped=sum(1 for _ in wanted.stored_files()) - len(objects),
         size=size + sum(there.values()),
         transferred=meter.transferred,
         seconds=time.perf_counter() - begin,
@@ -315,29 +334,136 @@ def _run(workers: int, meter: _Meter, tasks: Iterable[Callable[[], None]]) -> No
             raise
 
 
-def _by_file(manifest: Manifest) -> dict[str, FileRecord]:
-    return {record.file: record for record in manifest.files()}
+class _Sending:
+    """The files of a folder on their way to storage, some of them in parts."""
+
+    def __init__(self, folder: str, manifest: Manifest, place: StoredPath, part_size: int | None) -> None:
+        self._folder = folder
+        self._manifest = manifest
+        self._place = place
+        self._records: dict[str, FileRecord] = {}
+        self._cut: dict[str, PartsRecord] = {}  # by the file that is cut
+        self._parts: dict[str, tuple[Part, str]] = {}  # with the file that it is cut from, by its own
+        self.sizes: dict[str, int] = {}
+        attributes = {record.file for owner in _owners(manifest).values() for record in owner.attributes.values()}
+        for record in manifest.files():
+            path = os.path.join(folder, record.file)
+            if record.file in attributes and part_size is not None and self._cuts(record, path, part_size):
+                continue
+            self._records[record.file] = record
+            self.sizes[record.file] = os.path.getsize(path)
+
+    def _cuts(self, record: FileRecord, path: str, part_size: int) -> bool:
+        with FeatureStore(path) as store:
+            ranges = part_ranges(store, part_size)
+            if not ranges:
+                return False
+            # Named by what is cut, so that parts of another file are never taken for ours.
+            names = [f"{record.file}.parts/{record.fingerprint:016x}-{begin}-{end}.gd" for begin, end in ranges]
+            parts = [Part(name, begin, end, 0) for name, (begin, end) in zip(names, ranges, strict=True)]
+            self._cut[record.file] = PartsRecord(record.file, record.fingerprint, parts)
+            for part in parts:
+                self._parts[part.file] = part, path
+                self.sizes[part.file] = part_file_size(store, part.end - part.begin)
+        return True
+
+    def is_of(self, text: bytes) -> bool:
+        """Whether the manifest of the target is of this data set, perhaps in other parts."""
+        try:
+            old, _ = parsed_manifest(text, self._place / MANIFEST)
+        except FormatError:
+            return False
+        files = {record.file: FileRecord(record.file, record.fingerprint) for record in old.files()}
+        return manifest_text(_with_files(old, files)) == manifest_text(self._manifest)
+
+    def missing(self) -> list[str]:
+        """Return the files that are not at the target with the same size and fingerprint."""
+        left = []
+        for file, facts in zip(self.sizes, found_at([self._place / file for file in self.sizes]), strict=True):
+            same = facts.is_file and facts.size == self.sizes[file]
+            found = fingerprint_of(read_range(self._place / file, 0, HEADER_SIZE)) if same else None
+            if same and file in self._parts and found is not None:
+                self._parts[file][0].fingerprint = found
+            elif not same or file in self._parts or found != self._records[file].fingerprint:
+                left.append(file)
+        return left
+
+    def room(self, files: Iterable[str]) -> AbstractContextManager[str]:
+        """Make a folder for parts that are on their way, if there are any."""
+        if not any(file in self._parts for file in files):
+            return nullcontext("")
+        beside = os.path.abspath(self._folder)
+        return hidden_folder(os.path.join(spill_folder(beside), os.path.basename(beside)))
+
+    def send(self, file: str, temporary: str, meter: _Meter) -> None:
+        """Send a file, or make a part and send that; for any thread."""
+        goal = self._place / file
+        if file in self._parts:
+            part, source = self._parts[file]
+            path = os.path.join(temporary, f"{threading.get_ident()}.gd")
+            check_free_space(path, self.sizes[file])
+            with FeatureStore(source) as store:
+                part.fingerprint = write_part(store, part.begin, part.end, path)
+            try:
+                write_stored(goal, _blocks(path, FileRecord(file, part.fingerprint), meter))
+            finally:
+                os.remove(path)
+        else:
+            write_stored(goal, _blocks(os.path.join(self._folder, file), self._records[file], meter))
+        found = facts_of([goal])[0].size
+        if found != self.sizes[file]:
+            raise OSError(errno.EIO, f"expected {self.sizes[file]} bytes, found {found}; push again", str(goal))
+
+    def manifest_text(self, text: bytes) -> bytes:
+        """Return the manifest of the target: that of the folder, which is ``text``, unless files are in parts."""
+        return manifest_text(_with_files(self._manifest, self._cut)) if self._cut else text
 
 
-def _fingerprint_of(header: bytes) -> int | None:
-    """Return the fingerprint that the first bytes of a file have; ``None`` for one of GraphZero 0.2."""
-    return int.from_bytes(header[_FINGERPRINT], "little") if header.startswith(b"GRAPHZ") else None
+def _owners(manifest: Manifest) -> dict[str, NodeRecord | EdgeRecord]:
+    edges = {"__".join(triple): edge for triple, edge in manifest.edges.items()}
+    return {**manifest.nodes, **edges}
 
 
-def _not_there(records: Mapping[str, FileRecord], sizes: Mapping[str, int], place: StoredPath) -> list[str]:
-    """Return the files that are not at the target with the same size and fingerprint."""
-    left = []
-    for file, facts in zip(records, found_at([place / file for file in records]), strict=True):
-        same = facts.is_file and facts.size == sizes[file]
-        if not same or _fingerprint_of(read_range(place / file, 0, _HEADER)) != records[file].fingerprint:
-            left.append(file)
-    return left
+def _with_files(manifest: Manifest, files: Mapping[str, FileRecord]) -> Manifest:
+    """Return the manifest with other records for some files."""
+
+    def one(record: FileRecord) -> FileRecord:
+        return files.get(record.file, record)
+
+    def all_of(records: dict[str, FileRecord]) -> dict[str, FileRecord]:
+        return {name: one(record) for name, record in records.items()}
+
+    def others(records: OtherRecords) -> OtherRecords:
+        return {name: one(entry) if isinstance(entry, FileRecord) else entry for name, entry in records.items()}
+
+    return replace(
+        manifest,
+        nodes={
+            kind: replace(node, attributes=all_of(node.attributes), other=others(node.other))
+            for kind, node in manifest.nodes.items()
+        },
+        edges={
+            triple: replace(edge, graph=one(edge.graph), attributes=all_of(edge.attributes), other=others(edge.other))
+            for triple, edge in manifest.edges.items()
+        },
+        splits=[replace(split, ids=one(split.ids)) for split in manifest.splits],
+        other=others(manifest.other),
+    )
+
+
+def _to_bring(manifest: Manifest, joined: Mapping[str, FileRecord]) -> Iterator[FileRecord]:
+    """Iterate over the files in storage, without the parts of those that are put together already."""
+    for record in manifest.files():
+        if not isinstance(record, PartsRecord):
+            yield record
+        elif record.file not in joined:
+            yield from record.part_records()
 
 
 def _blocks(path: str, record: FileRecord, meter: _Meter) -> Iterator[bytes]:
     with open(path, "rb") as file:
         block = file.read(_BLOCK)
-        if _fingerprint_of(block) not in (None, record.fingerprint):
+        if fingerprint_of(block) not in (None, record.fingerprint):
             raise FormatError(f"{path}: expected the same file until it is sent, found another; push again")
         while block:
             yield block
@@ -345,23 +471,12 @@ def _blocks(path: str, record: FileRecord, meter: _Meter) -> Iterator[bytes]:
             block = file.read(_BLOCK)
 
 
-def _is_done(path: str, record: FileRecord) -> bool:
-    """Whether an earlier run has brought a file."""
-    try:
-        with open(path, "rb") as file:
-            header = file.read(_HEADER)
-            size = os.fstat(file.fileno()).st_size
-    except FileNotFoundError:
-        return False
-    return _fingerprint_of(header) == record.fingerprint and size == int.from_bytes(header[_FILE_SIZE], "little")
-
-
 def _objects(records: Mapping[str, FileRecord], place: StoredPath) -> dict[str, Any]:
     """Return size and time of each file in storage, and refuse one that is not that of the manifest."""
     objects = _objects_of(list(records), place)
     for file, facts in objects.items():
-        header = read_range(place / file, 0, _HEADER)
-        found = _fingerprint_of(header)
+        header = read_range(place / file, 0, HEADER_SIZE)
+        found = fingerprint_of(header)
         if found is None:
             continue
         if found != records[file].fingerprint:
@@ -369,7 +484,7 @@ def _objects(records: Mapping[str, FileRecord], place: StoredPath) -> dict[str, 
                 f"{place / file}: expected the fingerprint {records[file].fingerprint:#018x} of {MANIFEST}, found "
                 f"{found:#018x}: this is another file; push the data set again"
             )
-        size = int.from_bytes(header[_FILE_SIZE], "little")
+        size = size_in(header)
         if size != facts.size:
             raise FormatError(
                 f"{place / file}: expected {size} bytes, as its header says, found {facts.size}; push the data set "
@@ -386,14 +501,17 @@ def _differ(before: Any, now: Any) -> bool:
     return bool((before.size, before.mtime_ns) != (now.size, now.mtime_ns))
 
 
-def _drop_others(folder: str, records: Mapping[str, FileRecord]) -> None:
-    """Remove what an earlier run has left that is of no use to this one."""
-    kept = {os.path.join(folder, file + ending) for file in records for ending in ("", ".part", ".pieces")}
-    for base, _, names in os.walk(folder):
+def _drop_others(folder: str, files: Iterable[str]) -> None:
+    """Remove what an earlier run has left that is of no use to this one, and folders that are empty then."""
+    kept = {os.path.join(folder, os.path.normpath(file) + ending) for file in files for ending in _ENDINGS}
+    for base, folders, names in os.walk(folder, topdown=False):
         for name in names:
             path = os.path.join(base, name)
             if path not in kept:
                 os.remove(path)
+        for name in folders:
+            with suppress(OSError):
+                os.rmdir(os.path.join(base, name))
 
 
 def _held(folder: str, objects: Mapping[str, Any]) -> int:
@@ -466,8 +584,13 @@ class _Countdown:
 
 def _check_header(path: str, record: FileRecord, origin: StoredPath) -> None:
     try:
-        with open_file(path) as store:
-            problem = record.mismatch(store)
+        with open(path, "rb") as file:
+            is_part = file.read(len(MAGIC)) == MAGIC
+        if is_part:  # which is read when it is put together with the others
+            problem = "" if is_done(path, record) else "expected another file"
+        else:
+            with open_file(path) as store:
+                problem = record.mismatch(store)
     except FormatError as error:
         problem = str(error).removeprefix(f"{path}: ")
     if problem:
@@ -475,7 +598,8 @@ def _check_header(path: str, record: FileRecord, origin: StoredPath) -> None:
         raise FormatError(f"{origin}: {problem}; stage again, and push the data set again if that does not help")
 
 
-def _prove(new: KeptFolder, records: Mapping[str, FileRecord], progress: Progress) -> None:
+def _prove(new: KeptFolder, manifest: Manifest, progress: Progress) -> None:
+    records = {record.file for record in manifest.files()}
     checks = [check for check in verify_files(new.temporary, progress=progress) if check.state == "fails"]
     for check in checks:
         if check.file in records and os.path.exists(new.file(check.file)):
@@ -490,10 +614,7 @@ def _prove(new: KeptFolder, records: Mapping[str, FileRecord], progress: Progres
 def _with_features(manifest: Manifest, features: Sequence[str] | str, place: StoredPath) -> Manifest:
     """Return the manifest without the attributes that are not wanted."""
     names = [features] if isinstance(features, str) else list(features)
-    owners: dict[str, NodeRecord | EdgeRecord] = {
-        **manifest.nodes,
-        **{"__".join(triple): edge for triple, edge in manifest.edges.items()},
-    }
+    owners = _owners(manifest)
     known = {name for kind, owner in owners.items() for own in owner.attributes for name in (own, f"{kind}.{own}")}
     for name in names:
         if name not in known:

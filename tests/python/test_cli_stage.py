@@ -87,3 +87,13 @@ def test_no_message_of_a_verb_shows_a_secret(capsys):
         message = error_of(capsys, *words, "--debug")
         assert "s3://bucket/ds" in message
         assert "verysecret" not in message
+
+
+def test_attributes_in_parts(tiny_dataset, storage, capsys):
+    report = json.loads(out_of(capsys, "push", tiny_dataset, f"{storage}/ds", "--parts", "16", "--json"))
+    assert report["num_files"] > 5
+    assert "in parts" in out_of(capsys, "info", f"{storage}/ds")
+    out_of(capsys, "stage", f"{storage}/ds", "here", "--verify", "full")
+    out_of(capsys, "push", tiny_dataset, f"{storage}/ds", "--parts", "none")
+    assert "in parts" not in out_of(capsys, "info", f"{storage}/ds")
+    assert "--parts: expected" in error_of(capsys, "push", tiny_dataset, f"{storage}/other", "--parts", "many")

@@ -47,7 +47,7 @@ PYTHON_LAYERS = [
 # The same inside folders that are large enough to have a direction of their own.
 FOLDER_LAYERS = {
     "convert": [
-        ["text", "arrow_files", "stored", "row_writer", "label_lookup"],
+        ["text", "arrow_files", "stored", "row_writer", "label_lookup", "step_files"],
         ["edge_sources", "row_sources"],
         ["edge_feeds"],
         ["edge_labels", "edge_options", "conversion_report"],

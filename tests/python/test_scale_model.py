@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "bench"))
+from exchange_model import Exchange, simulate
+
 SCRIPT = pathlib.Path(__file__).parents[2] / "bench" / "scale_model.py"
 
 
@@ -72,3 +75,63 @@ def test_machines_that_are_none_are_refused():
     done = run("--machines", "0")
     assert done.returncode == 2
     assert "--machines: expected at least 1, found 0" in done.stderr
+
+
+COSTS = {"rows": 1000, "row_bytes": 512, "gather_row": 1e-6, "wire_row": 2e-6, "call": 1e-3, "sample": 1e-3}
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 8])
+def test_what_is_sent_arrives_and_what_is_asked_for_comes(ranks):
+    found = simulate(Exchange(ranks, **COSTS, link=1e9), batches=20)
+    assert found["sent"] == pytest.approx(found["received"])
+    assert found["rows_got"] == pytest.approx(found["rows_served"])
+    assert found["rows_got"] == pytest.approx(ranks * 20 * 1000)
+    assert found["sent"] == pytest.approx(1000 * (ranks - 1) / ranks * (512 + 8))
+    assert 0 < found["cores_busy"] <= 1
+
+
+def test_one_rank_exchanges_nothing():
+    alone = simulate(Exchange(1, **COSTS, train=5e-4))
+    assert alone["sent"] == 0
+    assert alone["rate"] == pytest.approx(1000)  # its slowest part: sampling and gathering take 1 ms each
+    dear = simulate(Exchange(1, **{**COSTS, "wire_row": 1.0, "call": 1.0}, train=5e-4, link=1.0))
+    assert dear["rate"] == pytest.approx(alone["rate"])
+    assert simulate(Exchange(1, **COSTS, train=5e-3))["rate"] == pytest.approx(200)
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+def test_a_slow_link_is_all_that_counts(ranks):
+    found = simulate(Exchange(ranks, rows=1000, row_bytes=512, link=1e6))
+    assert found["rate"] == pytest.approx(ranks * 1e6 / found["sent"], rel=0.02)
+
+
+def test_a_slow_disk_is_all_that_counts():
+    found = simulate(Exchange(4, rows=1000, row_bytes=512, disk=1e6))
+    assert found["rate"] == pytest.approx(4 * 1e6 / 512_000, rel=0.02)
+
+
+def test_ranks_of_one_host_share_its_cores_and_use_no_link():
+    costs = Exchange(4, **COSTS, ranks_per_host=4, cores=1)
+    found = simulate(costs)
+    assert found["sent"] == 0
+    assert found["rate"] == pytest.approx(1 / found["cpu"], rel=0.02)  # one core does everything
+    assert found["cpu"] == pytest.approx(1e-3 + 1e-3 + 1e-3 + 2 * 750 * 2e-6)
+
+
+def test_rows_that_all_ranks_have_are_not_asked_for():
+    assert simulate(Exchange(4, **COSTS, local=1.0, link=1e6))["sent"] == 0
+
+
+def test_a_part_of_a_core_is_slower():
+    half = simulate(Exchange(1, rows=1, row_bytes=4, sample=1e-3, cores=0.5))
+    assert half["rate"] == pytest.approx(500)
+    assert half["cpu"] == pytest.approx(1e-3)
+    assert half["cores_busy"] == pytest.approx(1)
+
+
+def test_the_simulation_is_printed_and_follows_its_closed_form():
+    mag, *_ = found("--simulate", "--machines", "1", "10", "--exchange-cores", "64")["data_sets"]
+    one, ten = mag["simulated"]
+    assert one["rate"] == pytest.approx(mag["training"][0]["level_0"], rel=0.02)
+    assert ten["sent"] == pytest.approx(mag["training"][1]["level_1_wire_bytes"] * (1536 + 8) / 1536)
+    assert "simulated exchange" in run("--simulate", "--machines", "2").stdout

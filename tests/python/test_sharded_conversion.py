@@ -455,7 +455,11 @@ def test_parts_of_another_graph(planned):
     run_until_commit(sharded.plan_shards("edges.csv", "steps", shards=2, task_size=2000, index="out", num_nodes=900))
     for shard, data in enumerate(parts):
         step_file(f"out-00000{shard}").write_bytes(data)
-    with raises(gz.FormatError, r".*out-000001\..*part: expected the last part to end at node 900, found \d+"):
+    with raises(
+        gz.FormatError,
+        r".*out-000000\..*part: expected a part of a graph of 900 and 900 nodes and \d+ input edges, found one of "
+        r"\d+, \d+ and \d+; repeat the step that wrote it",
+    ):
         sharded.commit_shards("steps", "g.gl")
 
 

@@ -380,6 +380,13 @@ def spill_folder(target: str) -> str:
     return os.environ.get("GRAPHZERO_TMPDIR") or os.path.dirname(os.path.abspath(target))
 
 
+def temporary_folder() -> str:
+    """Return where that waits which is on its way to storage, or from there."""
+    import tempfile  # slow to load
+
+    return os.environ.get("GRAPHZERO_TMPDIR") or tempfile.gettempdir()
+
+
 def link_or_copy(source: str, target: str) -> None:
     """Give ``target`` the contents of ``source``: without a copy where both are on one file system."""
     if os.path.lexists(target):  # of an attempt that was refused; it may be a link to what a user has

@@ -20,7 +20,9 @@ from graphzero._files.storage import refuse_url
 
 MANIFEST = "graphzero.json"
 FORMAT = "graphzero dataset"
-VERSION = 1
+VERSION = 1  # of a manifest of ordinary files
+PARTS_VERSION = 2  # of one with files in parts
+INDEXES = ("out", "in")
 
 # What times may count, as NumPy and Arrow call it.
 TIME_UNITS = ("s", "ms", "us", "ns")
@@ -43,6 +45,35 @@ class FileRecord:
         if store.is_graphzero02 or store.fingerprint == self.fingerprint:
             return ""
         return f"expected {self.fingerprint:#018x}, found {store.fingerprint:#018x}: this is another file"
+
+
+@dataclass
+class Part:
+    """A range of a file's rows, or of the nodes of one index of a graph, in a file of its own.
+
+    Those of a graph have ``index``, ``"out"`` or ``"in"``, and the number of entries as ``edges``.
+    """
+
+    file: str
+    begin: int
+    end: int
+    fingerprint: int
+    index: str | None = None
+    edges: int | None = None
+
+
+@dataclass
+class PartsRecord(FileRecord):
+    """A file that is stored in parts: ``file`` is its path once it is put together.
+
+    ``fingerprint`` is 0 if nobody has put it together yet.
+    """
+
+    parts: list[Part]
+
+    def part_records(self) -> Iterator[FileRecord]:
+        """Iterate over the files that there are."""
+        return (FileRecord(part.file, part.fingerprint) for part in self.parts)
 
 
 @dataclass
@@ -109,6 +140,23 @@ class Manifest:
     def files(self) -> Iterator[FileRecord]:
         """Iterate over all files of the folder."""
         return (record for record, _ in self._files())
+
+    def stored_files(self) -> Iterator[FileRecord]:
+        """Iterate over the files that there are: parts instead of what is put together from them."""
+        for record in self.files():
+            if isinstance(record, PartsRecord):
+                yield from record.part_records()
+            else:
+                yield record
+
+    def parts(self) -> Iterator[PartsRecord]:
+        """Iterate over the files that are stored in parts."""
+        return (record for record in self.files() if isinstance(record, PartsRecord))
+
+    @property
+    def version(self) -> int:
+        """The version of the format that it needs."""
+        return PARTS_VERSION if any(self.parts()) else VERSION
 
     def places(self) -> Iterator[tuple[FileRecord, str]]:
         """Iterate over all files, each with the path that our writers give it."""
@@ -200,9 +248,31 @@ def type_path(kind: str | tuple[str, str, str]) -> str:
 
 def write_manifest(path: str, manifest: Manifest) -> None:
     """Write the manifest, last of all files, and make it durable."""
+    text = manifest_text(manifest)
+    with open(path, "wb") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def manifest_text(manifest: Manifest) -> bytes:
+    """Return a manifest as it is written."""
 
     def record(file: FileRecord) -> dict[str, Any]:
-        return {"file": file.file, "fingerprint": f"{file.fingerprint:#018x}"}
+        known = {"fingerprint": f"{file.fingerprint:#018x}"} if file.fingerprint or type(file) is FileRecord else {}
+        if not isinstance(file, PartsRecord):
+            return {"file": file.file, **known}
+        return {"file": file.file, **known, "parts": [part_document(part) for part in file.parts]}
+
+    def part_document(part: Part) -> dict[str, Any]:
+        return {
+            "file": part.file,
+            **_unless_none(index=part.index),
+            "begin": part.begin,
+            "end": part.end,
+            **_unless_none(edges=part.edges),
+            "fingerprint": f"{part.fingerprint:#018x}",
+        }
 
     def records(attributes: dict[str, FileRecord]) -> dict[str, Any]:
         return {name: record(file) for name, file in attributes.items()}
@@ -218,7 +288,7 @@ def write_manifest(path: str, manifest: Manifest) -> None:
 
     document = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": manifest.version,
         **({"hetero": True} if manifest.hetero else {}),
         "nodes": {
             name: {
@@ -259,10 +329,7 @@ def write_manifest(path: str, manifest: Manifest) -> None:
             f"{MANIFEST}: expected at most {LARGEST_MANIFEST} bytes, found {len(text)}: names of categories, metadata "
             "and types must fit there; leave some out"
         )
-    with open(path, "wb") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    return text
 
 
 def _unless_none(**values: Any) -> dict[str, Any]:
@@ -270,7 +337,7 @@ def _unless_none(**values: Any) -> dict[str, Any]:
 
 
 def read_manifest(folder: str) -> tuple[Manifest, int]:
-    """Read and check the manifest of ``folder``; also return the fingerprint of the data set."""
+    """Read and check the manifest of ``folder``, whose files must be whole; also return the data set's fingerprint."""
     path = os.path.join(folder, MANIFEST)
     refuse_url(folder)
     if os.path.isdir(folder) and not os.path.exists(path):
@@ -284,7 +351,13 @@ def read_manifest(folder: str) -> tuple[Manifest, int]:
     check_regular(path)
     with open(path, "rb") as file:
         text = file.read(LARGEST_MANIFEST + 1)
-    return parsed_manifest(text, path)
+    manifest, fingerprint = parsed_manifest(text, path)
+    for record in manifest.parts():
+        raise FormatError(
+            f"{path}: expected ordinary files, found {record.file} in {len(record.parts)} parts, which cannot be "
+            f"mapped; put them together with gz.stage({folder!r}, folder), or graphzero stage"
+        )
+    return manifest, fingerprint
 
 
 def parsed_manifest(text: bytes, path: str) -> tuple[Manifest, int]:
@@ -369,6 +442,7 @@ class _Reader:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._may_have_parts = False
 
     def _refuse(self, place: str, expected: str, found: Any) -> FormatError:
         text = json.dumps(found)
@@ -387,8 +461,9 @@ class _Reader:
         if found != FORMAT:
             raise self._refuse("format", f'"{FORMAT}"', found)
         version = self._get(document, "version", int, "", str(VERSION))
-        if version != VERSION:
-            raise self._refuse("version", f"{VERSION} (a newer graphzero may read it)", version)
+        if version not in (VERSION, PARTS_VERSION):
+            raise self._refuse("version", f"{VERSION} or {PARTS_VERSION} (a newer graphzero may read it)", version)
+        self._may_have_parts = version == PARTS_VERSION
         manifest = Manifest()
         for name, node in self._get(document, "nodes", dict, "", "an object of node types").items():
             manifest.nodes[name] = self._node(node, f"nodes.{name}")
@@ -401,6 +476,7 @@ class _Reader:
             if triple in manifest.edges:
                 raise self._refuse(f"{place}.type", "each edge type once", list(triple))
             manifest.edges[triple] = self._edge(edge, place)
+            self._check_nodes(manifest, triple, f"{place}.graph.parts")
         known = set()
         for i, split in enumerate(self._get(document, "splits", list, "", "a list of splits")):
             record = self._split(split, f"splits[{i}]", manifest)
@@ -412,10 +488,29 @@ class _Reader:
         if document.get("hetero") is not None:
             manifest.hetero = self._get(document, "hetero", bool, "", "true or false")
         manifest.other = self._other(document, "")
+        self._check_paths(manifest)
         return manifest
 
+    def _check_paths(self, manifest: Manifest) -> None:
+        """Refuse parts that share a file with anything else: one would overwrite the other."""
+        known = {os.path.normpath(record.file) for record in manifest.files() if type(record) is FileRecord}
+        for record in manifest.parts():
+            for file in (record.file, *(part.file for part in record.parts)):
+                if os.path.normpath(file) in known:
+                    raise self._refuse(record.file, "parts in files of their own", file)
+                known.add(os.path.normpath(file))
+
+    def _check_nodes(self, manifest: Manifest, triple: tuple[str, str, str], place: str) -> None:
+        """Refuse parts of an index that do not end at the last node."""
+        graph = manifest.edges[triple].graph
+        if isinstance(graph, PartsRecord):
+            counts = {"out": manifest.nodes[triple[0]].num_nodes, "in": manifest.nodes[triple[2]].num_nodes}
+            for index, part in {part.index: part for part in graph.parts}.items():
+                if index is not None and part.end != counts[index]:
+                    raise self._refuse(place, f"the {index} parts to end at node {counts[index]}", part.end)
+
     def _edge(self, edge: Any, place: str) -> EdgeRecord:
-        record = EdgeRecord(self._file(edge, "graph", place), self._attributes(edge, place))
+        record = EdgeRecord(self._file(edge, "graph", place, parts="nodes"), self._attributes(edge, place, None))
         for column in ("weight", "time"):
             if edge.get(column) is None:
                 continue
@@ -454,7 +549,7 @@ class _Reader:
     def _other_entry(self, entries: Any, name: str, place: str) -> FileRecord | ValueRecord:
         entry = self._get(entries, name, dict, place, "a file or a value")
         if "file" in entry:
-            return self._file(entries, name, place)
+            return self._file(entries, name, place, parts="rows")
         if "value" not in entry:
             raise self._refuse(f"{place}.{name}", "a file or a value", entry)
         if entry.get("dtype") is None:
@@ -473,7 +568,7 @@ class _Reader:
         num_nodes = self._get(node, "num_nodes", int, place, "a number of nodes")
         if not 0 <= num_nodes <= 2**59:
             raise self._refuse(f"{place}.num_nodes", "0 to 2^59", num_nodes)
-        record = NodeRecord(num_nodes, self._attributes(node, place))
+        record = NodeRecord(num_nodes, self._attributes(node, place, num_nodes))
         if node.get("label") is not None:
             record.label = self._get(node, "label", str, place, "the name of an attribute")
             if record.label not in record.attributes:
@@ -494,22 +589,75 @@ class _Reader:
         kind = self._triple(of, f"{place}.of") if isinstance(of, list) else of
         if not isinstance(kind, (str, tuple)) or (kind not in manifest.nodes and kind not in manifest.edges):
             raise self._refuse(f"{place}.of", "a node type or an edge type of this data set", of)
-        return SplitRecord(name, kind, self._file(split, "ids", place))
+        return SplitRecord(name, kind, self._file(split, "ids", place, parts="rows"))
 
-    def _attributes(self, parent: Any, place: str) -> dict[str, FileRecord]:
+    def _attributes(self, parent: Any, place: str, num_rows: int | None) -> dict[str, FileRecord]:
         attributes = self._get(parent, "attributes", dict, place, "an object of attributes")
-        return {name: self._file(attributes, name, f"{place}.attributes") for name in attributes}
+        place = f"{place}.attributes"
+        records = {name: self._file(attributes, name, place, parts="rows") for name in attributes}
+        for name, record in records.items():
+            if isinstance(record, PartsRecord) and num_rows is not None and record.parts[-1].end != num_rows:
+                last = f"{place}.{name}.parts[{len(record.parts) - 1}].end"
+                raise self._refuse(last, f"{num_rows}, the number of nodes", record.parts[-1].end)
+        return records
 
-    def _file(self, parent: Any, key: str, place: str) -> FileRecord:
+    def _file(self, parent: Any, key: str, place: str, *, parts: str = "") -> FileRecord:
+        """Read the record of a file; ``parts`` says what they are ranges of, where there may be some."""
         record = self._get(parent, key, dict, place, "a file")
         place = f"{place}.{key}"
+        file = self._path_inside(record, place)
+        if not (parts and self._may_have_parts and record.get("parts") is not None):
+            return FileRecord(file, self._fingerprint(record, place))
+        whole = 0 if record.get("fingerprint") is None else self._fingerprint(record, place)
+        found = self._get(record, "parts", list, place, "a list of parts")
+        read = [self._part(part, f"{place}.parts[{i}]", parts == "nodes") for i, part in enumerate(found)]
+        self._check_order(read, f"{place}.parts")
+        return PartsRecord(file, whole, read)
+
+    def _path_inside(self, record: Any, place: str) -> str:
         file = self._get(record, "file", str, place, "a relative path")
         if not is_inside(file):
             raise self._refuse(f"{place}.file", "a path inside the folder", file)
+        return file
+
+    def _fingerprint(self, record: Any, place: str) -> int:
         text = self._get(record, "fingerprint", str, place, "a fingerprint")
         if not re.fullmatch("0x[0-9a-f]{16}", text):
             raise self._refuse(f"{place}.fingerprint", "a hexadecimal number of 16 digits", text)
-        return FileRecord(file, int(text, 16))
+        return int(text, 16)
+
+    def _part(self, part: Any, place: str, of_graph: bool) -> Part:
+        def count(key: str) -> int:
+            value = self._get(part, key, int, place, "a count")
+            if not 0 <= value <= 2**59:
+                raise self._refuse(f"{place}.{key}", "0 to 2^59", value)
+            return value
+
+        read = Part(self._path_inside(part, place), count("begin"), count("end"), self._fingerprint(part, place))
+        if read.begin > read.end:
+            raise self._refuse(f"{place}.end", f"at least begin, {read.begin}", read.end)
+        if of_graph:
+            read.index = self._get(part, "index", str, place, " or ".join(INDEXES))
+            if read.index not in INDEXES:
+                raise self._refuse(f"{place}.index", " or ".join(INDEXES), read.index)
+            read.edges = count("edges")
+        return read
+
+    def _check_order(self, parts: list[Part], place: str) -> None:
+        """Refuse parts that do not follow each other, those of the out index first."""
+        if not parts:
+            raise self._refuse(place, "at least one part", [])
+        ends: dict[str | None, int] = {}
+        for i, part in enumerate(parts):
+            if part.index == "out" and "in" in ends:
+                raise self._refuse(f"{place}[{i}].index", "parts of out before those of in", part.index)
+            expected = ends.get(part.index, 0)
+            if part.begin != expected:
+                raise self._refuse(f"{place}[{i}].begin", f"{expected}, where the one before ends", part.begin)
+            ends[part.index] = part.end
+        edges = {index: sum(part.edges or 0 for part in parts if part.index == index) for index in ends}
+        if len(set(edges.values())) > 1:
+            raise self._refuse(place, "as many edges in both indexes", edges)
 
     def _triple(self, value: Any, place: str) -> tuple[str, str, str]:
         if not isinstance(value, list) or len(value) != 3 or not all(isinstance(part, str) for part in value):

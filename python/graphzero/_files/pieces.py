@@ -30,7 +30,11 @@ class PieceFile:
             with open(path + _PIECES, "w", encoding="utf-8") as file:
                 file.write(f"{identity}\n")
         self._file = os.open(path + _PART, os.O_RDWR | os.O_CREAT | (os.O_TRUNC if fresh else 0), 0o666)
-        os.ftruncate(self._file, size)
+        try:
+            os.ftruncate(self._file, size)
+        except OSError as error:
+            self.close()
+            raise OSError(error.errno, error.strerror, path) from None
 
     def _listed(self, identity: str) -> set[int] | None:
         try:

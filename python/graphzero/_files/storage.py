@@ -24,6 +24,8 @@ _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID")
 _SHORTEST_SECRET = 4  # characters: shorter ones are parts of words
 _DENIED = re.compile(r"ACCESS_DENIED|INVALID_ACCESS_KEY|INVALID_CLIENT|SIGNATURE|FORBIDDEN|Forbidden|\b40[13]\b")
 _READ_AHEAD = 8 << 20  # bytes of a request
+# pyarrow uploads 10 MiB at a time, and S3 takes 10,000 pieces of an upload (apache/arrow#41506).
+LARGEST_S3_OBJECT = 10_000 * (10 << 20)
 
 
 class StoredPath(str):
@@ -73,6 +75,15 @@ def refuse_url(path: str) -> None:
         raise ValueError(
             f"{shown_url(path)}: expected a path of this machine, found a URL; bring the data set here with "
             "gz.stage(url, folder), or graphzero stage"
+        )
+
+
+def refuse_url_target(path: str) -> None:
+    """Refuse a URL where files are written that only this machine can write."""
+    if is_url(path):
+        raise ValueError(
+            f"{shown_url(path)}: expected a path of this machine to write, found a URL; write it here, and bring the "
+            "data set there with gz.push(folder, url), or graphzero push"
         )
 
 
@@ -331,6 +342,17 @@ def make_folder_of(path: StoredPath) -> None:
     if path.filesystem.type_name not in ("s3", "gcs"):
         with naming(path, Exception):
             path.filesystem.create_dir(os.path.dirname(path.key), recursive=True)
+
+
+def check_object_size(path: StoredPath, size: int) -> None:
+    """Refuse a file that would fail in the middle of its upload."""
+    if path.filesystem.type_name == "s3" and size > LARGEST_S3_OBJECT:
+        raise OSError(
+            errno.EFBIG,
+            f"expected at most {LARGEST_S3_OBJECT} bytes, which is what pyarrow can upload to S3 in one file, found "
+            f"{size}; store attributes in parts, and a graph by a conversion in shards",
+            str(path),
+        )
 
 
 def write_stored(path: StoredPath, blocks: Iterator[bytes]) -> None:

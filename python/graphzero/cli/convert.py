@@ -38,7 +38,11 @@ def convert(
         list[str], typer.Argument(metavar="SOURCE", help="Files, a glob, a folder, or - for standard input.")
     ],
     target: Annotated[
-        Path, typer.Argument(metavar="TARGET", help="A .gl file for edges, a .gd file for features, or a folder.")
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="A .gl file for edges, a .gd file for features, or a folder; with --shards, the URL of one for edges.",
+        ),
     ],
     undirected: Annotated[bool, typer.Option("--undirected", help="Store each edge both ways.")] = False,
     index: Annotated[str, typer.Option(help="Which index to store: both, out or in.")] = "both",
@@ -166,16 +170,18 @@ def convert(
     return _print(report, json)
 
 
-def _kind(source: list[str], target: Path) -> str:
+def _kind(source: list[str], target: str) -> str:
     """Return what is to be written, by the target, and refuse a source that cannot become that."""
     folders = [name for name in source if os.path.isdir(name)]
-    kind = {".gl": _EDGES, ".gd": _FEATURES}.get(target.suffix)
+    kind = {".gl": _EDGES, ".gd": _FEATURES}.get(Path(target).suffix)
     if kind is not None:
         if folders:
             raise ValueError(
                 f"{folders[0]}: is a folder, expected files; a data set folder becomes a folder, not {target}"
             )
         return kind
+    if is_url(target) and not folders:
+        return _EDGES
     if folders == source:
         if len(source) > 1:
             raise ValueError(f"{source[1]}: expected one data set folder, found {len(source)}; convert them one by one")
@@ -189,7 +195,7 @@ def _kind(source: list[str], target: Path) -> str:
     raise ValueError(f"{target}: expected a name that ends in .gl or .gd, or a source that is a folder")
 
 
-def _refuse_other_options(context: typer.Context, kind: str, target: Path) -> None:
+def _refuse_other_options(context: typer.Context, kind: str, target: str) -> None:
     for option in context.command.params:
         about = [kind for kind, names in OPTIONS_OF_TARGET.items() if option.name in names]
         if about and kind not in about and _is_given(context, option.name or ""):

@@ -54,6 +54,8 @@ def stored_lines(facts: dict[str, Any]) -> list[Line]:
         lines += [("  attributes", ", ".join(edge["attributes"]))] if edge["attributes"] else []
     if facts["splits"]:
         lines.append(("splits", ", ".join(f"{split['name']} of {type_text(split['of'])}" for split in facts["splits"])))
+    for record in facts.get("parts", []):
+        lines.append(("in parts", f"{record['path']}, of {record['num_parts']:,}"))
     lines.append(("files", f"{len(facts['files']):,}"))
     return [*lines, ("size", byte_text(facts["size"])), ("fingerprint", facts["fingerprint"])]
 

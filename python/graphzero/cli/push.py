@@ -20,11 +20,17 @@ def push(
         str, typer.Argument(metavar="URL", help="Where to: s3://bucket/name, or a folder.", show_default=False)
     ],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace another data set there.")] = False,
+    parts: Annotated[
+        str, typer.Option(help="Store larger attributes in parts of this size; none: in one file each.")
+    ] = "2GB",
     threads: Annotated[int | None, typer.Option(help="Files that are sent at the same time. Default: 8.")] = None,
     json: JsonOption = False,
 ) -> int:
     """Bring a data set folder to object storage: files that are there already are not sent again."""
-    report = gz.push(folder, target, overwrite=overwrite, threads=threads, progress=sys.stderr.isatty())
+    report = gz.push(
+        folder, target, parts=None if parts == "none" else parts, overwrite=overwrite, threads=threads,
+        progress=sys.stderr.isatty(),
+    )  # fmt: skip
     if json:
         print_json(dataclasses.asdict(report))
     else:

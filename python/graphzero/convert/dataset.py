@@ -19,6 +19,7 @@ from graphzero._base.visible import visible
 from graphzero._files.folder import lock_path, make_own_folder, replace_file
 from graphzero._files.manifest import MANIFEST, file_name
 from graphzero._files.progress import Progress
+from graphzero._files.storage import refuse_url_target
 from graphzero._look.reports import ShownReport
 from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.dataset_writer import DatasetWriter
@@ -121,9 +122,10 @@ def convert_dataset(
         {'paper': 4}
     """
     begin = time.perf_counter()
+    target = os.fsdecode(folder)
+    refuse_url_target(target)
     layout = _layout_of(source, format)
     given = _choices(layout, options)
-    target = os.fsdecode(folder)
     on_disk = isinstance(source, (str, os.PathLike))
     if on_disk:
         _refuse_overlap(os.fsdecode(source), target)

@@ -11,10 +11,11 @@ from graphzero import _core
 from graphzero._base.argument_errors import Argument, Setting, check_choice, error_of, value_error
 from graphzero._base.memory_sizes import conversion_budget, peak_memory
 from graphzero._base.old_names import renamed_keywords
-from graphzero._files.folder import check_free_space, hidden_folder, new_file, spill_folder
+from graphzero._files.folder import check_free_space, hidden_folder, new_file, spill_folder, temporary_folder
 from graphzero._files.manifest import TIME_UNITS
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
+from graphzero._files.storage import is_url, located, shown_url
 from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.edge_feeds import Column, TextOptions, edge_feed, labels_without_map
 from graphzero.convert.edge_labels import EdgeTranslator, build_dictionaries, dictionary_paths, given_lookups
@@ -68,7 +69,8 @@ def convert_edges(
             ``.npz``, Parquet, Arrow, Matrix Market, GAP ``.sg``, a ``.gl`` file of GraphZero 0.2, arrays, a data frame,
             a scipy matrix, a PyG, NetworkX or DGL graph, or an iterator of ``(src, dst[, weight][, time])`` batches.
             Text, ``.npy``, Parquet and Arrow may be in object storage: ``s3://bucket/edges/*.parquet``.
-        path: The file to write.
+        path: The file to write. With ``shards``, also the URL of a folder, such as ``s3://bucket/name``: a data set
+            whose graph is in parts, which ``stage`` puts together.
         directed: ``False`` stores each edge both ways under one edge id, a self-loop twice. A file of GraphZero 0.2
             must then hold each edge both ways already, and gets one id for both.
         index: Which lists to store: of out-neighbours, of in-neighbours, or both.
@@ -99,7 +101,8 @@ def convert_edges(
         bad_lines: ``"raise"`` names file, line and text of the first malformed line, ``"skip"`` counts them in the
             report.
         memory: Bytes to hold, a number or a size such as ``"2GB"``. Default: half of what is available, at most 8 GB.
-        tmp_dir: The folder for what does not fit. Default: ``GRAPHZERO_TMPDIR``, else the folder of ``path``.
+        tmp_dir: The folder for what does not fit. Default: ``GRAPHZERO_TMPDIR``, else the folder of ``path``, or for
+            a URL that of the system's temporary files.
         threads: The number of threads. Default: [`num_threads`][graphzero.num_threads].
         shards: The number of parts in which to make each index, by the steps of ``graphzero.convert.sharded``, one
             after the other. The file is the same, byte for byte. Needs files with integer ids. Default: no parts.
@@ -122,7 +125,15 @@ def convert_edges(
     """
     begin = clock.perf_counter()
     target = os.fsdecode(path)
-    folder = os.fsdecode(tmp_dir or spill_folder(target))
+    if is_url(target):
+        if shards is None or target.endswith((".gl", ".gl/")):
+            raise error_of(
+                ValueError, f"{shown_url(target)}: expected a path of this machine for one graph, found a URL; give "
+                "the URL of a folder and ", Setting("shards"), " for a data set in parts, or convert to a path and "
+                "bring the data set there with gz.push(folder, url)",
+            )  # fmt: skip
+        target = located(target)  # which refuses what is no place, before anything is read
+    folder = os.fsdecode(tmp_dir or (temporary_folder() if is_url(target) else spill_folder(target)))
     if tmp_dir is not None and not os.path.isdir(folder):
         raise value_error("tmp_dir", f"expected a folder, found none at {folder}")
     budget = conversion_budget(memory)

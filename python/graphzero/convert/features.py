@@ -24,7 +24,7 @@ from graphzero._core import FormatError
 from graphzero._files.folder import check_free_space, free_space, hidden_folder, new_file
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, Report, watching
-from graphzero._files.storage import StoredPath, size_of
+from graphzero._files.storage import StoredPath, refuse_url_target, size_of
 from graphzero._look.reports import ShownReport
 from graphzero.convert.label_lookup import LabelLookup
 from graphzero.convert.row_sources.blocks import Block, Columns, FeatureSource
@@ -188,6 +188,7 @@ def convert_features(
     """
     begin = time.perf_counter()
     target = os.fsdecode(path)
+    refuse_url_target(target)
     skip_bad_lines = is_chosen(bad_lines, "bad_lines", "skip", "raise")
     budget = conversion_budget(memory)
     if budget < _LEAST_MEMORY:

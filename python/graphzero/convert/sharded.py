@@ -20,13 +20,39 @@ from graphzero import _core
 from graphzero._base.argument_errors import Setting, error_of, parts_of, type_error, value_error
 from graphzero._base.integers import integer, integer_from
 from graphzero._base.memory_sizes import byte_count, conversion_budget, peak_memory
-from graphzero._files.folder import check_regular, replace_file
+from graphzero._core import FormatError
+from graphzero._files.folder import check_regular
+from graphzero._files.manifest import (
+    LARGEST_MANIFEST,
+    MANIFEST,
+    EdgeRecord,
+    Manifest,
+    NodeRecord,
+    Part,
+    PartsRecord,
+    graph_path,
+    manifest_text,
+    parsed_manifest,
+)
 from graphzero._files.mounted import path_bytes
+from graphzero._files.part_header import PartHeader
 from graphzero._files.progress import Progress, watching
+from graphzero._files.storage import (
+    StoredPath,
+    facts_of,
+    is_there,
+    is_url,
+    located,
+    read_range,
+    size_of,
+    write_stored,
+)
 from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.edge_feeds import BatchFeed, Column, FileFeed, StreamFeed, TextOptions, edge_feed
 from graphzero.convert.edge_options import edge_options, refuse_unmapped_ids, threads_within
 from graphzero.convert.edge_sources import range_source, source_ranges
+from graphzero.convert.step_files import RecordTables, StepFiles
+from graphzero.convert.stored import stored_paths
 from graphzero.convert.text import is_chosen, text_paths
 from graphzero.threads import using_threads
 
@@ -98,9 +124,12 @@ def plan_shards(
     a text, and headers and footers of other files, are read.
 
     Args:
-        source: Files with integer ids: a path, a list of paths, or a glob. Plain text, Parquet and ``.npy`` files are
-            cut; any other file is read by one task.
-        folder: The folder for the plan and the files of the steps, which all machines see; it is made if missing.
+        source: Files with integer ids: a path, a list of paths, or a glob; or URLs, whose credentials the plan does
+            not keep. Plain text, Parquet and ``.npy`` files are cut; any other file, and text in storage, is read by
+            one task.
+        folder: The folder for the plan and the files of the steps, which all machines see; it is made if missing. Or
+            a URL, such as ``s3://bucket/steps``: a step then keeps what it works on in ``GRAPHZERO_TMPDIR``, or where
+            the system has temporary files.
         shards: The number of parts of each index. They hold about as many edges each.
         task_size: How much of the source a task reads, in bytes or as a size such as ``"1GB"``.
         directed: ``False`` stores each edge both ways.
@@ -152,17 +181,19 @@ def plan_shards(
         comment,
         is_chosen(bad_lines, "bad_lines", "skip", "raise"),
     )
-    paths = text_paths(source)
+    paths = text_paths(stored_paths(source))
     if paths is None:
         raise type_error(
             "source", f"expected files for a conversion in shards, found {type(source).__name__}; write it to one"
         )
-    target = os.path.abspath(os.fsdecode(folder))
-    os.makedirs(target, exist_ok=True)
-    feed = edge_feed(list(paths), target, text, directed=directed, tmp_dir=target, block=_TEXT_BLOCK)
-    if isinstance(feed, StreamFeed) and not isinstance(feed, FileFeed):
-        for name in paths:
-            check_regular(name)
+    files = StepFiles(folder)
+    files.make()
+    with files.scratch() as scratch:
+        feed = edge_feed(list(paths), scratch, text, directed=directed, tmp_dir=scratch, block=_TEXT_BLOCK)
+        if isinstance(feed, StreamFeed) and not isinstance(feed, FileFeed):
+            for name in paths:
+                if not isinstance(name, StoredPath):
+                    check_regular(name)
     if feed.has_labels:
         raise error_of(
             ValueError, f"{feed.name}: expected integer ids, found labels: number them with ", Setting("ids", "map"),
@@ -180,7 +211,7 @@ def plan_shards(
     plan = {
         "version": _VERSION,
         "name": feed.name,
-        "modified": [os.stat(path).st_mtime_ns for path in paths],
+        "modified": [_modified(path) for path in paths],
         "shards": shards,
         "directed": directed,
         "is_text": isinstance(feed, FileFeed),
@@ -191,8 +222,8 @@ def plan_shards(
         "options": {name: getattr(options, name) for name in _CORE_OPTIONS},
         "tasks": [[dataclasses.astuple(piece) for piece in task] for task in _tasks(pieces, size)],
     }
-    replace_file(os.path.join(target, _PLAN), json.dumps(plan, indent=1).encode())
-    return _Conversion(target).plan
+    files.replace(_PLAN, json.dumps(plan, indent=1).encode())
+    return _Conversion(files.folder).plan
 
 
 def partition_edges(
@@ -213,25 +244,17 @@ def partition_edges(
     conversion = _Conversion(folder)
     pieces = conversion.pieces[_place(task, len(conversion.pieces), "task")]
     for piece in pieces:
-        if (found := os.stat(piece.path).st_size) != piece.size:
+        if (found := size_of(_source(piece.path))) != piece.size:
             raise ValueError(
                 f"{piece.path}: expected {piece.size} bytes, as when it was planned, found {found}; plan it again"
             )
-    options = conversion.options(memory)
-    with using_threads(threads_within(options.memory, threads)):
-        try:
-            converter = conversion.filled(pieces, options, count_lines=False)
-        except ValueError:
-            if all(piece.begin is None for piece in pieces):
-                raise
-            # It fails again, and the error has the number of the line in the file.
-            converter = conversion.filled(pieces, options, count_lines=True)
-        except IndexError as error:
-            if task == 0:
-                raise
-            first = f"; edges are counted from the first one of task {task}, which begins with {pieces[0].path}"
-            raise error_of(IndexError, *parts_of(error), first) from None
-        converter.finish_records(path_bytes(conversion.records(task)))
+    files, name = conversion.files, conversion.records(task)
+    with files.scratch() as scratch:
+        options = conversion.options(memory, scratch)
+        with using_threads(threads_within(options.memory, threads)):
+            converter = conversion.converter(task, pieces, options)
+            converter.finish_records(path_bytes(files.written(name, scratch)))
+        files.finish(name, scratch)
 
 
 def compile_shard(
@@ -260,11 +283,17 @@ def compile_shard(
     if index not in plan.indexes:
         raise value_error("index", f"expected {' or '.join(map(repr, plan.indexes))}, as planned, found {index!r}")
     place = _place(shard, plan.shards, "shard")
-    options = conversion.options(memory)
-    with using_threads(threads_within(options.memory, threads)):
-        records = conversion.record_set(options)
-        path = path_bytes(conversion.part(index, place))
-        _core.compile_part(records, _DIRECTIONS[index], place, plan.shards, path)
+    files, name = conversion.files, conversion.part(index, place)
+    with files.scratch() as scratch:
+        options = conversion.options(memory, scratch)
+        with using_threads(threads_within(options.memory, threads)):
+            tables = conversion.tables(scratch)
+            records = conversion.record_set(tables, options)
+            tables.bring(records.slices(_DIRECTIONS[index], place, plan.shards))
+            _core.compile_part(
+                records, _DIRECTIONS[index], place, plan.shards, path_bytes(files.written(name, scratch))
+            )
+        files.finish(name, scratch)
 
 
 def commit_shards(
@@ -276,7 +305,9 @@ def commit_shards(
 
     Args:
         folder: The folder of the plan.
-        path: The ``.gl`` file to write.
+        path: The ``.gl`` file to write. Or a URL, such as ``s3://bucket/name``: parts stay parts there, under a
+            manifest that is written last, and ``stage`` puts them together. They are not copied if the folder of the
+            plan is below this URL. A graph in parts that is there is replaced, any other data set is not.
         threads: The number of threads.
 
     Returns:
@@ -288,40 +319,108 @@ def commit_shards(
     """
     begin = clock.perf_counter()
     conversion = _Conversion(folder)
-    plan = conversion.plan
-    target = os.fsdecode(path)
-    with using_threads(threads):
-        records = conversion.record_set(conversion.options(None))
-        parts = {
-            index: [conversion.part(index, shard) for shard in range(plan.shards)] if index in plan.indexes else []
-            for index in _DIRECTIONS
-        }
-        for index, names in parts.items():
-            for shard, name in enumerate(names):
-                _expect(name, f"compile_shard(folder, {index!r}, {shard})")
-        out_parts, in_parts = ([path_bytes(name) for name in parts[index]] for index in _DIRECTIONS)
-        found = _core.assemble_graph(records, out_parts, in_parts, path_bytes(target))
-    exchanged = [*map(conversion.records, range(plan.num_tasks)), *parts["out"], *parts["in"]]
+    plan, files = conversion.plan, conversion.files
+    names = {
+        index: [conversion.part(index, shard) for shard in range(plan.shards)] if index in plan.indexes else []
+        for index in _DIRECTIONS
+    }
+    with files.scratch() as scratch, using_threads(threads):
+        totals = conversion.record_set(conversion.tables(scratch), conversion.options(None, scratch)).totals
+        for index, parts in names.items():
+            for shard, name in enumerate(parts):
+                files.expect(name, f"compile_shard(folder, {index!r}, {shard})")
+                _check_graph(files.path(name), files.header(name), totals)
+        if is_url(path):
+            target, num_edges, num_duplicates, size = _commit_stored(conversion, names, located(path))
+        else:
+            target = os.fsdecode(path)
+            out_parts, in_parts = (
+                [path_bytes(name) for name in files.brought(names[index], scratch)] for index in _DIRECTIONS
+            )
+            found = _core.assemble_graph(out_parts, in_parts, path_bytes(target))
+            num_edges, num_duplicates, size = found.num_edges, found.num_duplicates, os.path.getsize(target)
+    exchanged = [*map(conversion.records, range(plan.num_tasks)), *names["out"], *names["in"]]
     return ConversionReport(
         path=target,
         ids_path=None,
-        num_rows=found.num_rows,
-        num_edges=found.num_edges,
-        num_src_nodes=found.num_src_nodes,
-        num_dst_nodes=found.num_dst_nodes,
-        smallest_id=found.smallest_id,
-        largest_id=found.largest_id,
-        num_self_loops=found.num_self_loops,
-        num_duplicates=found.num_duplicates,
-        num_bad_lines=found.num_bad_lines,
+        num_rows=totals.num_rows,
+        num_edges=num_edges,
+        num_src_nodes=totals.num_src_nodes,
+        num_dst_nodes=totals.num_dst_nodes,
+        smallest_id=totals.smallest_id,
+        largest_id=totals.largest_id,
+        num_self_loops=totals.num_self_loops,
+        num_duplicates=num_duplicates,
+        num_bad_lines=totals.num_bad_lines,
         first_bad_lines=(),
         unused_columns=tuple(conversion.told["unused_columns"]),
-        size=os.path.getsize(target),
-        spilled=found.spilled_bytes + sum(map(os.path.getsize, exchanged)),
+        size=size,
+        spilled=totals.spilled_bytes + sum(size_of(files.path(name)) for name in exchanged),
         seconds=clock.perf_counter() - begin,
         peak_memory=peak_memory(),
         time_unit=conversion.told["time_unit"],
     )
+
+
+def _check_graph(path: str, found: PartHeader, totals: Any) -> None:
+    """Refuse a part of another graph, whose name somebody has changed."""
+    nodes = (totals.num_src_nodes, totals.num_dst_nodes)
+    if (found.num_nodes, found.num_rows) != (nodes, totals.num_rows):
+        raise FormatError(
+            f"{path}: expected a part of a graph of {nodes[0]} and {nodes[1]} nodes and {totals.num_rows} input edges, "
+            f"found one of {found.num_nodes[0]}, {found.num_nodes[1]} and {found.num_rows}; repeat the step that wrote "
+            "it"
+        )
+
+
+def _commit_stored(
+    conversion: _Conversion, names: dict[str, list[str]], place: StoredPath
+) -> tuple[str, int, int, int]:
+    """Write a data set in storage whose graph is in parts, the manifest last; return edges, duplicates and bytes."""
+    _refuse_another(place)
+    told = conversion.told["options"]
+    ends = ("src", "dst") if told["bipartite"] else ("node", "node")
+    triple = (ends[0], "to", ends[1])
+    inside = conversion.files.inside(place)
+    parts, duplicates, size = [], {"out": 0, "in": 0}, 0
+    for index, own in names.items():
+        for name in own:
+            header = conversion.files.header(name)
+            target = f"{inside}{name}" if inside is not None else f"{graph_path(triple)}.parts/{name}"
+            if inside is None:
+                conversion.files.copy(name, place / target)
+            parts.append(Part(target, header.begin, header.end, header.fingerprint, index, header.edges))
+            duplicates[index] += header.num_duplicates
+            size += header.size
+    manifest = Manifest(
+        nodes={kind: NodeRecord(count, {}) for kind, count in zip(ends, header.num_nodes, strict=True)},
+        edges={
+            triple: EdgeRecord(PartsRecord(graph_path(triple), 0, parts), {}, time_unit=conversion.told["time_unit"])
+        },
+    )
+    write_stored(place / MANIFEST, iter([manifest_text(manifest)]))
+    last = names["in"] or names["out"]
+    edges = sum(part.edges or 0 for part in parts if part.file.endswith(tuple(last)))
+    return str(place), edges, duplicates["in" if names["in"] else "out"], size
+
+
+def _refuse_another(place: StoredPath) -> None:
+    """Refuse a place that has a data set, unless a conversion in shards wrote it, and nobody added to it."""
+    goal = place / MANIFEST
+    if not is_there(goal):
+        return
+    try:
+        old, _ = parsed_manifest(read_range(goal, 0, LARGEST_MANIFEST + 1), goal)
+        files = list(old.files())
+        ours = len(files) == len(old.edges) == 1 and isinstance(files[0], PartsRecord) and not old.metadata
+    except FormatError:
+        ours = False
+    if not ours:
+        raise FileExistsError(
+            errno.EEXIST,
+            f"has another data set, with more than a graph in parts; remove its {MANIFEST}, or write to another place",
+            str(place),
+        )
 
 
 def run_shards(
@@ -336,7 +435,7 @@ def run_shards(
 
     Args:
         folder: The folder of the plan.
-        path: The ``.gl`` file to write.
+        path: As in ``commit_shards()``.
         memory: Bytes that a step may hold. Default: as in [`convert_edges`][graphzero.convert_edges].
         threads: The number of threads.
         progress: ``True`` shows bars. A function is called with what is done and all there is of each step in turn.
@@ -346,6 +445,8 @@ def run_shards(
     """
     begin = clock.perf_counter()
     plan = _Conversion(folder).plan
+    if is_url(path):
+        _refuse_another(located(path))
     done: list[int] = []
     with watching(progress, "partitioning", plan.num_tasks, "tasks", lambda: len(done)):
         for task in range(plan.num_tasks):
@@ -365,16 +466,15 @@ class _Conversion:
     """A plan as it was written, and where its files are."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = os.path.abspath(os.fsdecode(folder))
-        path = os.path.join(self.folder, _PLAN)
-        _expect(path, "plan_shards()")
-        with open(path, "rb") as file:
-            content = file.read()
+        self.files = StepFiles(folder)
+        self.folder = self.files.folder
+        path = self.files.expect(_PLAN, "plan_shards()")
+        content = self.files.read(_PLAN)
         self.told: dict[str, Any] = json.loads(content)
         # In the names of files, so that those of another plan are never taken for ours.
         import hashlib  # slow to load
 
-        self._fingerprint = hashlib.sha256(content).hexdigest()[:12]
+        self.fingerprint = hashlib.sha256(content).hexdigest()[:12]
         if self.told.get("version") != _VERSION:
             raise ValueError(
                 f"{path}: expected a plan of version {_VERSION}, found {self.told.get('version')}; plan it again"
@@ -390,35 +490,51 @@ class _Conversion:
         self.plan = ShardPlan(self.folder, len(self.pieces), self.told["shards"], tuple(indexes))
 
     def records(self, task: int) -> str:
-        return os.path.join(self.folder, f"task-{task:06d}.{self._fingerprint}.records")
+        return f"task-{task:06d}.{self.fingerprint}.records"
 
     def part(self, index: str, shard: int) -> str:
-        return os.path.join(self.folder, f"{index}-{shard:06d}.{self._fingerprint}.part")
+        return f"{index}-{shard:06d}.{self.fingerprint}.part"
 
-    def options(self, memory: int | str | None) -> _core.EdgeConverterOptions:
+    def options(self, memory: int | str | None, scratch: str) -> _core.EdgeConverterOptions:
         options = _core.EdgeConverterOptions()
         for name, value in self.told["options"].items():
             setattr(options, name, value)
         options.memory = conversion_budget(memory)
-        options.temporary_folder = path_bytes(self.folder)
+        options.temporary_folder = path_bytes(scratch)
         return options
 
-    def filled(
+    def converter(self, task: int, pieces: list[_Piece], options: _core.EdgeConverterOptions) -> _core.EdgeConverter:
+        """Return a converter that has read the edges of a task."""
+        try:
+            return self._filled(pieces, options, count_lines=False)
+        except ValueError:
+            if all(piece.begin is None for piece in pieces):
+                raise
+            # It fails again, and the error has the number of the line in the file.
+            return self._filled(pieces, options, count_lines=True)
+        except IndexError as error:
+            if task == 0:
+                raise
+            first = f"; edges are counted from the first one of task {task}, which begins with {pieces[0].path}"
+            raise error_of(IndexError, *parts_of(error), first) from None
+
+    def _filled(
         self, pieces: list[_Piece], options: _core.EdgeConverterOptions, *, count_lines: bool
     ) -> _core.EdgeConverter:
-        """Return a converter that has read the edges of a task."""
         converter = _core.EdgeConverter(options)
         text = self.text
+        scratch = os.fsdecode(options.temporary_folder)
         for piece in pieces:
+            path = _source(piece.path)
             if not self.told["is_text"] and piece.begin is not None and piece.end is not None:
                 source = range_source(
-                    piece.path, piece.begin, piece.end, src=text.src, dst=text.dst, weight=text.weight, time=text.time,
+                    path, piece.begin, piece.end, src=text.src, dst=text.dst, weight=text.weight, time=text.time,
                     time_unit=text.time_unit,
                 )  # fmt: skip
                 BatchFeed(source, text).run(converter)
                 continue
             feed = edge_feed(
-                piece.path, self.folder, text, directed=self.told["directed"], tmp_dir=self.folder,
+                path, scratch, text, directed=self.told["directed"], tmp_dir=scratch,
                 block=max(1 << 20, options.memory // 16),
             )  # fmt: skip
             if isinstance(feed, FileFeed) and piece.begin is not None and piece.end is not None:
@@ -427,20 +543,28 @@ class _Conversion:
                 feed.run(converter)
         return converter
 
-    def record_set(self, options: _core.EdgeConverterOptions) -> _core.RecordSet:
-        """Open what all tasks have written."""
-        paths = [self.records(task) for task in range(self.plan.num_tasks)]
-        for task, path in enumerate(paths):
-            _expect(path, f"partition_edges(folder, {task})")
-        records = _core.RecordSet([path_bytes(path) for path in paths], options)
+    def tables(self, scratch: str) -> RecordTables:
+        """Find what all tasks have written."""
+        names = [self.records(task) for task in range(self.plan.num_tasks)]
+        for task, name in enumerate(names):
+            self.files.expect(name, f"partition_edges(folder, {task})")
+        return self.files.tables(names, scratch)
+
+    def record_set(self, tables: RecordTables, options: _core.EdgeConverterOptions) -> _core.RecordSet:
+        """Open it."""
+        records = _core.RecordSet([path_bytes(path) for path in tables.paths], options)
         if self.told["finds_nodes"]:
             refuse_unmapped_ids(records.totals.largest_id, records.totals.num_rows, self.told["name"])
         return records
 
 
-def _expect(path: str, step: str) -> None:
-    if not os.path.exists(path):
-        raise FileNotFoundError(errno.ENOENT, f"is missing: expected the file of {step}, which comes first", path)
+def _source(path: str) -> str:
+    """Return a file of the plan: URLs are found again, with the credentials of this machine."""
+    return located(path) if is_url(path) else path
+
+
+def _modified(path: str) -> int:
+    return int(facts_of([path])[0].mtime_ns or 0) if isinstance(path, StoredPath) else os.stat(path).st_mtime_ns
 
 
 def _place(value: int, count: int, name: str) -> int:
@@ -457,7 +581,8 @@ def _text_pieces(feed: FileFeed, size: int) -> Iterator[_Piece]:
 
 def _file_pieces(paths: list[str], size: int) -> Iterator[_Piece]:
     for path in paths:
-        name, length = os.path.abspath(path), os.stat(path).st_size
+        name = path if isinstance(path, StoredPath) else os.path.abspath(path)
+        length = size_of(path)
         ranges = source_ranges(path, size)
         if ranges is None:
             yield _Piece(name, length)

@@ -1,0 +1,226 @@
+"""The files that steps of a conversion exchange: in a folder that all machines see, or in object storage."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from graphzero._core import FormatError
+from graphzero._files.folder import replace_file, temporary_folder
+from graphzero._files.part_header import HEADER_BYTES, PartHeader, part_header
+from graphzero._files.storage import (
+    StoredPath,
+    check_object_size,
+    facts_of,
+    first_bytes,
+    is_there,
+    is_url,
+    located,
+    naming,
+    open_ranges,
+    read_range,
+    size_of,
+    write_stored,
+)
+
+_BLOCK = 8 << 20  # bytes of a request
+_THREADS = 8
+# Of the first page of a file: docs/formats/container.md.
+_PAGE = 4096
+_NUM_SECTIONS = slice(32, 36)
+_TABLE, _ENTRY = 256, 40
+_STARTS = 1  # the kind of a section that says where buckets begin, below the bit of its index
+
+
+class StepFiles:
+    """A folder for a plan, records and parts. In storage, every file goes through one of this machine's disk."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self._place = located(folder) if is_url(folder) else None
+        self.folder: str = os.path.abspath(os.fsdecode(folder)) if self._place is None else self._place
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it is in storage."""
+        return self._place is not None
+
+    def make(self) -> None:
+        """Make the folder, where there are folders."""
+        if self._place is None:
+            os.makedirs(self.folder, exist_ok=True)
+
+    def path(self, name: str) -> str:
+        """Return where a file is."""
+        return os.path.join(self.folder, name) if self._place is None else self._place / name
+
+    def expect(self, name: str, step: str) -> str:
+        """Return where a file is; refuse if the step that writes it did not run."""
+        path = self.path(name)
+        if not (is_there(path) if isinstance(path, StoredPath) else os.path.exists(path)):
+            raise FileNotFoundError(errno.ENOENT, f"is missing: expected the file of {step}, which comes first", path)
+        return path
+
+    def read(self, name: str) -> bytes:
+        """Return a small file."""
+        path = self.path(name)
+        if isinstance(path, StoredPath):
+            return read_range(path, 0, size_of(path))
+        with open(path, "rb") as file:
+            return file.read()
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Write a small file."""
+        path = self.path(name)
+        if isinstance(path, StoredPath):
+            write_stored(path, iter([content]))
+        else:
+            replace_file(path, content)
+
+    @contextmanager
+    def scratch(self) -> Iterator[str]:
+        """Give a folder on this machine's disk for what does not fit in memory."""
+        if self._place is None:
+            yield self.folder
+            return
+        import tempfile  # slow to load
+
+        with tempfile.TemporaryDirectory(prefix="graphzero-", dir=temporary_folder()) as folder:
+            yield folder
+
+    def written(self, name: str, scratch: str) -> str:
+        """Return where to write a file of this machine before ``finish()``."""
+        return os.path.join(self.folder if self._place is None else scratch, name)
+
+    def finish(self, name: str, scratch: str) -> None:
+        """Bring a file that was written to its place, unless another attempt at the step was faster."""
+        goal = self.path(name)
+        if isinstance(goal, StoredPath):
+            path = self.written(name, scratch)
+            # Readers may be in the middle of it, and a second attempt may have another order within buckets.
+            if not (is_there(goal) and size_of(goal) == os.path.getsize(path)):
+                check_object_size(goal, os.path.getsize(path))
+                write_stored(goal, file_blocks(path))
+            os.remove(path)
+
+    def brought(self, names: Sequence[str], scratch: str) -> list[str]:
+        """Return paths on this machine of whole files."""
+        paths = [self.path(name) for name in names]
+        if self._place is None:
+            return paths
+        copies = [os.path.join(scratch, name) for name in names]
+        with ThreadPoolExecutor(_THREADS) as pool:
+            list(pool.map(_bring, paths, copies))
+        return copies
+
+    def inside(self, place: StoredPath) -> str | None:
+        """Return the path from ``place`` to this folder, with a slash behind it, if it is there."""
+        if self._place is None or not self._place.filesystem.equals(place.filesystem):
+            return None
+        own, other = self._place.key.rstrip("/") + "/", place.key.rstrip("/") + "/"
+        return own.removeprefix(other) if own.startswith(other) else None
+
+    def header(self, name: str) -> PartHeader:
+        """Return what the first page of a part says."""
+        header = part_header(first_bytes(self.path(name), HEADER_BYTES))
+        if header.size != (found := size_of(self.path(name))):
+            raise FormatError(f"{self.path(name)}: expected {header.size} bytes, found {found}; repeat the step")
+        return header
+
+    def copy(self, name: str, goal: StoredPath) -> None:
+        """Bring a file to a place in storage, unless it is there."""
+        path = self.path(name)
+        header = self.header(name)
+        if is_there(goal) and size_of(goal) == header.size:
+            return
+        check_object_size(goal, header.size)
+        write_stored(goal, stored_blocks(path) if isinstance(path, StoredPath) else file_blocks(path))
+        if (found := size_of(goal)) != header.size:
+            raise OSError(errno.EIO, f"expected {header.size} bytes, found {found}; commit again", str(goal))
+
+    def tables(self, names: Sequence[str], scratch: str) -> RecordTables:
+        """Return the files of tasks, of which headers and tables can be read."""
+        return RecordTables([self.path(name) for name in names], scratch)
+
+
+class RecordTables:
+    """The files of all tasks on this machine. Of those in storage only what is asked for takes space."""
+
+    def __init__(self, sources: Sequence[str], scratch: str) -> None:
+        self._sources = [path for path in sources if isinstance(path, StoredPath)]
+        self.paths = list(sources)
+        if not self._sources:
+            return
+        self.paths = [os.path.join(scratch, f"{number}.records") for number in range(len(sources))]
+        self._facts = facts_of(self._sources)
+        with ThreadPoolExecutor(_THREADS) as pool:
+            list(pool.map(self._bring_table, range(len(sources))))
+
+    def _bring_table(self, number: int) -> None:
+        source = self._sources[number]
+        page = read_range(source, 0, _PAGE)
+        with open(self.paths[number], "wb") as file:
+            file.truncate(self._facts[number].size)
+            file.write(page)
+        for entry in range(min(64, int.from_bytes(page[_NUM_SECTIONS], "little"))):
+            begin = _TABLE + entry * _ENTRY
+            kind = int.from_bytes(page[begin : begin + 4], "little")
+            offset, length = (int.from_bytes(page[begin + at : begin + at + 8], "little") for at in (16, 24))
+            if kind % 16 == _STARTS and offset + length <= self._facts[number].size:
+                _bring_range(source, self.paths[number], offset, length)
+
+    def bring(self, slices: Sequence[tuple[int, int]]) -> None:
+        """Read offset and length of each file, and refuse if one was replaced since its table was read."""
+        if not self._sources:
+            return
+        with ThreadPoolExecutor(_THREADS) as pool:
+            offsets, lengths = zip(*slices, strict=True)
+            list(pool.map(_bring_range, self._sources, self.paths, offsets, lengths))
+        for source, before, now in zip(self._sources, self._facts, facts_of(self._sources), strict=True):
+            if (before.size, before.mtime_ns) != (now.size, now.mtime_ns):
+                raise OSError(errno.EBUSY, "was replaced while it was read; repeat the step", str(source))
+
+
+def file_blocks(path: str) -> Iterator[bytes]:
+    """Iterate over the bytes of a file."""
+    with open(path, "rb") as file:
+        while block := file.read(_BLOCK):
+            yield block
+
+
+def stored_blocks(path: StoredPath) -> Iterator[bytes]:
+    """Iterate over the bytes of a file in storage."""
+    with open_ranges(path) as source:
+        while block := _read(source, path, _BLOCK):
+            yield block
+
+
+def _read(source: Any, path: StoredPath, size: int) -> bytes:
+    with naming(path, Exception):
+        return bytes(source.read(size))
+
+
+def _bring(path: StoredPath, copy: str) -> None:
+    size = size_of(path)
+    with open(copy, "wb") as file:
+        file.truncate(size)
+    _bring_range(path, copy, 0, size)
+
+
+def _bring_range(path: StoredPath, copy: str, offset: int, length: int) -> None:
+    """Read bytes of a file to the same place of its copy."""
+    if not length:
+        return
+    with open_ranges(path) as source, open(copy, "r+b") as file:
+        with naming(path, Exception):
+            source.seek(offset)
+        file.seek(offset)
+        while length:
+            block = _read(source, path, min(_BLOCK, length))
+            if not block:
+                raise OSError(errno.EIO, f"expected {length} more bytes, found its end; repeat the step", str(path))
+            file.write(block)
+            length -= len(block)

@@ -1,0 +1,261 @@
+"""Conversions in shards whose sources, steps and target are in object storage."""
+
+import filecmp
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphzero as gz
+from graphzero._files.manifest import MANIFEST
+from graphzero._files.storage import is_there, located, read_range, remove_stored, write_stored
+from graphzero.cli.command import run
+from graphzero.convert import sharded, step_files
+from storage_server import KEY, SECRET
+
+pa = pytest.importorskip("pyarrow")
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path, monkeypatch):
+    """Where steps work; nothing may stay there."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setenv("GRAPHZERO_TMPDIR", str(folder))
+    yield folder
+    assert not list(folder.iterdir())
+
+
+@pytest.fixture
+def edges(tmp_path):
+    """Parquet files of several row groups."""
+    import pyarrow.parquet as pq
+
+    rng = np.random.default_rng(1)
+    for number in range(3):
+        src, dst = rng.integers(0, 700, (2, 3000))
+        table = pa.table({"src": src, "dst": dst, "w": rng.random(3000, np.float32)})
+        pq.write_table(table, tmp_path / f"{number}.parquet", row_group_size=800)
+    return [str(tmp_path / f"{number}.parquet") for number in range(3)]
+
+
+def sent(paths, url):
+    for path in paths:
+        write_stored(located(url) / os.path.basename(path), iter([Path(path).read_bytes()]))
+    return f"{url}/*.parquet"
+
+
+def one_graph(folder):
+    [graph] = Path(folder).rglob("*.gl")
+    return graph
+
+
+@pytest.mark.parametrize("options", [{}, {"weight": "w", "directed": False, "duplicates": "drop"}], ids=str)
+def test_everything_in_storage_gives_the_file_of_one_machine(edges, storage, tmp_path, options):
+    gz.convert_edges(edges, tmp_path / "one.gl", **options)
+    source = sent(edges, f"{storage}/raw")
+    plan = sharded.plan_shards(source, f"{storage}/ds/steps", shards=3, task_size="20KB", **options)
+    assert plan.num_tasks > 2
+    sharded.run_shards(plan.folder, tmp_path / "here.gl")
+    assert filecmp.cmp(tmp_path / "here.gl", tmp_path / "one.gl", shallow=False)
+    report = sharded.commit_shards(plan.folder, f"{storage}/ds")
+    assert report.path.endswith("/ds")
+    gz.stage(f"{storage}/ds", tmp_path / "ds", verify="full")
+    assert filecmp.cmp(one_graph(tmp_path / "ds"), tmp_path / "one.gl", shallow=False)
+    parts = json.loads(read_range(located(f"{storage}/ds") / MANIFEST, 0, 1 << 20))["edges"][0]["graph"]["parts"]
+    assert all(part["file"].startswith("steps/") for part in parts)  # they were not copied
+
+
+def test_a_plan_in_storage_without_its_target_copies_parts(edges, storage, tmp_path):
+    plan = sharded.plan_shards(edges, f"{storage}/steps", shards=2)
+    sharded.run_shards(plan.folder, f"{storage}/ds")
+    gz.stage(f"{storage}/ds", tmp_path / "ds", verify="full")
+    gz.convert_edges(edges, tmp_path / "one.gl")
+    assert filecmp.cmp(one_graph(tmp_path / "ds"), tmp_path / "one.gl", shallow=False)
+
+
+def test_the_command_writes_a_data_set_in_parts(edges, s3, tmp_path, capsys):
+    source = sent(edges, "s3://bucket/raw")
+    assert run(["convert", source, "s3://bucket/ds", "--engine", "local", "--shards", "3", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["path"], report["num_edges"]) == ("s3://bucket/ds", 9000)
+    assert run(["stage", "s3://bucket/ds", str(tmp_path / "ds"), "--verify", "full"]) == 0
+    gz.convert_edges(edges, tmp_path / "one.gl")
+    assert filecmp.cmp(one_graph(tmp_path / "ds"), tmp_path / "one.gl", shallow=False)
+
+
+def test_a_graph_in_parts_is_replaced_and_another_data_set_is_not(edges, storage, tmp_path):
+    first = gz.convert_edges(edges, f"{storage}/ds", shards=2)
+    again = gz.convert_edges(edges, f"{storage}/ds", shards=2)
+    assert (first.num_edges, first.size) == (again.num_edges, again.size)
+    gz.convert_edges(edges[:1], f"{storage}/ds", shards=1)
+    gz.stage(f"{storage}/ds", tmp_path / "ds", verify="full")
+    gz.convert_edges(edges[:1], tmp_path / "one.gl")
+    assert filecmp.cmp(one_graph(tmp_path / "ds"), tmp_path / "one.gl", shallow=False)
+    with gz.edit_dataset(tmp_path / "ds") as edit:
+        edit.set_attribute("x", np.zeros((700, 2), np.float32))
+    gz.push(tmp_path / "ds", f"{storage}/more")
+    write_stored(located(f"{storage}/broken") / MANIFEST, iter([b"{}"]))
+    for name in ("more", "broken"):
+        with pytest.raises(
+            FileExistsError, match="has another data set, with more than a graph in parts; remove its gr"
+        ):
+            gz.convert_edges(edges, f"{storage}/{name}", shards=2)
+
+
+@pytest.mark.parametrize("options", [{}, {"shards": 2}])
+def test_one_graph_is_not_written_to_storage(edges, options):
+    message = (
+        "s3://b/g.gl: expected a path of this machine for one graph, found a URL; give the URL of a folder and sha"
+    )
+    with pytest.raises(ValueError, match=message) as error:
+        gz.convert_edges(edges, "s3://key:secret@b/g.gl", **options)
+    assert "secret" not in str(error.value)
+
+
+def test_other_targets_are_refused_with_what_to_do(tmp_path, capsys):
+    expected = "s3://b/x: expected a path of this machine to write, found a URL; write it here, and bring the data set"
+    for work in (
+        lambda: gz.convert_features(np.eye(3), "s3://k:secret@b/x"),
+        lambda: gz.convert_dataset(tmp_path, "s3://k:secret@b/x"),
+        lambda: gz.DatasetWriter("s3://k:secret@b/x"),
+        lambda: gz.synthesize("s3://k:secret@b/x", nodes=20, edges=20),
+    ):
+        with pytest.raises(ValueError, match=expected):
+            work()
+    np.save(tmp_path / "e.npy", np.zeros((2, 3), int))
+    assert run(["convert", str(tmp_path / "e.npy"), "s3://k:secret@b/x"]) == 2
+    error = capsys.readouterr().err
+    assert "expected a path of this machine for one graph, found a URL" in error
+    assert "--shards" in error
+    assert "secret" not in error
+
+
+def test_steps_that_were_left_out_are_named(edges, storage):
+    plan = sharded.plan_shards(edges, f"{storage}/steps", shards=2)
+    with pytest.raises(
+        FileNotFoundError, match=r"expected the file of partition_edges\(folder, 0\), which comes first"
+    ):
+        sharded.compile_shard(plan.folder, "out", 0)
+    sharded.partition_edges(plan.folder, 0)
+    with pytest.raises(FileNotFoundError, match=r"expected the file of compile_shard\(folder, 'out', 0\), which comes"):
+        sharded.commit_shards(plan.folder, f"{storage}/ds")
+    with pytest.raises(FileNotFoundError, match=r"expected the file of plan_shards\(\), which comes first"):
+        sharded.partition_edges(f"{storage}/nowhere", 0)
+    assert not is_there(located(f"{storage}/ds") / MANIFEST)
+
+
+def test_a_source_that_changed_in_storage_is_refused(edges, storage):
+    source = sent(edges, f"{storage}/raw")
+    plan = sharded.plan_shards(source, f"{storage}/steps", shards=2)
+    write_stored(located(f"{storage}/raw/1.parquet"), iter([Path(edges[0]).read_bytes() + b"x"]))
+    with pytest.raises(
+        ValueError, match=r"raw/1\.parquet: expected \d+ bytes, as when it was planned, found \d+; plan"
+    ):
+        sharded.partition_edges(plan.folder, 0)
+
+
+def test_records_that_are_replaced_while_they_are_read(edges, storage, monkeypatch):
+    plan = sharded.plan_shards(edges, f"{storage}/steps", shards=2)
+    sharded.partition_edges(plan.folder, 0)
+    facts, calls = step_files.facts_of, []
+
+    def later(paths):
+        calls.append(1)
+        found = facts(paths)
+        if len(calls) == 1:
+            return found
+
+        class Later:
+            size, mtime_ns = found[0].size, found[0].mtime_ns + 1_000_000_000 if found[0].mtime_ns else 1
+
+        return [Later]
+
+    monkeypatch.setattr(step_files, "facts_of", later)
+    with pytest.raises(OSError, match="was replaced while it was read; repeat the step"):
+        sharded.compile_shard(plan.folder, "out", 0)
+
+
+def test_a_truncated_part_is_refused(edges, storage):
+    plan = sharded.plan_shards(edges, f"{storage}/steps", shards=1)
+    sharded.partition_edges(plan.folder, 0)
+    for index in plan.indexes:
+        sharded.compile_shard(plan.folder, index, 0)
+    conversion = sharded._Conversion(plan.folder)
+    path = located(f"{storage}/steps") / conversion.part("out", 0)
+    data = read_range(path, 0, 1 << 24)
+    remove_stored(path)
+    write_stored(path, iter([data[:-4096]]))
+    with pytest.raises(gz.FormatError, match=rf"part: expected {len(data)} bytes, found {len(data) - 4096}; repeat"):
+        sharded.commit_shards(plan.folder, f"{storage}/ds")
+
+
+KILLED = """
+import os, signal, sys
+from graphzero.convert import sharded, step_files
+import graphzero._files.storage as storage
+blocks = step_files.file_blocks
+def killed(path):
+    for block in blocks(path):
+        yield block[: len(block) // 2]
+        os.kill(os.getpid(), signal.SIGKILL)
+step_files.file_blocks = killed
+getattr(sharded, sys.argv[1])(sys.argv[2], *eval(sys.argv[3]))
+"""
+
+
+def test_a_step_that_is_killed_in_mid_upload_leaves_nothing_and_is_repeated(edges, s3, tmp_path, temporary):
+    url = "s3://bucket/steps"
+    plan = sharded.plan_shards(edges, url, shards=2)
+
+    def kill(step, arguments):
+        words = [sys.executable, "-c", KILLED, step, url, repr(arguments)]
+        assert subprocess.run(words, timeout=60).returncode == -9
+        for left in temporary.iterdir():  # the process could not remove it
+            for file in left.iterdir():
+                file.unlink()
+            left.rmdir()
+
+    kill("partition_edges", (0,))
+    with pytest.raises(FileNotFoundError, match=r"expected the file of partition_edges\(folder, 0\)"):
+        sharded.compile_shard(url, "out", 0)
+    sharded.partition_edges(url, 0)
+    kill("compile_shard", ("in", 1))
+    sharded.run_shards(url, "s3://bucket/ds")
+    gz.stage("s3://bucket/ds", tmp_path / "ds", verify="full")
+    gz.convert_edges(edges, tmp_path / "one.gl")
+    assert filecmp.cmp(one_graph(tmp_path / "ds"), tmp_path / "one.gl", shallow=False)
+    assert plan.num_tasks == 1
+
+
+def test_no_file_of_a_conversion_has_credentials(edges, s3, tmp_path, monkeypatch):
+    source = sent(edges, "s3://bucket/raw")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name)
+    address = s3.endpoint.removeprefix("http://")
+    login, settings = f"{KEY}:{SECRET}@", f"?scheme=http&endpoint_override={address}&region=us-east-1"
+    given = source.replace("s3://", f"s3://{login}") + settings
+    plan = sharded.plan_shards(given, f"s3://{login}bucket/steps{settings}", shards=1)
+    place = located(f"s3://{login}bucket/steps{settings}")
+    texts = [pickle.dumps(plan).decode("latin-1"), repr(plan), read_range(place / "plan.json", 0, 1 << 20).decode()]
+    report = gz.convert_edges(edges, f"s3://{login}bucket/ds{settings}", shards=1)
+    manifest = located(f"s3://{login}bucket/ds{settings}") / MANIFEST
+    texts += [
+        str(report),
+        repr(report),
+        pickle.dumps(report).decode("latin-1"),
+        read_range(manifest, 0, 1 << 20).decode(),
+    ]
+    for text in texts:
+        for secret in (KEY, SECRET, "wJalrXUtnFEMI/K7MDENG", address):
+            assert secret not in text
+    # A step of another process finds the sources with the credentials of its own environment.
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3.endpoint)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    sharded.partition_edges("s3://bucket/steps", 0)
