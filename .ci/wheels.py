@@ -11,8 +11,9 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import sysconfig
 import zipfile
+
+import ziglang
 
 ROOT = pathlib.Path(__file__).parents[1]
 WORK = ROOT / "build/wheels"
@@ -20,6 +21,7 @@ GLIBC = "2.28"
 ARCHITECTURES = ("x86_64", "aarch64")
 MOST_BYTES = 5_000_000
 VERSIONS = ((3, 10), (3, 11), (3, 12), (3, 13), (3, 14))
+ZIG = pathlib.Path(ziglang.__file__).parent / "zig"
 STABLE = (3, 12)  # the first Python whose stable ABI nanobind can use
 HERE = os.uname().machine
 
@@ -80,9 +82,14 @@ def tool(name: str) -> pathlib.Path:
     """Write a script that is one of zig's tools: CMake takes the name of a program, without arguments."""
     script = WORK / f"tools/{name}"
     script.parent.mkdir(parents=True, exist_ok=True)
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ziglang {name} "$@"\n')
+    script.write_text(f'#!/bin/sh\nexec "{ZIG}" {name} "$@"\n')
     script.chmod(0o755)
     return script
+
+
+def compiler(architecture: str) -> str:
+    """Return the command that compiles for a processor and the oldest glibc that we support."""
+    return f"{ZIG} c++ -target {architecture}-linux-gnu.{GLIBC}"
 
 
 def extension_suffix(tag: str, architecture: str) -> str:
@@ -93,11 +100,10 @@ def extension_suffix(tag: str, architecture: str) -> str:
 def build(tag: str, python: pathlib.Path, architecture: str, stub: pathlib.Path | None) -> pathlib.Path:
     """Compile one wheel, and return it as the build backend left it."""
     name = f"{tag}-{architecture}"
-    target = f"{architecture}-linux-gnu.{GLIBC}"
     raw = WORK / f"raw-{name}"
     shutil.rmtree(raw, ignore_errors=True)
     environment = os.environ | {
-        "CXX": f"{tool('c++')} -target {target}",
+        "CXX": compiler(architecture),
         "CMAKE_GENERATOR": "Ninja",
         "CMAKE_BUILD_PARALLEL_LEVEL": str(len(os.sched_getaffinity(0))),
     }
@@ -144,12 +150,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--arch", nargs="+", choices=ARCHITECTURES, default=ARCHITECTURES)
     parser.add_argument("--this-python", action="store_true", help="only the wheel that the Python running this needs")
+    parser.add_argument("--only", metavar="TAG", help="only this wheel: cp310, cp311 or abi3")
     parser.add_argument("--no-sdist", action="store_true", help="without the source distribution")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "dist")
     options = parser.parse_args()
     found = {sys.version_info[:2]: sys.executable} if options.this_python else interpreters()
     wheels = needed(found)
-    if "abi3" not in wheels and not options.this_python:
+    if options.only:
+        if options.only not in wheels:
+            sys.exit(f"--only {options.only}: expected one of {', '.join(wheels)}, for which a Python is here")
+        wheels = {options.only: wheels[options.only]}
+    elif "abi3" not in wheels and not options.this_python:
         print("no Python 3.12 or later with its headers is here: the wheel for these is not built", flush=True)
     options.out.mkdir(parents=True, exist_ok=True)
     # A cross-built wheel has the stub of one that was built for this machine.
