@@ -2,8 +2,8 @@
 
 `bench_wheel.py FIRST SECOND` takes two folders that each hold a package graphzero, such as the site-packages of two
 environments, or what `pip install --target` made. Each runs in its own process, one after the other, several times.
-What counts is the processor time of all threads, because others may use the machine; the ratio is FIRST over SECOND, and
-above 1 the second is faster. Results of both must have the same hash.
+What counts is the processor time of all threads, because others may use the machine; the ratio is FIRST over SECOND,
+and above 1 the second is faster. Results of both must have the same hash.
 """
 
 from __future__ import annotations
