@@ -88,8 +88,11 @@ def tool(name: str) -> pathlib.Path:
 
 
 def compiler(architecture: str) -> str:
-    """Return the command that compiles for a processor and the oldest glibc that we support."""
-    return f"{ZIG} c++ -target {architecture}-linux-gnu.{GLIBC}"
+    """Return the command that compiles for a processor and the oldest glibc that we support.
+
+    The mode is for CMake's own trials: zig compiles its C++ library once for each mode.
+    """
+    return f"{ZIG} c++ -target {architecture}-linux-gnu.{GLIBC} -O3"
 
 
 def extension_suffix(tag: str, architecture: str) -> str:
