@@ -8,7 +8,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 # The tools of .venv come first: cmake and ninja need not be on the machine.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test quick check format asan tsan fuzz fuzz-parsers load bench docs pictures install wheel release-check clean
+.PHONY: demo test quick check format asan tsan fuzz fuzz-parsers load bench docs pictures install wheel wheels check-wheel check-aarch64 release-check clean
 
 demo: $(VENV)/.package $(VENV)/.demo
 	$(BIN)/graphzero demo
@@ -47,9 +47,9 @@ load: SECONDS := 600
 load: $(VENV)/.package $(VENV)/.test
 	$(BIN)/python tests/load_trial.py --seconds $(SECONDS)
 
-# What graphzero bench does not measure. bench_gpu.py wants a GPU, and a folder for 37 GB.
+# What graphzero bench does not measure. bench_gpu.py wants a GPU, and a folder for 37 GB; bench_wheel.py two packages.
 bench: $(VENV)/.package $(VENV)/.test $(VENV)/.bench
-	for file in $(filter-out %/bench_gpu.py,$(wildcard bench/python/bench_*.py)); do $(BIN)/python $$file || exit 1; done
+	for file in $(filter-out %/bench_gpu.py %/bench_wheel.py,$(wildcard bench/python/bench_*.py)); do $(BIN)/python $$file || exit 1; done
 
 docs: $(VENV)/.package $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
@@ -62,6 +62,19 @@ install: $(VENV)/.package
 
 wheel: $(VENV)/.build
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+# What a release has, in dist/: wheels for Linux on x86-64 and aarch64, and the source distribution.
+wheels: $(VENV)/.build $(VENV)/.wheels
+	$(BIN)/python .ci/wheels.py
+
+# The wheel of a release for this Python, in an empty environment without a compiler.
+check-wheel: $(VENV)/.build $(VENV)/.wheels $(VENV)/.demo
+	$(BIN)/python .ci/wheels.py --this-python --no-sdist --arch x86_64 --out build/wheels/tried
+	$(BIN)/python .ci/try_wheel.py build/wheels/tried --torch-of $(BIN)/python
+
+# C++ tests, Python tests and the same bits as here, on an emulated processor.
+check-aarch64: $(VENV)/.build $(VENV)/.wheels
+	$(BIN)/python .ci/check_aarch64.py
 
 release-check: $(VENV)/.build $(VENV)/.release
 	$(BIN)/python .ci/release_check.py
@@ -96,7 +109,7 @@ $(VENV)/.made:
 	mkdir -p build && touch $@
 
 # Each group of pyproject.toml's [dependency-groups] is installed once.
-$(VENV)/.build $(VENV)/.test $(VENV)/.check $(VENV)/.docs $(VENV)/.bench $(VENV)/.demo $(VENV)/.release: $(VENV)/.%: $(VENV)/.made pyproject.toml constraints.txt
+$(VENV)/.build $(VENV)/.test $(VENV)/.check $(VENV)/.docs $(VENV)/.bench $(VENV)/.demo $(VENV)/.release $(VENV)/.wheels: $(VENV)/.%: $(VENV)/.made pyproject.toml constraints.txt
 	$(PIP_INSTALL) $$($(BIN)/python .ci/group.py $*)
 	touch $@
 

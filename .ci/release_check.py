@@ -8,19 +8,8 @@ import re
 import subprocess
 import sys
 import tempfile
-import venv
 
 ROOT = pathlib.Path(__file__).parents[1]
-# Run by the installed wheel, in an empty folder: files are written, mounted and sampled.
-EXAMPLE = """
-import graphzero as gz
-gz.write_graph("g.gl", src=[0, 0, 1, 3], dst=[1, 2, 2, 0])
-gz.write_features("x.gd", [[0.0], [1.0], [2.0], [3.0]])
-batch = next(iter(gz.Pipeline(gz.Graph("g.gl"), [2], [-1], features=gz.FeatureStore("x.gd"))))
-assert batch.sample.node.tolist() == [2, 0, 1], batch.sample.node
-assert batch.node_features["x"].tolist() == [[2.0], [0.0], [1.0]], batch.node_features["x"]
-print("sampled with graphzero", gz.__version__, "of", gz.__file__)
-"""
 
 
 def version_problems(package: str, changelog: str, citation: str) -> list[str]:
@@ -62,12 +51,8 @@ def main() -> None:
         built = sorted((folder / "dist").iterdir())
         print(*(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB" for path in built), sep="\n", flush=True)
         print(run(sys.executable, "-m", "twine", "check", "--strict", *built), end="", flush=True)
-        venv.create(folder / "venv", with_pip=True)
-        python = folder / "venv/bin/python"
         wheel = next(path for path in built if path.suffix == ".whl")
-        run(python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
-        run(folder / "venv/bin/graphzero", "--help", cwd=folder)
-        print(run(python, "-c", EXAMPLE, cwd=folder), end="")
+        print(run(sys.executable, ROOT / ".ci/try_wheel.py", wheel), end="")
     print("the release may be made")
 
 

@@ -1,6 +1,7 @@
 #include "core/format/container.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "core/base/checked.h"
@@ -9,6 +10,10 @@
 
 namespace gz {
 namespace {
+
+// cmake/machine.cmake refuses other machines with a sentence; this is for builds without it.
+static_assert(std::endian::native == std::endian::little, "files are mapped as they are on disk");
+static_assert(sizeof(void*) == 8, "files of any size are mapped whole");
 
 // A mapping of 2^63 bytes or more cannot be addressed.
 constexpr std::uint64_t kMaxFileSize = std::uint64_t{1} << 62;

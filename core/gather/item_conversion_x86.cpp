@@ -33,16 +33,24 @@ template <class Conversion>
                            out + done * sizeof(Converted));
 }
 
-// Clang before 19 does not know this name in __builtin_cpu_supports.
-bool has_f16c() {
+// Asked of the processor itself: the runtime that __builtin_cpu_supports needs is not in every
+// toolchain. AVX works only where the system keeps the upper halves of its registers, too.
+bool has_avx2_and_f16c() {
+  constexpr unsigned kSavedRegisters = 0b110;  // XMM and YMM, in XCR0
   unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+  if (__get_cpuid(1, &a, &b, &c, &d) == 0 || (c & bit_F16C) == 0 || (c & bit_OSXSAVE) == 0)
+    return false;
+  unsigned low = 0, high = 0;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  if ((low & kSavedRegisters) != kSavedRegisters) return false;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & bit_AVX2) != 0;
 }
 
 }  // namespace
 
 ConvertItems processor_conversion(const ItemTypes& types) {
-  if (!__builtin_cpu_supports("avx2") || !has_f16c()) return nullptr;
+  static const bool supported = has_avx2_and_f16c();  // a virtual machine takes long to answer
+  if (!supported) return nullptr;
   return with_conversion(types, []<class Conversion>() { return &convert<Conversion>; });
 }
 

@@ -6,6 +6,7 @@ files are mounted, not loaded: opening one takes under a millisecond and no memo
 Names load their module, and NumPy, when they are used.
 """
 
+import sys as _sys
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
@@ -41,6 +42,12 @@ if TYPE_CHECKING:
     from graphzero.walks import random_walk
 
 __version__ = "0.3.0.dev0"
+
+if _sys.byteorder != "little":
+    raise ImportError(
+        "graphzero: expected a little-endian machine, such as x86-64 or arm64, found a big-endian one; "
+        "its files are little-endian and are mapped as they are"
+    )
 
 # The module that each name lives in.
 _HOMES = {

@@ -2,6 +2,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "core/base/random.h"
@@ -180,6 +182,18 @@ TEST(the_instructions_of_a_processor_change_no_bit) {
     }
     EXPECT(wrong == 0);
   }
+}
+
+// The kernel names what it found, and leaves out what it does not keep for us.
+TEST(the_instructions_are_used_where_the_system_says_that_they_work) {
+  std::ifstream facts("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(facts, line) && !line.starts_with("flags")) {
+  }
+  if (!facts) return;  // another system, or another processor
+  line += ' ';
+  const bool works = line.find(" avx2 ") != line.npos && line.find(" f16c ") != line.npos;
+  EXPECT((processor_conversion({Dtype::kFloat16, false, Dtype::kFloat32}) != nullptr) == works);
 }
 
 TEST(other_pairs_are_not_converted) {
