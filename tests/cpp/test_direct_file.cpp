@@ -5,6 +5,7 @@
 #include "core/base/direct_file.h"
 #include "core/base/error.h"
 #include "tests/cpp/check.h"
+#include "tests/cpp/platform.h"
 #include "tests/cpp/scratch_file.h"
 
 namespace gz {
@@ -71,6 +72,7 @@ TEST(an_unaligned_direct_read_names_its_offset) {
 }
 
 TEST(a_file_in_memory_is_not_read_directly) {
+  if (!test::kIsLinux) SKIP("/dev/shm is Linux's");
   const ScratchFile scratch(4096, "/dev/shm/gz_tests.scratch");
   const File file(scratch.path());
   const std::string message = test::message_of([&] { const DirectFile direct(file); });

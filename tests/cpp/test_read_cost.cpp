@@ -7,6 +7,7 @@
 #include "core/base/direct_file.h"
 #include "core/gather/read_cost.h"
 #include "tests/cpp/check.h"
+#include "tests/cpp/platform.h"
 #include "tests/cpp/scratch_cache.h"
 #include "tests/cpp/scratch_file.h"
 
@@ -21,16 +22,16 @@ bool near(double found, double expected) {
 }
 
 std::string gap_message(const DirectFile& file, const char* value) {
-  ::setenv("GRAPHZERO_READ_GAP", value, 1);
+  test::set_variable("GRAPHZERO_READ_GAP", value);
   const std::string message = test::message_of([&] { read_gap(file, 4096); });
-  ::unsetenv("GRAPHZERO_READ_GAP");
+  test::unset_variable("GRAPHZERO_READ_GAP");
   return message;
 }
 
 std::uint64_t gap_of(const DirectFile& file, const char* value) {
-  ::setenv("GRAPHZERO_READ_GAP", value, 1);
+  test::set_variable("GRAPHZERO_READ_GAP", value);
   const std::uint64_t gap = read_gap(file, 4096);
-  ::unsetenv("GRAPHZERO_READ_GAP");
+  test::unset_variable("GRAPHZERO_READ_GAP");
   return gap;
 }
 
