@@ -149,6 +149,7 @@ TEST(the_environment_has_the_last_word_about_the_gap) {
   EXPECT(gap_of(direct, "20000") == 16384);  // whole blocks
   EXPECT(gap_of(direct, "256k") == 256 << 10);
   for (const char* const bad : {"", "wide", "-1", "16MB", "257kB", "16 k B x", "1e4"}) {
+    if (test::kIsWindows && *bad == '\0') continue;  // there it is not set then
     EXPECT(gap_message(direct, bad) ==
            std::string("environment variable GRAPHZERO_READ_GAP: expected 0 to 256kB, such as 8192 "
                        "or 16kB, found '") +

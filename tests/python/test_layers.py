@@ -22,7 +22,9 @@ CORE = {
     "pipeline": {"base", "format", "store", "sample", "walk", "gather"},
 }
 SYSTEM_CALL_HEADERS = re.compile(r"#include <(sys/|fcntl|unistd|dirent|sched|signal|pthread|linux/|mach/|windows)")
-SYSTEMS = re.compile(r"^#\s*(if|elif|ifdef|ifndef).*(_WIN32|__linux__|__APPLE__|_MSC_VER|__MINGW|__unix__)", re.MULTILINE)
+SYSTEMS = re.compile(
+    r"^#\s*(if|elif|ifdef|ifndef).*(_WIN32|__linux__|__APPLE__|_MSC_VER|__MINGW|__unix__)", re.MULTILINE
+)
 # Modules and names of modules that Windows has not.
 POSIX_MODULES = {"fcntl", "grp", "nis", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
 POSIX_NAMES = {

@@ -100,9 +100,10 @@ std::uint64_t available_memory() {
 MemoryFacts memory_facts() {
   MemoryFacts facts;
   const PROCESS_MEMORY_COUNTERS_EX counters = process_counters();
-  facts.anonymous_rss = counters.PrivateUsage;
-  facts.file_rss =
-      counters.WorkingSetSize - std::min(counters.WorkingSetSize, counters.PrivateUsage);
+  // Wine tells no private memory.
+  facts.anonymous_rss = counters.PrivateUsage > 0 ? counters.PrivateUsage : counters.WorkingSetSize;
+  facts.file_rss = counters.WorkingSetSize -
+                   std::min<std::uint64_t>(counters.WorkingSetSize, facts.anonymous_rss);
   facts.peak_rss = counters.PeakWorkingSetSize;
   const CgroupMemory group = cgroup_memory();
   facts.cgroup_limit = group.limit;

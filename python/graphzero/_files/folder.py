@@ -269,16 +269,16 @@ def replace_together(files: Mapping[str, str]) -> None:
     Two names cannot change atomically. A lock keeps out other processes that do this in the same folder, so that only a
     kill in between leaves a new file beside an old one.
     """
-    folders = [os.fsencode(os.path.realpath(folder)) for folder in {os.path.dirname(path) for path in files.values()}]
+    folders = sorted({os.fsencode(os.path.realpath(os.path.dirname(path))) for path in files.values()})
     with contextlib.ExitStack() as stack:
-        for folder in sorted(set(folders)):
+        for folder in folders:
             stack.callback(_core.PathLock(folder, wait=True).release)
         for temporary, path in files.items():
             try:
                 os.replace(temporary, path)
             except OSError as error:
                 raise _said_clearly(error, path) from error
-        for folder in set(folders):
+        for folder in folders:
             _core.sync_folder(folder)
 
 
@@ -287,8 +287,8 @@ def _said_clearly(error: OSError, path: str) -> OSError:
     if getattr(error, "winerror", None) in (5, 32, 1224):  # access denied, sharing violation, user mapped file
         return PermissionError(
             errno.EACCES,
-            "cannot replace it: it, or a file in it, is open or mapped, here or in another program; close what uses it, "
-            "or write to another name",
+            "cannot replace it: it, or a file in it, is open or mapped, here or in another program; close what uses "
+            "it, or write to another name",
             path,
         )
     return OSError(error.errno, error.strerror, path)

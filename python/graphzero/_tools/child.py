@@ -36,7 +36,8 @@ class Child:
         with one_core(on_one_core):
             self._process = subprocess.Popen(
                 list(command) if group is None else group.command(command), stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE, stderr=self._errors, env=environment, start_new_session=True, creationflags=_NEW_GROUP,
+                stdout=subprocess.PIPE, stderr=self._errors, env=environment, start_new_session=True,
+                creationflags=_NEW_GROUP,
             )  # fmt: skip
         self.pid = self._process.pid
         self._lines: queue.Queue[str | None] = queue.Queue()

@@ -12,7 +12,9 @@ from contextlib import suppress
 def drop_from_page_cache(path: str | os.PathLike[str]) -> None:
     """Make the next read of ``path`` a cold one. Pages that somebody has mapped and touched stay."""
     if sys.platform != "linux":
-        raise OSError(errno.ENOSYS, f"cannot be dropped from the page cache: {sys.platform} has no such call", str(path))
+        raise OSError(
+            errno.ENOSYS, f"cannot be dropped from the page cache: {sys.platform} has no such call", str(path)
+        )
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
