@@ -8,7 +8,8 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 # The tools of .venv come first: cmake and ninja need not be on the machine.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test quick check format asan tsan fuzz fuzz-parsers load bench docs pictures install wheel wheels check-wheel check-aarch64 release-check clean
+.PHONY: demo test quick check check-platforms check-aarch64 check-wheel format asan tsan fuzz fuzz-parsers load bench docs \
+	pictures install wheel wheels release-check clean
 
 demo: $(VENV)/.package $(VENV)/.demo
 	$(BIN)/graphzero demo
@@ -38,6 +39,10 @@ check: $(VENV)/.package $(VENV)/.test $(VENV)/.check $(VENV)/.docs
 	$(BIN)/mypy --strict tests/types
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(MAKE) docs
+
+# Other systems: their tools are installed first. PLATFORMS names some; without it all are checked.
+check-platforms: $(VENV)/.build
+	$(BIN)/python .ci/check_platforms.py $(PLATFORMS)
 
 format: $(VENV)/.check
 	$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .

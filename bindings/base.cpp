@@ -8,6 +8,7 @@
 #include "core/base/fault_guard.h"
 #include "core/base/machine.h"
 #include "core/base/parallel.h"
+#include "core/base/path_lock.h"
 #include "core/base/random.h"
 
 namespace gz {
@@ -46,6 +47,23 @@ void bind_base(nb::module_& m) {
                               std::string(other.c_str(), other.size()));
       },
       "one"_a, "other"_a);
+
+  m.def(
+      "sync_folder",
+      [](const nb::bytes& folder) {
+        without_gil([path = std::string(folder.c_str(), folder.size())] { sync_folder(path); });
+      },
+      "folder"_a);
+  nb::class_<PathLock>(m, "PathLock")
+      .def(
+          "__init__",
+          [](PathLock* self, const nb::bytes& path, bool wait) {
+            const std::string name(path.c_str(), path.size());
+            without_gil([&] { new (self) PathLock(name, wait); });
+          },
+          "path"_a, "wait"_a)
+      .def_prop_ro("is_held", &PathLock::is_held)
+      .def("release", &PathLock::release);
 
   m.def(
       "check_intact", [](const NodeIdArray& ids) { FaultGuard::check_intact_at(ids.data()); },

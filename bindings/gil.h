@@ -2,8 +2,9 @@
 #pragma once
 
 #include <Python.h>
-#include <unistd.h>
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace gz {
@@ -55,7 +56,7 @@ class WithoutGil {
     try {
       PyEval_RestoreThread(state);
     } catch (...) {  // a function of C throws nothing: this is pthread_exit
-      while (true) pause();
+      while (true) std::this_thread::sleep_for(std::chrono::hours(1));
     }
   }
 

@@ -7,7 +7,7 @@
 
 #include "bindings/arrays.h"
 #include "core/base/error.h"
-#include "core/base/machine.h"
+#include "core/base/process.h"
 
 namespace gz {
 

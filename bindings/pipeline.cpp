@@ -19,6 +19,7 @@
 #include "bindings/one_thread.h"
 #include "bindings/sampling_structs.h"
 #include "core/base/error.h"
+#include "core/base/process.h"
 #include "core/pipeline/plan.h"
 
 namespace gz {

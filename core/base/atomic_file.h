@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include "core/base/file_handle.h"
+
 namespace gz {
 
 // Bytes go to a hidden temporary file in the target's folder; commit() makes them durable and
@@ -37,11 +39,12 @@ class AtomicFile {
  private:
   std::string path_;
   std::string temporary_;
-  int descriptor_ = -1;
+  FileHandle file_ = kNoFile;
 };
 
-// The folder that `path` is in, "." if it names none.
-std::string folder_of(const std::string& path);
+// Makes new and changed names in a folder durable, where that is another step than for the files.
+// One that cannot be synced is no error.
+void sync_folder(const std::string& folder);
 
 // Lets two files or folders of one file system change their names, at one stroke. Returns false
 // where the file system cannot do that. Throws IoError if one of them is not there.

@@ -6,7 +6,8 @@
 
 namespace gz {
 
-// They lie in $XDG_CACHE_HOME/graphzero, or in ~/.cache/graphzero. Nothing here is an error: a
+// They lie in $XDG_CACHE_HOME/graphzero, or in ~/.cache/graphzero; on Windows in
+// %LOCALAPPDATA%/graphzero. Nothing here is an error: a
 // machine without such a folder, or with one that may not be used, remembers nothing.
 
 // The text of `name`; empty if there is none, or it is longer than 64 kB.

@@ -1,96 +1,25 @@
 #include "core/base/direct_file.h"
 
-#include <fcntl.h>
-#include <linux/magic.h>
-#include <sys/stat.h>
-#include <sys/statfs.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 
 #include "core/base/error.h"
-#include "core/base/types.h"
 
 namespace gz {
-namespace {
-
-// O_DIRECT beyond POSIX: <fcntl.h> names it only for _GNU_SOURCE, which g++ always defines.
-constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_DIRECT;
-
-[[noreturn]] void refuse(const std::string& path, const char* why) {
-  throw IoError(EINVAL, path, concat("cannot be read past the page cache: ", why));
-}
-
-// Linux 6.1 tells (STATX_DIOALIGN); the fields are named by position because older headers lack
-// them. 4096 suits every device where it does not tell.
-std::uint64_t alignment_of(int descriptor, const std::string& path) {
-  constexpr unsigned kDirectAlignment = 0x2000;
-  constexpr std::size_t kMemoryAt = 0x98;
-  constexpr std::size_t kOffsetAt = 0x9c;
-  alignas(8) std::array<std::byte, 256> answer{};
-  if (::syscall(__NR_statx, descriptor, "", AT_EMPTY_PATH, kDirectAlignment, answer.data()) != 0)
-    return kPage;
-  const auto field = [&](std::size_t at) {
-    std::uint32_t value;
-    std::memcpy(&value, answer.data() + at, sizeof value);
-    return value;
-  };
-  if ((field(0) & kDirectAlignment) == 0) return kPage;
-  const std::uint32_t alignment = std::max(field(kMemoryAt), field(kOffsetAt));
-  if (field(kOffsetAt) == 0) refuse(path, "its file system does not allow it for this file");
-  return std::bit_ceil(alignment);
-}
-
-bool is_in_memory(int descriptor) {
-  struct statfs status = {};
-  return ::fstatfs(descriptor, &status) == 0 &&
-         (status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC);
-}
-
-// The name in /proc leads to the file itself, even if it was renamed or unlinked. Without /proc the
-// path must still lead there.
-int open_again(const File& file) {
-  const std::string name = concat("/proc/self/fd/", file.descriptor());
-  const int through_proc = ::open(name.c_str(), kFlags);
-  if (through_proc >= 0 || errno != ENOENT) return through_proc;
-  const int descriptor = ::open(file.path().c_str(), kFlags);
-  if (descriptor < 0) return descriptor;
-  struct stat here = {}, there = {};
-  if (::fstat(descriptor, &here) == 0 && ::fstat(file.descriptor(), &there) == 0 &&
-      here.st_dev == there.st_dev && here.st_ino == there.st_ino) {
-    return descriptor;
-  }
-  ::close(descriptor);
-  errno = ESTALE;
-  return -1;
-}
-
-}  // namespace
 
 DirectFile::DirectFile(const File& file) : path_(file.path()) {
-  if (is_in_memory(file.descriptor())) refuse(path_, "it lies in memory (tmpfs)");
-  alignment_ = alignment_of(file.descriptor(), path_);
-  descriptor_ = open_again(file);
-  if (descriptor_ < 0) throw_errno(path_, "open it past the page cache");
   try {
-    struct stat status = {};
-    if (::fstat(descriptor_, &status) != 0) throw_errno(path_, "look at");
-    device_ = status.st_dev;
-    has_holes_ = status.st_blocks * 512 < status.st_size;
+    open(file);
     const DirectMemory block(alignment_, alignment_);
     read_at({block.data(), alignment_}, std::min(file.size(), alignment_), 0);
   } catch (...) {
-    ::close(descriptor_);
+    if (handle_ != kNoFile) close_file(handle_);
     throw;
   }
 }
 
-DirectFile::~DirectFile() { ::close(descriptor_); }
+DirectFile::~DirectFile() { close_file(handle_); }
 
 void DirectFile::read_at(std::span<std::byte> out, std::size_t needed, std::uint64_t offset,
                          std::size_t have) const {
@@ -98,11 +27,9 @@ void DirectFile::read_at(std::span<std::byte> out, std::size_t needed, std::uint
     // A direct read starts at a block. Only the end of the file cuts one in its middle, so reading
     // that block again makes no progress.
     const std::size_t at = have / alignment_ * alignment_;
-    const ssize_t count =
-        ::pread(descriptor_, out.data() + at, out.size() - at, static_cast<off_t>(offset + at));
+    const std::int64_t count = read_some_at(handle_, out.subspan(at), offset + at);
     if (count < 0) {
-      if (errno == EINTR) continue;
-      const int code = errno;
+      const int code = static_cast<int>(-count);
       throw IoError(code, path_,
                     concat("cannot read ", needed - at, " bytes at byte ", offset + at, ": ",
                            std::strerror(code)));
@@ -116,11 +43,6 @@ void DirectFile::read_at(std::span<std::byte> out, std::size_t needed, std::uint
     }
     have = now;
   }
-}
-
-int DirectFile::read_some(std::span<std::byte> out, std::uint64_t offset) const noexcept {
-  const ssize_t count = ::pread(descriptor_, out.data(), out.size(), static_cast<off_t>(offset));
-  return count < 0 ? -errno : static_cast<int>(count);
 }
 
 }  // namespace gz

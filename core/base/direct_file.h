@@ -1,4 +1,4 @@
-// A file read from its device, past the page cache (O_DIRECT).
+// A file read from its device, past the page cache (O_DIRECT, FILE_FLAG_NO_BUFFERING).
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class DirectFile {
   DirectFile(const DirectFile&) = delete;
   DirectFile& operator=(const DirectFile&) = delete;
 
-  int descriptor() const { return descriptor_; }
+  FileHandle handle() const { return handle_; }
   std::uint64_t alignment() const { return alignment_; }
   // Equal for files of one file system.
   std::uint64_t device() const { return device_; }
@@ -37,14 +37,20 @@ class DirectFile {
                std::size_t have = 0) const;
 
   // One read, as io_uring would do it: the bytes that arrived, or a negative errno.
-  int read_some(std::span<std::byte> out, std::uint64_t offset) const noexcept;
+  int read_some(std::span<std::byte> out, std::uint64_t offset) const noexcept {
+    return static_cast<int>(read_some_at(handle_, out, offset));
+  }
 
  private:
+  // Sets alignment_, handle_, device_ and has_holes_. Throws IoError. One implementation per
+  // system.
+  void open(const File& file);
+
   std::string path_;
   std::uint64_t alignment_ = 0;
   std::uint64_t device_ = 0;
   bool has_holes_ = false;
-  int descriptor_ = -1;
+  FileHandle handle_ = kNoFile;
 };
 
 // Memory for direct reads, aligned to `alignment`, a power of two. Not zeroed.

@@ -1,4 +1,4 @@
-// Files and mappings. System calls on files live in the .cpp beside this header.
+// Files and mappings.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,18 @@
 #include <string>
 
 #include "core/base/fault_guard.h"
+#include "core/base/file_handle.h"
 
 namespace gz {
 
-// The only loops over pread and pwrite: all bytes or IoError, which names `path`. Interrupted calls
-// go on; a file that ends early is an error, never a short result.
-void read_exact_at(int descriptor, std::span<std::byte> out, std::uint64_t offset,
+// The only loops over positioned reads and writes: all bytes or IoError, which names `path`. A file
+// that ends early is an error, never a short result.
+void read_exact_at(FileHandle file, std::span<std::byte> out, std::uint64_t offset,
                    const std::string& path);
-void write_exact_at(int descriptor, std::span<const std::byte> bytes, std::uint64_t offset,
+void write_exact_at(FileHandle file, std::span<const std::byte> bytes, std::uint64_t offset,
                     const std::string& path);
 
-// A regular file open for reading. Owns its descriptor, which is closed on exec.
+// A regular file open for reading. Owns its handle, which no child process inherits by exec.
 class File {
  public:
   // Throws IoError if `path` is missing, unreadable, or not a regular file.
@@ -29,7 +30,7 @@ class File {
   File& operator=(const File&) = delete;
 
   const std::string& path() const { return path_; }
-  int descriptor() const { return descriptor_; }
+  FileHandle handle() const { return handle_; }
 
   std::uint64_t size() const {
     return size_;
@@ -37,12 +38,12 @@ class File {
   std::uint64_t modified_ns() const;  // time of the last change to the contents
 
   void read_exact_at(std::span<std::byte> out, std::uint64_t offset) const {
-    gz::read_exact_at(descriptor_, out, offset, path_);
+    gz::read_exact_at(handle_, out, offset, path_);
   }
 
  private:
   std::string path_;
-  int descriptor_;
+  FileHandle handle_;
   std::uint64_t size_ = 0;
 };
 
@@ -70,7 +71,7 @@ class MappedFile {
   };
 
   // Maps file->size() bytes even if the file has shrunk since; check_intact() then says so. Throws
-  // IoError where the kernel refuses the mapping.
+  // IoError where the system refuses the mapping, as Windows does for a file that has shrunk.
   MappedFile(std::shared_ptr<const File> file, Mode mode);
   ~MappedFile() = default;
   MappedFile(const MappedFile&) = delete;

@@ -23,11 +23,9 @@ struct MemoryFacts {
 
 MemoryFacts memory_facts();
 
-// Page faults of the calling thread that had to wait for the device. A fraction of a microsecond.
+// Page faults of the calling thread that had to wait for the device; 0 where the system does not
+// tell. A fraction of a microsecond.
 std::uint64_t thread_major_faults();
-
-// Differs between a process and a child it forked.
-long process_id();
 
 struct CgroupMemory {
   std::optional<std::uint64_t> limit;
@@ -38,7 +36,8 @@ struct CgroupMemory {
   std::optional<std::uint64_t> left;
 };
 
-// Versions 1 and 2, through every ancestor. `root` stands in for "/" in tests.
+// Versions 1 and 2, through every ancestor. `root` stands in for "/" in tests. On Windows the job
+// object is what a control group is on Linux; macOS has none.
 CgroupMemory cgroup_memory(const std::string& root = "");
 
 // What can still be allocated: available RAM, or what the control group leaves of its limit.

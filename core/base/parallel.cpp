@@ -1,14 +1,9 @@
 #include "core/base/parallel.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <atomic>
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
-#include <cstring>
 #include <deque>
 #include <exception>
 #include <limits>
@@ -21,6 +16,7 @@
 
 #include "core/base/error.h"
 #include "core/base/machine.h"
+#include "core/base/process.h"
 #include "core/base/spin.h"
 
 namespace gz {
@@ -35,14 +31,14 @@ thread_local bool is_pool_thread = false;
 
 int default_threads() {
   static const int count = [] {
-    if (const char* text = std::getenv("GRAPHZERO_NUM_THREADS")) {
+    if (const auto text = environment_variable("GRAPHZERO_NUM_THREADS")) {
       int wished = 0;
-      const char* const end = text + std::strlen(text);
-      const auto [parsed, error] = std::from_chars(text, end, wished);
+      const char* const end = text->data() + text->size();
+      const auto [parsed, error] = std::from_chars(text->data(), end, wished);
       if (error != std::errc{} || parsed != end || wished < 1 || wished > kMaxThreads) {
         throw std::invalid_argument(
             concat("environment variable GRAPHZERO_NUM_THREADS: expected 1 to ", kMaxThreads,
-                   ", found '", text, "'"));
+                   ", found '", *text, "'"));
       }
       return wished;
     }
@@ -72,14 +68,6 @@ thread_local Job* current_job = nullptr;
 
 // Set on threads of an engine.
 thread_local const std::atomic<bool>* engine_stop = nullptr;
-
-// Signals belong to the application's threads, except those a fault raises on the spot.
-void leave_signals_to_others() {
-  sigset_t signals;
-  sigfillset(&signals);
-  for (const int fault : {SIGBUS, SIGSEGV, SIGFPE, SIGILL}) sigdelset(&signals, fault);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-}
 
 class Pool {
  public:
@@ -208,10 +196,13 @@ std::atomic<Pool*> the_pool{nullptr};
 Pool& pool() {
   Pool* current = the_pool.load();
   if (current != nullptr) return *current;
-  static const int registered = pthread_atfork(nullptr, nullptr, [] {
-    the_pool = nullptr;
-    current_job = nullptr;
-  });
+  static const bool registered = [] {
+    at_fork(nullptr, nullptr, [] {
+      the_pool = nullptr;
+      current_job = nullptr;
+    });
+    return true;
+  }();
   static_cast<void>(registered);
   auto* const fresh = new Pool;
   if (the_pool.compare_exchange_strong(current, fresh)) return *fresh;

@@ -1,8 +1,5 @@
 #include "core/base/recycled_memory.h"
 
-#include <pthread.h>
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,9 +9,8 @@
 #include <utility>
 #include <vector>
 
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
+#include "core/base/memory_pages.h"
+#include "core/base/process.h"
 
 namespace gz {
 namespace {
@@ -22,7 +18,6 @@ namespace {
 // Smaller blocks stay with the C library, which keeps them anyway.
 constexpr std::size_t kSmallest = 64 << 10;
 constexpr std::size_t kPage = 4 << 10;
-constexpr std::size_t kHugePage = 2 << 20;
 // A block is a sixteenth larger than what was asked for at most.
 constexpr std::size_t kClassesPerDoubling = 16;
 // Samples differ in size by some percent: a block that waits may be so many classes larger.
@@ -109,33 +104,16 @@ void unlock_shelf() { shelf().mutex.unlock(); }
 // Never destroyed: arrays may outlive everything else.
 Shelf& shelf() {
   static auto* const the_shelf = [] {
-    ::pthread_atfork(lock_shelf, unlock_shelf, unlock_shelf);
+    at_fork(lock_shelf, unlock_shelf, unlock_shelf);
     return new Shelf;
   }();
   return *the_shelf;
 }
 
-// From the kernel and back to it: once the C library has freed some large blocks it keeps such ones
+// From the system and back to it: once the C library has freed some large blocks it keeps such ones
 // in heaps of its own, one for every few threads, and what is free there still counts as ours.
-void* map(std::size_t bytes) {
-  const std::size_t alignment = bytes >= kHugePage ? kHugePage : 0;
-  const std::size_t mapped_bytes = bytes + alignment;
-  void* const mapped =
-      ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) throw std::bad_alloc();
-  if (alignment == 0) return mapped;
-  const auto begin = reinterpret_cast<std::uintptr_t>(mapped);
-  const std::uintptr_t data = (begin + alignment - 1) / alignment * alignment;
-  if (data > begin) ::munmap(mapped, data - begin);
-  if (data < begin + alignment)
-    ::munmap(reinterpret_cast<void*>(data + bytes), begin + alignment - data);
-  // Random access without misses of the TLB.
-  ::madvise(reinterpret_cast<void*>(data), bytes, MADV_HUGEPAGE);
-  return reinterpret_cast<void*>(data);
-}
-
 void unmap(const MemoryBlock& block) {
-  if (block.data != nullptr) ::munmap(block.data, block.bytes);
+  if (block.data != nullptr) unmap_memory(block.data, block.bytes);
 }
 
 // Gives back to the kernel what waits, the oldest first, while `wanted()` and there is something.
@@ -171,7 +149,7 @@ MemoryBlock hand_out(std::size_t bytes, std::size_t more_classes) {
     if (block.data != nullptr) return block;
   }
   try {
-    return {map(bytes), bytes};
+    return {map_memory(bytes), bytes};
   } catch (...) {
     const std::lock_guard lock(from.mutex);
     from.in_use -= bytes;
@@ -237,9 +215,7 @@ BlockAllowance::~BlockAllowance() {
   --of.num_allowances;
   unmap_while(lock, [] { return true; });
   lock.unlock();
-#ifdef __GLIBC__
-  ::malloc_trim(0);  // what many small objects took goes back, too
-#endif
+  trim_heap();  // what many small objects took goes back, too
 }
 
 void IdleRoom::set(std::uint64_t bytes) {

@@ -10,7 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "core/base/file_handle.h"
+
 namespace gz {
+
+// A new one, open for reading and writing. Throws IoError. One implementation per system, as of
+// read_ahead(), which asks for bytes that will be read soon: a hint.
+FileHandle open_nameless(const std::string& folder);
+void read_ahead(FileHandle file, std::uint64_t offset, std::uint64_t length);
 
 // Safe to use from many threads at once.
 class TemporaryFile {
@@ -43,11 +50,11 @@ class TemporaryFile {
  private:
   static constexpr std::uint64_t kBlock = 2 << 20;
 
-  int open_once();
+  FileHandle open_once();
 
   std::string folder_;
   std::mutex mutex_;
-  std::atomic<int> descriptor_{-1};
+  std::atomic<FileHandle> file_{kNoFile};
   std::atomic<std::uint64_t> size_{0};
 };
 

@@ -1,12 +1,19 @@
 // The vocabulary: ids, element types, directions, the page.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
 namespace gz {
+
+// Files are little-endian, and are mapped as they are; offsets into them have 64 bits.
+static_assert(std::endian::native == std::endian::little,
+              "graphzero runs on little-endian machines only: its files are little-endian, and it "
+              "maps them");
+static_assert(sizeof(void*) == 8, "graphzero runs on 64-bit systems only: it maps whole files");
 
 // Signed, so that a negative id from a caller is seen as such and named in the error.
 using NodeId = std::int64_t;

@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/base/path.h"
 #include "core/base/temporary_file.h"
 #include "core/convert/integer_set.h"
 #include "core/convert/merge.h"

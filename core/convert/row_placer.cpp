@@ -4,7 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "core/base/atomic_file.h"
+#include "core/base/path.h"
 #include "core/convert/text_edges.h"
 
 namespace gz {

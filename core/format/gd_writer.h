@@ -12,6 +12,7 @@
 #include "core/base/atomic_file.h"
 #include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/path.h"
 #include "core/base/temporary_file.h"
 #include "core/format/container_writer.h"
 #include "core/format/gd.h"

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 
 #include "core/base/cache_file.h"
 #include "core/base/error.h"
+#include "core/base/process.h"
 #include "core/base/types.h"
 
 namespace gz {
@@ -164,7 +164,7 @@ ReadCost read_cost(const DirectFile& file, std::uint64_t file_size) {
 }
 
 std::uint64_t read_gap(const DirectFile& file, std::uint64_t file_size) {
-  if (const char* const text = std::getenv(kVariable)) return parse_gap(text);
+  if (const auto text = environment_variable(kVariable)) return parse_gap(text->c_str());
   return read_cost(file, file_size).gap();
 }
 

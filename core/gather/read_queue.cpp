@@ -19,12 +19,12 @@ class RingQueue final : public ReadQueue {
   RingQueue(std::size_t depth, std::span<std::byte> memory, const DirectFile& often)
       : ring_(static_cast<unsigned>(depth)) {
     ring_.register_memory(memory);
-    ring_.register_file(often.descriptor());
+    ring_.register_file(often.handle());
   }
 
   void read(const DirectFile& file, std::byte* into, unsigned length, std::uint64_t offset,
             std::uint64_t tag) override {
-    ring_.read(file.descriptor(), into, length, offset, tag);
+    ring_.read(file.handle(), into, length, offset, tag);
   }
   std::size_t wait(std::span<IoRing::Done> done, std::size_t at_least) override {
     return ring_.wait(done, at_least);

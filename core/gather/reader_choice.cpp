@@ -61,7 +61,7 @@ ChosenReader choose_reader(const std::shared_ptr<const MappedFile>& mapping,
         try {
           return with(reader(DirectReader::By::kRing), ReaderKind::kDirect, file);
         } catch (const IoError& error) {
-          why += concat("; no direct reader: io_uring ", error.what());
+          why += concat("; no direct reader: ", error.path(), " ", error.what());
         }
       }
       return with(reader(DirectReader::By::kThreads), ReaderKind::kPread, file);

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <vector>
 
-#include "core/base/machine.h"
 #include "core/base/pinning.h"
+#include "core/base/process.h"
 #include "core/base/recycled_memory.h"
 
 namespace gz {

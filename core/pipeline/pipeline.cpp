@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/base/error.h"
-#include "core/base/machine.h"
 #include "core/base/parallel.h"
+#include "core/base/process.h"
 #include "core/base/stopwatch.h"
 #include "core/pipeline/preparation.h"
 

@@ -1,5 +1,5 @@
-// A test is a TEST(name) body; EXPECT reports and goes on. No library: nothing else needs
-// installing.
+// A test is a TEST(name) body; EXPECT reports and goes on, SKIP says what the system lacks and ends
+// the test. No library: nothing else needs installing.
 #pragma once
 
 #include <functional>
@@ -24,6 +24,10 @@ inline int& failures() {
   return count;
 }
 
+struct Skipped {
+  std::string reason;
+};
+
 struct Register {
   Register(const char* name, std::function<void()> body) {
     cases().push_back({name, std::move(body)});
@@ -46,6 +50,9 @@ std::string message_of(Body&& body) {
   static void test_##name();                                            \
   static const gz::test::Register register_##name(#name, &test_##name); \
   static void test_##name()
+
+#define SKIP(reason) \
+  throw gz::test::Skipped { reason }
 
 #define EXPECT(condition)                                                              \
   do {                                                                                 \

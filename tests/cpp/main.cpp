@@ -5,10 +5,14 @@
 
 int main() {
   int failed = 0;
+  int skipped = 0;
   for (const auto& test : gz::test::cases()) {
     const int before = gz::test::failures();
     try {
       test.body();
+    } catch (const gz::test::Skipped& skip) {
+      ++skipped;
+      std::cout << "skipped " << test.name << ": " << skip.reason << "\n";
     } catch (const std::exception& error) {
       ++gz::test::failures();
       std::cerr << test.name << ": threw " << error.what() << "\n";
@@ -19,6 +23,7 @@ int main() {
     }
   }
   const int total = static_cast<int>(gz::test::cases().size());
-  std::cout << total - failed << " passed, " << failed << " failed\n";
+  std::cout << total - failed - skipped << " passed, " << failed << " failed, " << skipped
+            << " skipped\n";
   return failed == 0 ? 0 : 1;
 }

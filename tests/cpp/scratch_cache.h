@@ -1,31 +1,30 @@
 // An empty cache folder in the working folder, named by the environment, removed at the end.
 #pragma once
 
-#include <stdlib.h>
-
 #include <filesystem>
 #include <optional>
 #include <string>
+
+#include "core/base/process.h"
+#include "tests/cpp/platform.h"
 
 namespace gz {
 
 class ScratchCache {
  public:
   ScratchCache() : folder_(std::filesystem::absolute("gz_tests.cache").string()) {
-    for (std::size_t i = 0; i < 2; ++i) {
-      if (const char* const value = ::getenv(kVariables[i])) before_[i] = value;
-    }
+    for (std::size_t i = 0; i < kCount; ++i) before_[i] = environment_variable(kVariables[i]);
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directory(folder_);
-    ::setenv(kVariables[0], folder_.c_str(), 1);
+    test::set_variable(kVariables[test::kIsWindows ? 2 : 0], folder_.c_str());
   }
   ~ScratchCache() {
     std::filesystem::remove_all(folder_);
-    for (std::size_t i = 0; i < 2; ++i) {
+    for (std::size_t i = 0; i < kCount; ++i) {
       if (before_[i]) {
-        ::setenv(kVariables[i], before_[i]->c_str(), 1);
+        test::set_variable(kVariables[i], before_[i]->c_str());
       } else {
-        ::unsetenv(kVariables[i]);
+        test::unset_variable(kVariables[i]);
       }
     }
   }
@@ -36,9 +35,10 @@ class ScratchCache {
   std::string file(const std::string& name) const { return folder_ + "/graphzero/" + name; }
 
  private:
-  static constexpr const char* kVariables[] = {"XDG_CACHE_HOME", "HOME"};
+  static constexpr std::size_t kCount = 3;
+  static constexpr const char* kVariables[kCount] = {"XDG_CACHE_HOME", "HOME", "LOCALAPPDATA"};
   std::string folder_;
-  std::optional<std::string> before_[2];
+  std::optional<std::string> before_[kCount];
 };
 
 }  // namespace gz

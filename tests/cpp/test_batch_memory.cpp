@@ -1,5 +1,7 @@
+#ifndef _WIN32
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <atomic>
@@ -102,6 +104,9 @@ TEST(threads_may_take_and_let_go_at_once) {
 
 // What it was told to do may wait for a thread that did not come along.
 TEST(a_block_let_go_in_a_forked_child_tells_nobody) {
+#ifdef _WIN32
+  SKIP("Windows does not fork");
+#else
   const auto memory = std::make_shared<BatchMemory>();
   BatchMemory::Block block = memory->take(kBytes);
   memory->set_on_return([] { ::_exit(3); });
@@ -114,6 +119,7 @@ TEST(a_block_let_go_in_a_forked_child_tells_nobody) {
   EXPECT(::waitpid(child, &status, 0) == child);
   EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   memory->set_on_return({});
+#endif
 }
 
 // What a driver was told to pin.

@@ -1,10 +1,9 @@
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
 
 #include "core/base/cache_file.h"
 #include "tests/cpp/check.h"
+#include "tests/cpp/platform.h"
 #include "tests/cpp/scratch_cache.h"
 
 namespace gz {
@@ -20,13 +19,14 @@ TEST(a_cache_file_is_what_was_written_last) {
 }
 
 TEST(without_an_absolute_cache_folder_it_lies_in_the_home_folder) {
+  if (test::kIsWindows) SKIP("Windows has one variable for it, LOCALAPPDATA");
   const ScratchCache cache;
-  ::setenv("XDG_CACHE_HOME", "somewhere", 1);
-  ::setenv("HOME", cache.folder().c_str(), 1);
+  test::set_variable("XDG_CACHE_HOME", "somewhere");
+  test::set_variable("HOME", cache.folder().c_str());
   write_cache_file("name", "text");
   EXPECT(read_cache_file("name") == "text");
   EXPECT(std::filesystem::exists(cache.folder() + "/.cache/graphzero/name"));
-  ::unsetenv("HOME");
+  test::unset_variable("HOME");
   write_cache_file("name", "lost");
   EXPECT(!read_cache_file("name"));
 }

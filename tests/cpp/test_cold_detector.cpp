@@ -1,6 +1,8 @@
 // Stretches of reads that request their pages first, or do not.
+#ifdef __linux__
 #include <fcntl.h>
 #include <unistd.h>
+#endif
 
 #include <cstddef>
 #include <memory>
@@ -50,6 +52,9 @@ class Reads {
 };
 
 TEST(the_first_reads_of_a_stretch_tell_whether_to_request_the_others) {
+#ifndef __linux__
+  SKIP("only Linux tells a thread's page faults");
+#else
   const ScratchFile file(kPages * 4096, "gz_tests_cold.scratch");
   const int descriptor = ::open(file.path().c_str(), O_RDONLY);
   ::fsync(descriptor);
@@ -63,6 +68,7 @@ TEST(the_first_reads_of_a_stretch_tell_whether_to_request_the_others) {
   EXPECT(thread_major_faults() - before < kPages / 8);
   // All but the first 64; none where the file system keeps files in memory.
   EXPECT(reads.requested == kPages - 64 || reads.requested == 0);
+#endif
 }
 
 TEST(pages_that_are_in_memory_are_not_requested) {

@@ -10,6 +10,7 @@
 #include "core/gather/direct_reader.h"
 #include "core/gather/gather.h"
 #include "tests/cpp/check.h"
+#include "tests/cpp/platform.h"
 #include "tests/cpp/scratch_file.h"
 
 namespace gz {
@@ -51,9 +52,9 @@ TEST(options_of_a_plan_follow_the_gap) {
   const DirectFile direct(file);
   EXPECT(plan_options(direct, file.size()).gap == 8192);
   EXPECT(plan_options(direct, file.size()).most == 64 << 10);
-  ::setenv("GRAPHZERO_READ_GAP", "256kB", 1);
+  test::set_variable("GRAPHZERO_READ_GAP", "256kB");
   const PlanOptions wide = plan_options(direct, file.size());
-  ::unsetenv("GRAPHZERO_READ_GAP");
+  test::unset_variable("GRAPHZERO_READ_GAP");
   EXPECT(wide.gap == 256 << 10);
   EXPECT(wide.most >= wide.gap + 2 * wide.block);  // else there would be nothing to bridge
 }

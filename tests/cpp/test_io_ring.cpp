@@ -1,4 +1,6 @@
+#ifndef _WIN32
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <array>
@@ -27,7 +29,7 @@ TEST(reads_of_a_ring_complete_with_their_tags_and_bytes) {
   unsigned next = 0, taken = 0;
   while (taken < 50) {
     for (; next < 50 && ring.in_flight() < ring.entries(); ++next) {
-      ring.read(file.descriptor(), buffers.data() + (next % 8) * 100, 100, next * 1000, next);
+      ring.read(file.handle(), buffers.data() + (next % 8) * 100, 100, next * 1000, next);
       if (next % 8 == 7) {
         ++next;
         break;
@@ -64,9 +66,9 @@ TEST(a_read_behind_the_end_has_no_bytes) {
   IoRing ring(1);
   std::array<std::byte, 16> into;
   std::array<IoRing::Done, 1> done;
-  ring.read(file.descriptor(), into.data(), 16, 90, 0);
+  ring.read(file.handle(), into.data(), 16, 90, 0);
   EXPECT(ring.wait(done) == 1 && done[0].result == 10);
-  ring.read(file.descriptor(), into.data(), 16, 100, 0);
+  ring.read(file.handle(), into.data(), 16, 100, 0);
   EXPECT(ring.wait(done) == 1 && done[0].result == 0);
 }
 
@@ -78,7 +80,7 @@ TEST(a_ring_may_go_while_reads_are_in_flight) {
     IoRing ring(32);
     std::array<IoRing::Done, 1> done;
     for (unsigned i = 0; i < 32; ++i)
-      ring.read(file.descriptor(), buffers.data() + i * 4096, 4096, i * 8192, i);
+      ring.read(file.handle(), buffers.data() + i * 4096, 4096, i * 8192, i);
     if (repeat % 2 == 0) EXPECT(ring.wait(done) == 1);
   }
 }
@@ -93,7 +95,7 @@ TEST(a_ring_that_goes_has_waited_for_reads_from_the_device) {
     IoRing ring(64);
     std::array<IoRing::Done, 1> done;
     for (unsigned i = 0; i < 64; ++i)
-      ring.read(direct.descriptor(), memory.data() + i * 4096, 4096, i * 8192, i);
+      ring.read(direct.handle(), memory.data() + i * 4096, 4096, i * 8192, i);
     EXPECT(ring.wait(done) == 1);
     EXPECT(ring.in_flight() == 63);
   }
@@ -106,6 +108,9 @@ TEST(a_ring_that_goes_has_waited_for_reads_from_the_device) {
 
 // Bytes come into the pipe one by one, and each ends one read.
 TEST(a_wait_is_for_as_many_as_it_is_told) {
+#ifdef _WIN32
+  SKIP("Windows has no reads of pipes beside those of files");
+#else
   std::array<int, 2> pipe;
   EXPECT(::pipe(pipe.data()) == 0);
   IoRing ring(8);
@@ -127,6 +132,7 @@ TEST(a_wait_is_for_as_many_as_it_is_told) {
   writer.join();
   ::close(pipe[0]);
   ::close(pipe[1]);
+#endif
 }
 
 TEST(what_was_waited_for_beyond_the_room_is_taken_later) {
@@ -134,7 +140,7 @@ TEST(what_was_waited_for_beyond_the_room_is_taken_later) {
   const File file(scratch.path());
   IoRing ring(8);
   std::array<std::byte, 8> into;
-  for (unsigned i = 0; i < 8; ++i) ring.read(file.descriptor(), &into[i], 1, i, i);
+  for (unsigned i = 0; i < 8; ++i) ring.read(file.handle(), &into[i], 1, i, i);
   std::array<IoRing::Done, 3> done;
   EXPECT(ring.wait(done, 8) == 3);
   EXPECT(ring.wait(done, 8) == 3);
@@ -148,10 +154,10 @@ TEST(registered_memory_and_files_change_nothing_but_the_cost) {
   std::vector<std::byte> elsewhere(4096);
   IoRing ring(16);
   ring.register_memory({memory.data(), 4 * 4096});
-  ring.register_file(file.descriptor());
+  ring.register_file(file.handle());
   for (unsigned i = 0; i < 8; ++i)  // the fourth ends where the registered memory does
-    ring.read(file.descriptor(), memory.data() + i * 4096, 4096, i * 5000, i);
-  ring.read(unregistered.descriptor(), elsewhere.data(), 4096, 0, 8);
+    ring.read(file.handle(), memory.data() + i * 4096, 4096, i * 5000, i);
+  ring.read(unregistered.handle(), elsewhere.data(), 4096, 0, 8);
   std::array<IoRing::Done, 9> done;
   EXPECT(ring.wait(done, 9) == 9);
   for (const IoRing::Done& one : done) EXPECT(one.result == 4096);

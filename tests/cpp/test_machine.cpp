@@ -1,4 +1,3 @@
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -6,6 +5,8 @@
 #include "core/base/error.h"
 #include "core/base/machine.h"
 #include "tests/cpp/check.h"
+#include "tests/cpp/platform.h"
+#include "tests/cpp/scratch_folder.h"
 
 namespace gz {
 namespace {
@@ -15,21 +16,16 @@ namespace fs = std::filesystem;
 // A folder that looks like "/" to the functions under test.
 class FakeRoot {
  public:
-  FakeRoot() {
-    std::string pattern = (fs::temp_directory_path() / "gz-machine-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~FakeRoot() { fs::remove_all(path_); }
-
   void write(const std::string& name, const std::string& text) const {
-    const fs::path target = path_ / name;
+    if (!test::kIsLinux) SKIP("control groups are Linux's");
+    const fs::path target = folder_.path() / name;
     fs::create_directories(target.parent_path());
     std::ofstream(target) << text;
   }
-  std::string path() const { return path_.string(); }
+  std::string path() const { return folder_.path().string(); }
 
  private:
-  fs::path path_;
+  ScratchFolder folder_;
 };
 
 TEST(version_2_limits_are_the_tightest_of_all_ancestors) {

@@ -7,6 +7,7 @@
 #include "core/base/direct_file.h"
 #include "core/gather/read_cost.h"
 #include "tests/cpp/check.h"
+#include "tests/cpp/platform.h"
 #include "tests/cpp/scratch_cache.h"
 #include "tests/cpp/scratch_file.h"
 
@@ -21,16 +22,16 @@ bool near(double found, double expected) {
 }
 
 std::string gap_message(const DirectFile& file, const char* value) {
-  ::setenv("GRAPHZERO_READ_GAP", value, 1);
+  test::set_variable("GRAPHZERO_READ_GAP", value);
   const std::string message = test::message_of([&] { read_gap(file, 4096); });
-  ::unsetenv("GRAPHZERO_READ_GAP");
+  test::unset_variable("GRAPHZERO_READ_GAP");
   return message;
 }
 
 std::uint64_t gap_of(const DirectFile& file, const char* value) {
-  ::setenv("GRAPHZERO_READ_GAP", value, 1);
+  test::set_variable("GRAPHZERO_READ_GAP", value);
   const std::uint64_t gap = read_gap(file, 4096);
-  ::unsetenv("GRAPHZERO_READ_GAP");
+  test::unset_variable("GRAPHZERO_READ_GAP");
   return gap;
 }
 
@@ -148,6 +149,7 @@ TEST(the_environment_has_the_last_word_about_the_gap) {
   EXPECT(gap_of(direct, "20000") == 16384);  // whole blocks
   EXPECT(gap_of(direct, "256k") == 256 << 10);
   for (const char* const bad : {"", "wide", "-1", "16MB", "257kB", "16 k B x", "1e4"}) {
+    if (test::kIsWindows && *bad == '\0') continue;  // there it is not set then
     EXPECT(gap_message(direct, bad) ==
            std::string("environment variable GRAPHZERO_READ_GAP: expected 0 to 256kB, such as 8192 "
                        "or 16kB, found '") +

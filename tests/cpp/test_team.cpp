@@ -164,7 +164,10 @@ TEST(a_leader_that_is_interrupted_ends_the_loop) {
       team.run(100000, [&](std::size_t i, std::size_t) {
         if (i == 100) interrupt_now = true;
         ++begun;
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
+        // Not a sleep, which may take no time at all, or a hundred times as long, on other systems.
+        const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(50);
+        while (std::chrono::steady_clock::now() < until) {
+        }
         check_interrupt();
       });
     });

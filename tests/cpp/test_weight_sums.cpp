@@ -1,7 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,25 +12,10 @@
 #include "core/store/topology.h"
 #include "core/store/weighted_draw.h"
 #include "tests/cpp/check.h"
+#include "tests/cpp/scratch_folder.h"
 
 namespace gz {
 namespace {
-
-namespace fs = std::filesystem;
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "gz_sums_XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() { fs::remove_all(path_); }
-
-  std::string file(const char* name) const { return (path_ / name).string(); }
-
- private:
-  fs::path path_;
-};
 
 void write_graph(const std::string& path, std::span<const NodeId> src, std::span<const NodeId> dst,
                  std::span<const float> weights) {
@@ -97,7 +80,7 @@ bool same(std::span<const double> a, const std::vector<double>& b) {
 }
 
 TEST(sums_of_weights_have_the_same_bits_stored_or_built) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Lists lists;
   for (const Direction direction : {Direction::kOut, Direction::kIn}) {
     write_file(folder.file("built.gl"), lists, direction);
@@ -130,7 +113,7 @@ TEST(a_sum_does_not_depend_on_where_a_list_is_cut) {
 }
 
 TEST(a_weight_that_is_no_number_is_named_when_sums_are_built) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   Lists lists;
   lists.weights[50] = -1;
   write_file(folder.file("bad.gl"), lists, Direction::kOut);
@@ -142,7 +125,7 @@ TEST(a_weight_that_is_no_number_is_named_when_sums_are_built) {
 }
 
 TEST(a_target_between_two_running_sums_finds_its_entry) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Lists lists;
   write_file(folder.file("g.gl"), lists, Direction::kOut);
   const Topology graph(folder.file("g.gl"));
@@ -163,7 +146,7 @@ TEST(a_target_between_two_running_sums_finds_its_entry) {
 
 // Wherever the first probe leads, and however far from it the entry lies.
 TEST(a_search_in_a_long_list_finds_its_entry_for_any_weights) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   for (const int shape : {0, 1, 2, 3}) {
     const std::size_t count = 20000;
     const std::vector<NodeId> src(count, 0), dst(count, 1);
@@ -201,7 +184,7 @@ EdgeId first_above(std::span<const float> weights, EdgeRange list, double target
 }
 
 TEST(a_search_finds_what_adding_all_weights_finds) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   // Lists that begin and end everywhere between two stored sums, and some of many lines of sums.
   std::vector<NodeId> src;
   std::vector<std::size_t> sizes = {5000};
@@ -253,7 +236,7 @@ TEST(a_search_finds_what_adding_all_weights_finds) {
 }
 
 TEST(stored_sums_that_do_not_fit_the_weights_are_refused) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const Lists lists;
   auto sums = expected_sums(lists);
   sums.back() = 1000;

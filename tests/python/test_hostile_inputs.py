@@ -455,8 +455,7 @@ def test_a_cut_table_is_refused():
 @pytest.fixture
 def small_disk(monkeypatch):
     """A disk with 1 GiB free."""
-    free = SimpleNamespace(f_bavail=FREE // 4096, f_frsize=4096)
-    monkeypatch.setattr("graphzero._files.folder.os.statvfs", lambda path: free)
+    monkeypatch.setattr("graphzero._files.folder.shutil.disk_usage", lambda path: SimpleNamespace(free=FREE))
 
 
 TOO_MUCH = {

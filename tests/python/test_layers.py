@@ -21,7 +21,21 @@ CORE = {
     "analytics": {"base", "format", "store"},
     "pipeline": {"base", "format", "store", "sample", "walk", "gather"},
 }
-SYSTEM_CALL_HEADERS = re.compile(r"#include <(sys/|fcntl|unistd|dirent|sched|signal|pthread|linux/)")
+SYSTEM_CALL_HEADERS = re.compile(r"#include <(sys/|fcntl|unistd|dirent|sched|signal|pthread|linux/|mach/|windows)")
+SYSTEMS = re.compile(
+    r"^#\s*(if|elif|ifdef|ifndef).*(_WIN32|__linux__|__APPLE__|_MSC_VER|__MINGW|__unix__)", re.MULTILINE
+)
+# Modules and names of modules that Windows has not.
+POSIX_MODULES = {"fcntl", "grp", "nis", "posix", "pty", "pwd", "resource", "syslog", "termios", "tty"}
+POSIX_NAMES = {
+    "os": {
+        *("fork", "forkpty", "geteuid", "getuid", "getgid", "killpg", "major", "minor", "mkfifo", "nice", "pread"),
+        *("preadv", "pwrite", "pwritev", "posix_fadvise", "fdatasync", "register_at_fork", "sched_getaffinity"),
+        *("sched_setaffinity", "setsid", "statvfs", "sysconf", "uname", "wait", "waitpid", "O_DIRECT", "O_DIRECTORY"),
+        *("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_TMPFILE"),
+    },
+    "signal": {"SIGKILL", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGPIPE", "SIGQUIT", "setitimer", "pthread_kill"},
+}
 # import graphzero loads these and nothing else from outside the standard library.
 PYTHON_CORE = {"graphzero", "numpy"}
 # Modules and folders of the package, from left to right: each may use its own row and those above it.
@@ -108,7 +122,7 @@ def imports(tree, top_level_only):
 def test_core_folders_use_only_folders_to_their_left():
     wrong = []
     for path in sources("core", ".h", ".cpp"):
-        own = path.parent.name
+        own = path.relative_to(ROOT / "core").parts[0]
         for include in includes(path):
             top, folder = include.split("/")[:2]
             if top != "core" or (folder != own and folder not in CORE[own]):
@@ -139,9 +153,41 @@ def test_system_calls_stay_in_base():
     wrong = [
         str(path.relative_to(ROOT))
         for path in sources("core", ".h", ".cpp")
-        if path.parent.name != "base" and SYSTEM_CALL_HEADERS.search(path.read_text())
+        if path.relative_to(ROOT / "core").parts[0] != "base" and SYSTEM_CALL_HEADERS.search(path.read_text())
     ]
     assert not wrong, wrong
+
+
+def test_systems_are_told_apart_in_base_alone():
+    """A file is chosen by CMake. What is left is in core/base/posix, for two systems that hardly differ."""
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in [*sources("core", ".h", ".cpp"), *sources("bindings", ".h", ".cpp")]
+        if path.parent != ROOT / "core/base/posix" and SYSTEMS.search(path.read_text())
+    ]
+    assert not wrong, wrong
+
+
+def test_files_of_a_system_are_included_by_that_system_alone():
+    folders = {"linux": {"linux", "posix"}, "macos": {"macos", "posix"}, "posix": {"posix"}, "windows": {"windows"}}
+    wrong = []
+    for path in [*sources("core", ".h", ".cpp"), *sources("bindings", ".h", ".cpp")]:
+        for include in includes(path):
+            system = re.match(r"core/base/(\w+)/", include)
+            if system and system[1] not in folders.get(path.parent.name, set()):
+                wrong.append(f"{path.relative_to(ROOT)} includes {include}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_system_has_the_same_files():
+    """What Linux gets from its own folder and from posix/ the others get from theirs."""
+    names = {
+        system: {path.stem for path in sources(f"core/base/{system}", ".cpp")}
+        for system in ("linux", "macos", "posix", "windows")
+    }
+    assert names["linux"] == names["macos"]
+    of_posix = names["linux"] | names["posix"]
+    assert of_posix - {"unlinked_file"} == names["windows"] - {"system_error"}
 
 
 def test_bindings_use_the_core_and_themselves():
@@ -170,6 +216,34 @@ def test_import_graphzero_needs_only_numpy():
         for name in imports(ast.parse(path.read_text()), top_level_only=True):
             top = name.split(".")[0]
             assert top in PYTHON_CORE or top in STANDARD_LIBRARY, f"{path.name} imports {name}"
+
+
+def test_no_module_needs_a_posix_system_to_be_imported():
+    """What Windows has not is imported or named inside a function, or behind a question about the system."""
+
+    def runs_at_import(node):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) or is_for_types_only(child):
+                continue
+            if isinstance(child, ast.If) and "platform" in ast.dump(child.test):
+                continue
+            yield child
+            yield from runs_at_import(child)
+
+    wrong = []
+    for path in sources("python/graphzero", ".py"):
+        for node in runs_at_import(ast.parse(path.read_text())):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names if alias.name in POSIX_MODULES]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                posix = POSIX_NAMES.get(node.module, set())
+                names = [node.module] if node.module in POSIX_MODULES else []
+                names += [f"{node.module}.{alias.name}" for alias in node.names if alias.name in posix]
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                names = [f"{node.value.id}.{node.attr}"] if node.attr in POSIX_NAMES.get(node.value.id, set()) else []
+            wrong += [f"{path.relative_to(ROOT)}:{node.lineno} needs {name}" for name in names]
+    assert not wrong, "\n".join(wrong)
 
 
 def test_every_module_has_a_place():

@@ -46,7 +46,8 @@ def _in_child() -> None:
     _changed.release()
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_changed.release, after_in_child=_in_child)
+if sys.platform != "win32":  # which does not fork
+    os.register_at_fork(before=_before_fork, after_in_parent=_changed.release, after_in_child=_in_child)
 
 
 class _OldModules:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import shutil
 import stat
@@ -32,12 +31,12 @@ class NewFolder:
         self._overwrite = overwrite
         self._check_target()
         os.makedirs(os.path.dirname(self._target), exist_ok=True)
-        lock: int
+        lock: _core.PathLock
         self.temporary, lock = self._hidden()
-        self._lock: int | None = lock
+        self._lock: _core.PathLock | None = lock
 
-    def _hidden(self) -> tuple[str, int]:
-        """Make the hidden folder; return its path, and the descriptor that locks it."""
+    def _hidden(self) -> tuple[str, _core.PathLock]:
+        """Make the hidden folder; return its path and its lock."""
         return _new_temporary(self._target, os.mkdir)
 
     @property
@@ -95,6 +94,8 @@ class NewFolder:
                 changed = error.errno in (errno.ENOENT, errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
                 if changed and os.path.isdir(self.temporary):
                     return False
+                if os.name == "nt":
+                    raise _said_clearly(error, self._target) from error
                 raise
             self._release()
             with contextlib.suppress(OSError):
@@ -120,8 +121,7 @@ class NewFolder:
 
     def _release(self) -> None:
         if self._lock is not None:
-            fcntl.flock(self._lock, fcntl.LOCK_UN)  # a child forked meanwhile has the descriptor too
-            os.close(self._lock)
+            self._lock.release()
             self._lock = None
 
 
@@ -131,7 +131,7 @@ class KeptFolder(NewFolder):
     Ends with ``commit()`` or ``leave()``.
     """
 
-    def _hidden(self) -> tuple[str, int]:
+    def _hidden(self) -> tuple[str, _core.PathLock]:
         parent, name = os.path.split(self._target)
         path = os.path.join(parent, f".{name}{_KEPT_SUFFIX}")
         make_own_folder(path, "stage")
@@ -156,16 +156,13 @@ class KeptFolder(NewFolder):
 @contextlib.contextmanager
 def kept_in_place(path: str) -> Iterator[None]:
     """Keep writers from replacing a folder during the block; wait for one that is about to."""
-    while True:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if os.path.samestat(os.fstat(descriptor), os.stat(path)):
-                yield
-                return
-        finally:
-            fcntl.flock(descriptor, fcntl.LOCK_UN)  # a child forked meanwhile has the descriptor too
-            os.close(descriptor)
+    lock = _core.PathLock(os.fsencode(path), wait=True)
+    try:
+        if not os.path.isdir(path):
+            raise NotADirectoryError(errno.ENOTDIR, "is a file, expected a folder", path)
+        yield
+    finally:
+        lock.release()
 
 
 @contextlib.contextmanager
@@ -176,11 +173,11 @@ def hidden_folder(target: str) -> Iterator[str]:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
-        os.close(lock)
+        lock.release()
 
 
-def _new_temporary(target: str, make: Callable[[str], object]) -> tuple[str, int]:
-    """Make a hidden file or folder beside ``target``; return its path, and the descriptor that locks it."""
+def _new_temporary(target: str, make: Callable[[str], object]) -> tuple[str, _core.PathLock]:
+    """Make a hidden file or folder beside ``target``; return its path and its lock."""
     parent, name = os.path.split(target)
     prefix = f".{name}."
     for entry in os.listdir(parent):
@@ -196,20 +193,10 @@ def _new_temporary(target: str, make: Callable[[str], object]) -> tuple[str, int
         # Another writer took it for a leftover in the moment before it was locked.
 
 
-def lock_path(path: str) -> int | None:
-    """Return a descriptor that locks a file or folder, unless another process has locked or removed it."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.fstat(descriptor), os.stat(path)):
-            return descriptor
-    except OSError:
-        pass
-    os.close(descriptor)
-    return None
+def lock_path(path: str) -> _core.PathLock | None:
+    """Return the lock of a file or folder, unless another process has locked or removed it."""
+    lock = _core.PathLock(os.fsencode(path), wait=False)
+    return lock if lock.is_held else None
 
 
 def _remove_unlocked(path: str) -> None:
@@ -221,7 +208,7 @@ def _remove_unlocked(path: str) -> None:
     if lock is not None:
         with contextlib.suppress(OSError):
             _remove(path)
-        os.close(lock)
+        lock.release()
 
 
 def _remove(path: str) -> None:
@@ -238,7 +225,9 @@ def make_own_folder(path: str, again: str) -> None:
     except FileExistsError:
         status = os.lstat(path)
         found = f"one of user {status.st_uid} with mode {stat.S_IMODE(status.st_mode):o}"
-        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022:
+        # Windows has other means to keep people apart, which a folder of this user inherits.
+        is_own = os.name == "nt" or (status.st_uid == os.geteuid() and not status.st_mode & 0o022)
+        if stat.S_ISDIR(status.st_mode) and is_own:
             return
         raise PermissionError(
             errno.EPERM,
@@ -268,19 +257,10 @@ def replace_file(path: str, content: bytes | memoryview) -> None:
             os.remove(temporary)
             raise
         finally:
-            os.close(lock)
+            lock.release()
     except OSError as error:
-        raise OSError(error.errno, error.strerror, path) from error
-    _sync(os.path.dirname(target))
-
-
-def _sync(folder: str) -> None:
-    """Make names in a folder survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        raise _said_clearly(error, path) from error
+    _core.sync_folder(os.fsencode(os.path.dirname(target)))
 
 
 def replace_together(files: Mapping[str, str]) -> None:
@@ -289,17 +269,29 @@ def replace_together(files: Mapping[str, str]) -> None:
     Two names cannot change atomically. A lock keeps out other processes that do this in the same folder, so that only a
     kill in between leaves a new file beside an old one.
     """
-    folders = sorted({os.path.dirname(os.path.abspath(path)) for path in files.values()})
+    folders = sorted({os.fsencode(os.path.realpath(os.path.dirname(path))) for path in files.values()})
     with contextlib.ExitStack() as stack:
-        descriptors = []
         for folder in folders:
-            descriptors.append(os.open(folder, os.O_RDONLY))
-            stack.callback(os.close, descriptors[-1])
-            fcntl.flock(descriptors[-1], fcntl.LOCK_EX)
+            stack.callback(_core.PathLock(folder, wait=True).release)
         for temporary, path in files.items():
-            os.replace(temporary, path)
-        for descriptor in descriptors:
-            os.fsync(descriptor)
+            try:
+                os.replace(temporary, path)
+            except OSError as error:
+                raise _said_clearly(error, path) from error
+        for folder in folders:
+            _core.sync_folder(folder)
+
+
+def _said_clearly(error: OSError, path: str) -> OSError:
+    """Return an error that names ``path``, and for a file or folder that Windows keeps, what to do."""
+    if getattr(error, "winerror", None) in (5, 32, 1224):  # access denied, sharing violation, user mapped file
+        return PermissionError(
+            errno.EACCES,
+            "cannot replace it: it, or a file in it, is open or mapped, here or in another program; close what uses "
+            "it, or write to another name",
+            path,
+        )
+    return OSError(error.errno, error.strerror, path)
 
 
 @contextlib.contextmanager
@@ -320,12 +312,12 @@ def new_file(target: str, together: Mapping[str, str] | None = None) -> Iterator
                 replace_together({**together, path: target})
             else:  # without a lock: the folder may be one that a writer of ours holds
                 os.replace(path, target)
-                _sync(os.path.dirname(os.path.abspath(target)))
+                _core.sync_folder(os.fsencode(os.path.dirname(os.path.abspath(target))))
     except OSError as error:
         if hidden is None:
             raise OSError(error.errno, f"cannot create: {error.strerror}", target) from error
         if error.filename is not None and os.fsdecode(error.filename).startswith(hidden):
-            raise OSError(error.errno, error.strerror, target) from error
+            raise _said_clearly(error, target) from error
         raise
 
 
@@ -371,8 +363,7 @@ def free_space(path: str) -> int:
     folder = os.path.dirname(os.path.abspath(path))
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
-    status = os.statvfs(folder)
-    return status.f_bavail * status.f_frsize
+    return shutil.disk_usage(folder).free
 
 
 def spill_folder(target: str) -> str:

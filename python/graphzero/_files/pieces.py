@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ PIECE = 64 << 20  # bytes
 
 _PART = ".part"
 _PIECES = ".pieces"
+_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
 
 
 class PieceFile:
@@ -29,7 +31,7 @@ class PieceFile:
             self._done = set()
             with open(path + _PIECES, "w", encoding="utf-8") as file:
                 file.write(f"{identity}\n")
-        self._file = os.open(path + _PART, os.O_RDWR | os.O_CREAT | (os.O_TRUNC if fresh else 0), 0o666)
+        self._file = os.open(path + _PART, _FLAGS | (os.O_TRUNC if fresh else 0), 0o666)
         try:
             os.ftruncate(self._file, size)
         except OSError as error:
@@ -59,14 +61,24 @@ class PieceFile:
         view = memoryview(data)
         try:
             while view:
-                written = os.pwrite(self._file, view, begin)
+                written = self._write_at(view, begin)
                 view, begin = view[written:], begin + written
         except OSError as error:
             raise OSError(error.errno, error.strerror, self._path) from None
 
+    def _write_at(self, data: memoryview, begin: int) -> int:
+        if sys.platform != "win32":
+            return os.pwrite(self._file, data, begin)
+        with self._lock:
+            os.lseek(self._file, begin, os.SEEK_SET)
+            return os.write(self._file, data)
+
     def finish(self, begin: int) -> None:
         """Remember that the piece that begins here is there; for any thread."""
-        os.fdatasync(self._file)
+        if sys.platform != "win32":
+            os.fdatasync(self._file)
+        else:
+            os.fsync(self._file)
         with self._lock, open(self._path + _PIECES, "a", encoding="utf-8") as file:
             file.write(f"{begin // PIECE}\n")
 

@@ -6,6 +6,7 @@ import os
 import queue
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -14,6 +15,9 @@ from contextlib import suppress
 
 from graphzero._tools.cores import one_core
 from graphzero._tools.memory_limit import MemoryLimit
+
+# Windows knows no sessions; in a group of its own Ctrl-C does not reach it either.
+_NEW_GROUP = subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0
 
 
 class Child:
@@ -33,6 +37,7 @@ class Child:
             self._process = subprocess.Popen(
                 list(command) if group is None else group.command(command), stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE, stderr=self._errors, env=environment, start_new_session=True,
+                creationflags=_NEW_GROUP,
             )  # fmt: skip
         self.pid = self._process.pid
         self._lines: queue.Queue[str | None] = queue.Queue()
@@ -70,6 +75,11 @@ class Child:
 
     def end(self) -> None:
         """Kill it and all it has started."""
+        if sys.platform == "win32":
+            if self._process.poll() is None:  # it must be there for its children to be found
+                subprocess.run(["taskkill", "/F", "/T", "/PID", str(self.pid)], capture_output=True, check=False)
+            self._process.kill()
+            return
         with suppress(ProcessLookupError):
             os.killpg(self.pid, signal.SIGKILL)
 

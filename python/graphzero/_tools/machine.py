@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
+import sys
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -108,19 +110,23 @@ def _os_name() -> str:
     return platform.system()
 
 
+def _block_device(number: int) -> Path:
+    if sys.platform != "linux":
+        return Path("unknown")
+    return Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
+
+
 def _disk(folder: str) -> dict[str, Any]:
-    number = os.stat(folder).st_dev
-    at = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
+    at = _block_device(os.stat(folder).st_dev)
     whole = at if (at / "queue").exists() else at.parent  # a partition has no queue of its own
     read_ahead, rotational = _first(f"{whole}/queue/read_ahead_kb", ""), _first(f"{whole}/queue/rotational", "")
-    space = os.statvfs(folder)
     return {
         "device": at.name if at.exists() else "unknown",
         "model": _first(f"{whole}/device/model"),
         "file_system": file_system(folder),
         "read_ahead_kb": int(read_ahead) if read_ahead else None,
         "rotational": rotational == "1" if rotational else None,
-        "free_bytes": space.f_bavail * space.f_frsize,
+        "free_bytes": shutil.disk_usage(folder).free,
     }
 
 

@@ -115,7 +115,7 @@ def _failure(reason: str, code: int) -> str:
     """Say in a line why a child failed."""
     if reason.startswith(("ModuleNotFoundError: ", "ImportError: ")):
         return f"{NOT_INSTALLED}: {reason.split(': ', 1)[1][:160]}"  # it, or what it needs
-    if code == -signal.SIGKILL:
+    if sys.platform != "win32" and code == -signal.SIGKILL:
         return "killed by the system"
     return f"failed: {reason.removeprefix('ValueError: ')[:160] or f'exit code {code}'}"
 

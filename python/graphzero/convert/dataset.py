@@ -304,7 +304,7 @@ def _staging(folder: str, waiting: str | None) -> Iterator[_Stage]:
         if waiting is not None:
             shutil.rmtree(waiting)
     finally:
-        os.close(lock)
+        lock.release()
 
 
 def _waiting_folder(source: str, target: str, options: list[Any]) -> str:

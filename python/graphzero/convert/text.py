@@ -12,6 +12,7 @@ import os
 import queue
 import select
 import stat
+import sys
 import threading
 import zlib
 from collections.abc import Callable, Generator, Iterator
@@ -289,9 +290,9 @@ def _whole_lines(stream: IO[bytes], name: str, size: int, stopped: threading.Eve
 
 
 def _may_wait(stream: IO[bytes]) -> bool:
-    """Whether it is a pipe or a terminal, whose other end may stay silent for ever."""
-    if not isinstance(stream, io.BufferedReader):
-        return False
+    """Whether it is a pipe or a terminal, whose other end may stay silent for ever, and can be asked if it is."""
+    if sys.platform == "win32" or not isinstance(stream, io.BufferedReader):
+        return False  # Windows can ask that of a socket only
     with contextlib.suppress(OSError):  # a reader of something without a descriptor
         return not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
     return False

@@ -1,0 +1,11 @@
+# macOS by zig on any system: cmake -DCMAKE_TOOLCHAIN_FILE=cmake/macos-zig.cmake -DGZ_MACHINE=aarch64 (or x86_64)
+set(CMAKE_SYSTEM_NAME Darwin)
+set(GZ_MACHINE aarch64 CACHE STRING "The processor to build for")
+set(CMAKE_SYSTEM_PROCESSOR ${GZ_MACHINE})
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES GZ_MACHINE)
+# zig is a module of Python (pip install ziglang); these scripts are its compiler and archiver.
+set(CMAKE_CXX_COMPILER ${CMAKE_CURRENT_LIST_DIR}/zig-c++)
+set(CMAKE_CXX_COMPILER_TARGET ${GZ_MACHINE}-macos)
+set(CMAKE_AR ${CMAKE_CURRENT_LIST_DIR}/zig-ar)
+set(CMAKE_RANLIB ${CMAKE_CURRENT_LIST_DIR}/zig-ranlib)
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
