@@ -1,7 +1,6 @@
 """What must hold on every system: Linux here, and Windows, in a Windows Python under wine (make check-platforms)."""
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
