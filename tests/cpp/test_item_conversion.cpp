@@ -184,17 +184,19 @@ TEST(the_instructions_of_a_processor_change_no_bit) {
   }
 }
 
+#if defined(__x86_64__)  // an emulator shows the flags of the machine that it runs on
 // The kernel names what it found, and leaves out what it does not keep for us.
 TEST(the_instructions_are_used_where_the_system_says_that_they_work) {
   std::ifstream facts("/proc/cpuinfo");
   std::string line;
   while (std::getline(facts, line) && !line.starts_with("flags")) {
   }
-  if (!facts) return;  // another system, or another processor
+  if (!facts) return;  // another system
   line += ' ';
   const bool works = line.find(" avx2 ") != line.npos && line.find(" f16c ") != line.npos;
   EXPECT((processor_conversion({Dtype::kFloat16, false, Dtype::kFloat32}) != nullptr) == works);
 }
+#endif
 
 TEST(other_pairs_are_not_converted) {
   int pairs = 0;
