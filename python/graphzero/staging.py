@@ -17,6 +17,7 @@ from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_text
 from graphzero._base.visible import visible
 from graphzero._core import FormatError
+from graphzero._dataset.share_files import IDENTITY, bring_shares, divided_attributes, read_host_share, without
 from graphzero._files.folder import KeptFolder, check_free_space
 from graphzero._files.manifest import (
     LARGEST_MANIFEST,
@@ -175,6 +176,10 @@ def stage(
     folder: str | os.PathLike[str],
     *,
     features: Sequence[str] | str | None = None,
+    host: int | None = None,
+    hosts: int | None = None,
+    hot: int | str = 0,
+    whole: Sequence[str] | str = (),
     verify: Literal["header", "full"] = "header",
     overwrite: bool = False,
     threads: int | None = None,
@@ -185,11 +190,20 @@ def stage(
     Files wait in a hidden folder beside the target. If a run fails or is killed, the next one goes on from there, in
     the middle of a large file too. Needs pyarrow.
 
+    With ``host`` and ``hosts``, the folder is that of one of several hosts, which divide attributes of nodes: it has a
+    range of their rows, and loaders bring the others with batches, from host to host. Edges, splits, labels, vectors
+    and attributes of edges come whole.
+
     Args:
         source: A URL, such as ``s3://bucket/name``, or the path of a data set folder, perhaps of a network's disk.
         folder: The data set folder to write.
         features: The attributes to bring, by name, or as ``"type.name"`` for one type; the data set in ``folder`` has
             no others. Labels, and attributes that weights and times were made of, always come. Default: all.
+        host: Which of ``hosts`` this folder is for, from 0.
+        hosts: How many hosts divide the rows.
+        hot: Bytes of rows that all hosts have, a number or a size such as ``"2GB"``: those of the nodes that sampling
+            meets most often. Give all hosts the same.
+        whole: Attributes that hosts do not divide, by name or as ``"type.name"``.
         verify: ``"header"`` compares sizes and fingerprints with the manifest's, ``"full"`` also proves all checksums,
             which reads the files once more.
         overwrite: Replace a folder.
@@ -213,41 +227,53 @@ def stage(
     check_choice(verify, "verify", "header", "full")
     workers = _threads(threads)
     place, target = located(source), os.fsdecode(folder)
+    shared = read_host_share(host, hosts, hot, whole)
     text, manifest, _ = stored_manifest(place)
     wanted = manifest if features is None else _with_features(manifest, features, place)
-    records = _by_file(wanted)
+    divided = {} if shared is None else divided_attributes(wanted, shared, place)
+    records = _by_file(without(wanted, divided))
     new = KeptFolder(target, overwrite=overwrite)
     try:
         there = {
             file: os.path.getsize(path) for file, record in records.items() if _is_done(path := new.file(file), record)
         }
         objects = _objects({file: record for file, record in records.items() if file not in there}, place)
+        sources = _objects({rows.record.file: rows.record for rows in divided.values()}, place)
         size = sum(facts.size for facts in objects.values())
-        _drop_others(new.temporary, records)
-        check_free_space(target, size - _held(new.temporary, objects))
+        of_shares = sum(rows.nbytes(shared) for rows in divided.values() if shared is not None)
+        _drop_others(new.temporary, [*records, *(file for rows in divided.values() for file in rows.files())])
+        check_free_space(target, size + of_shares - _held(new.temporary, objects))
         meter = _Meter()
-        with watching(progress, f"{place} → {target}", size, "bytes", meter.done):
+        with watching(progress, f"{place} → {target}", size + of_shares, "bytes", meter.done):
             _bring(new, place, objects, records, workers, meter)
+            if shared is not None:
+                wanted = bring_shares(new, wanted, divided, shared, workers, meter.add)
+        objects |= sources
         changed = [file for file, now in _objects_of(list(objects), place).items() if _differ(objects[file], now)]
         if changed or stored_manifest(place)[0] != text:
             for file in changed:
-                os.remove(new.file(file))
+                if os.path.exists(new.file(file)):
+                    os.remove(new.file(file))
             raise FormatError(
                 f"{place}: expected the same data set until it is here, found that {', '.join(changed) or MANIFEST} "
                 "was replaced; stage again"
             )
         write_manifest(new.file(MANIFEST), wanted)
+        for rows in divided.values():
+            rows.forget(new)
         if verify == "full":
-            _prove(new, records, progress)
+            _prove(new, _by_file(wanted), progress)
+        of_shares = sum(os.path.getsize(new.file(file)) for rows in divided.values() for file in rows.written(new))
+        num_files = len(_by_file(wanted))
         new.commit()
     finally:
         new.leave()
     return TransferReport(
         source=str(place),
         target=target,
-        num_files=len(records),
+        num_files=num_files,
         num_skipped=len(there),
-        size=size + sum(there.values()),
+        size=size + of_shares + sum(there.values()),
         transferred=meter.transferred,
         seconds=time.perf_counter() - begin,
     )
@@ -386,9 +412,10 @@ def _differ(before: Any, now: Any) -> bool:
     return bool((before.size, before.mtime_ns) != (now.size, now.mtime_ns))
 
 
-def _drop_others(folder: str, records: Mapping[str, FileRecord]) -> None:
+def _drop_others(folder: str, files: Iterable[str]) -> None:
     """Remove what an earlier run has left that is of no use to this one."""
-    kept = {os.path.join(folder, file + ending) for file in records for ending in ("", ".part", ".pieces")}
+    endings = ("", ".part", ".pieces", IDENTITY)
+    kept = {os.path.join(folder, file + ending) for file in files for ending in endings}
     for base, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(base, name)

@@ -21,6 +21,11 @@ from graphzero._files.storage import refuse_url
 MANIFEST = "graphzero.json"
 FORMAT = "graphzero dataset"
 VERSION = 1
+# Of a folder with a host's share of attributes, which readers of version 1 would take for all of them.
+VERSION_WITH_SHARES = 2
+
+# What files are called that have the rows of all hosts, and the ids of these.
+HOT_PARTS = ("ids", "rows")
 
 # What times may count, as NumPy and Arrow call it.
 TIME_UNITS = ("s", "ms", "us", "ns")
@@ -43,6 +48,25 @@ class FileRecord:
         if store.is_graphzero02 or store.fingerprint == self.fingerprint:
             return ""
         return f"expected {self.fingerprint:#018x}, found {store.fingerprint:#018x}: this is another file"
+
+
+@dataclass
+class ShareRecord(FileRecord):
+    """A host's share of an attribute; ``file`` has the rows of its range.
+
+    Host ``i`` has the nodes from ``ranges[i]`` to before ``ranges[i + 1]``. ``hot`` are files with the ids of rows that
+    all hosts have, and with these rows. ``whole`` is the fingerprint of the attribute that was divided.
+    """
+
+    host: int
+    ranges: list[int]
+    whole: int
+    hot: tuple[FileRecord, FileRecord] | None = None
+
+    @property
+    def num_rows(self) -> int:
+        """The rows of its range."""
+        return self.ranges[self.host + 1] - self.ranges[self.host]
 
 
 @dataclass
@@ -106,6 +130,13 @@ class Manifest:
     hetero: bool = False
     other: OtherRecords = field(default_factory=dict)
 
+    @property
+    def has_shares(self) -> bool:
+        """Whether it is that of one of several hosts, which divide attributes."""
+        return any(
+            isinstance(record, ShareRecord) for node in self.nodes.values() for record in node.attributes.values()
+        )
+
     def files(self) -> Iterator[FileRecord]:
         """Iterate over all files of the folder."""
         return (record for record, _ in self._files())
@@ -119,6 +150,9 @@ class Manifest:
         for name, node in self.nodes.items():
             for attribute, record in node.attributes.items():
                 yield record, partial(attribute_path, name, attribute)
+                if isinstance(record, ShareRecord) and record.hot is not None:
+                    for hot, part in zip(record.hot, HOT_PARTS, strict=True):
+                        yield hot, partial(hot_path, name, attribute, part)
             if node.ids is not None:
                 yield node.ids, partial(ids_path, name)
             yield from _files_of(node.other, name)
@@ -144,6 +178,11 @@ def attribute_path(of: str | tuple[str, str, str], name: str) -> str:
     """Return the path of an attribute in the folder."""
     folder = f"edges/{type_path(of)}" if isinstance(of, tuple) else f"nodes/{file_name(of)}"
     return f"{folder}/{file_name(name)}.gd"
+
+
+def hot_path(of: str, name: str, part: str) -> str:
+    """Return the path of the ids of rows that all hosts have, or of these rows."""
+    return f"nodes/{file_name(of)}/{file_name(name)}.hot.{part}.gd"
 
 
 def ids_path(of: str) -> str:
@@ -202,7 +241,12 @@ def write_manifest(path: str, manifest: Manifest) -> None:
     """Write the manifest, last of all files, and make it durable."""
 
     def record(file: FileRecord) -> dict[str, Any]:
-        return {"file": file.file, "fingerprint": f"{file.fingerprint:#018x}"}
+        own = {"file": file.file, "fingerprint": f"{file.fingerprint:#018x}"}
+        if not isinstance(file, ShareRecord):
+            return own
+        hot = {} if file.hot is None else {"hot": dict(zip(HOT_PARTS, map(record, file.hot), strict=True))}
+        where = {"host": file.host, "ranges": file.ranges}
+        return {"share": {**where, **own, **hot, "whole": f"{file.whole:#018x}"}}
 
     def records(attributes: dict[str, FileRecord]) -> dict[str, Any]:
         return {name: record(file) for name, file in attributes.items()}
@@ -218,7 +262,7 @@ def write_manifest(path: str, manifest: Manifest) -> None:
 
     document = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION_WITH_SHARES if manifest.has_shares else VERSION,
         **({"hetero": True} if manifest.hetero else {}),
         "nodes": {
             name: {
@@ -369,6 +413,7 @@ class _Reader:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._may_have_shares = False
 
     def _refuse(self, place: str, expected: str, found: Any) -> FormatError:
         text = json.dumps(found)
@@ -387,8 +432,10 @@ class _Reader:
         if found != FORMAT:
             raise self._refuse("format", f'"{FORMAT}"', found)
         version = self._get(document, "version", int, "", str(VERSION))
-        if version != VERSION:
-            raise self._refuse("version", f"{VERSION} (a newer graphzero may read it)", version)
+        if version not in (VERSION, VERSION_WITH_SHARES):
+            expected = f"{VERSION} or {VERSION_WITH_SHARES} (a newer graphzero may read it)"
+            raise self._refuse("version", expected, version)
+        self._may_have_shares = version == VERSION_WITH_SHARES
         manifest = Manifest()
         for name, node in self._get(document, "nodes", dict, "", "an object of node types").items():
             manifest.nodes[name] = self._node(node, f"nodes.{name}")
@@ -473,7 +520,7 @@ class _Reader:
         num_nodes = self._get(node, "num_nodes", int, place, "a number of nodes")
         if not 0 <= num_nodes <= 2**59:
             raise self._refuse(f"{place}.num_nodes", "0 to 2^59", num_nodes)
-        record = NodeRecord(num_nodes, self._attributes(node, place))
+        record = NodeRecord(num_nodes, self._node_attributes(node, num_nodes, place))
         if node.get("label") is not None:
             record.label = self._get(node, "label", str, place, "the name of an attribute")
             if record.label not in record.attributes:
@@ -500,16 +547,48 @@ class _Reader:
         attributes = self._get(parent, "attributes", dict, place, "an object of attributes")
         return {name: self._file(attributes, name, f"{place}.attributes") for name in attributes}
 
+    def _node_attributes(self, parent: Any, num_nodes: int, place: str) -> dict[str, FileRecord]:
+        attributes = self._get(parent, "attributes", dict, place, "an object of attributes")
+        place = f"{place}.attributes"
+        return {
+            name: self._share(attribute["share"], num_nodes, f"{place}.{name}.share")
+            if self._may_have_shares and isinstance(attribute, dict) and "share" in attribute
+            else self._file(attributes, name, place)
+            for name, attribute in attributes.items()
+        }
+
+    def _share(self, share: Any, num_nodes: int, place: str) -> ShareRecord:
+        ranges = self._get(share, "ranges", list, place, "numbers of nodes")
+        if (
+            len(ranges) < 2
+            or not all(type(bound) is int for bound in ranges)
+            or (ranges[0], ranges[-1]) != (0, num_nodes)
+            or ranges != sorted(ranges)
+        ):
+            raise self._refuse(f"{place}.ranges", f"numbers from 0 to {num_nodes} that do not fall", ranges)
+        host = self._get(share, "host", int, place, "the number of a host")
+        if not 0 <= host < len(ranges) - 1:
+            raise self._refuse(f"{place}.host", f"a number below {len(ranges) - 1}, that of hosts", host)
+        hot = None
+        if share.get("hot") is not None:
+            files = self._get(share, "hot", dict, place, "an object of two files")
+            hot = (self._file(files, HOT_PARTS[0], f"{place}.hot"), self._file(files, HOT_PARTS[1], f"{place}.hot"))
+        own = self._file({"share": share}, "share", place.removesuffix(".share"))
+        return ShareRecord(own.file, own.fingerprint, host, ranges, self._fingerprint(share, "whole", place), hot)
+
     def _file(self, parent: Any, key: str, place: str) -> FileRecord:
         record = self._get(parent, key, dict, place, "a file")
         place = f"{place}.{key}"
         file = self._get(record, "file", str, place, "a relative path")
         if not is_inside(file):
             raise self._refuse(f"{place}.file", "a path inside the folder", file)
-        text = self._get(record, "fingerprint", str, place, "a fingerprint")
+        return FileRecord(file, self._fingerprint(record, "fingerprint", place))
+
+    def _fingerprint(self, parent: Any, key: str, place: str) -> int:
+        text = self._get(parent, key, str, place, "a fingerprint")
         if not re.fullmatch("0x[0-9a-f]{16}", text):
-            raise self._refuse(f"{place}.fingerprint", "a hexadecimal number of 16 digits", text)
-        return FileRecord(file, int(text, 16))
+            raise self._refuse(f"{place}.{key}", "a hexadecimal number of 16 digits", text)
+        return int(text, 16)
 
     def _triple(self, value: Any, place: str) -> tuple[str, str, str]:
         if not isinstance(value, list) or len(value) != 3 or not all(isinstance(part, str) for part in value):

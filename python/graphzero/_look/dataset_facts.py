@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphzero._files.manifest import VERSION
 from graphzero._look.degrees import isolated_facts
-from graphzero._look.file_facts import features_facts, graph_facts, ids_facts
+from graphzero._look.file_facts import features_facts, graph_facts, ids_facts, share_facts
 from graphzero._look.labels import homophily_facts, label_facts
 from graphzero._look.limits import Limits
 from graphzero._look.values import dates
@@ -100,6 +100,7 @@ def _edge_facts(ds: Dataset, edge: EdgeType, limits: Limits) -> dict[str, Any]:
 
 def _attributes(kind: NodeType | EdgeType, limits: Limits) -> dict[str, Any]:
     return {
-        name: features_facts(store, limits) | {"categories": kind.categories.get(name)}
+        name: (share_facts(store, limits) if hasattr(store, "record") else features_facts(store, limits))
+        | {"categories": kind.categories.get(name)}
         for name, store in kind.attributes.items()
     }
