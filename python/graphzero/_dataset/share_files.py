@@ -1,4 +1,4 @@
-"""The files that a host has of attributes which several hosts divide: made from a whole data set, perhaps in storage."""
+"""The files that a host has of attributes which several hosts divide, made from a whole data set."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphzero._base.argument_errors import type_error, value_error
+from graphzero._dataset.feature_share import FeatureShare
 from graphzero._dataset.named_tensors import take_edits
 from graphzero._inputs.attributes import Attribute, Attributes, attributes_of
 from graphzero._inputs.edge_types import Relations, as_relations

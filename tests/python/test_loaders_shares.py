@@ -1,0 +1,186 @@
+"""Hosts that divide rows of nodes: batches equal those of one process that has all, and nobody waits for ever."""
+
+import json
+import os
+import pathlib
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+import graphzero as gz
+import share_ranks
+from hosts import Loopback, Namespaces, can_make_namespaces
+from loader_cases import write_heterogeneous, write_homogeneous
+
+pytestmark = pytest.mark.skipif(not torch.distributed.is_gloo_available(), reason="this torch has no gloo")
+SCRIPT = pathlib.Path(share_ranks.__file__)
+START_S = 120  # processes import torch, on a machine that may have much else to do
+ANSWER_S = 20
+TIMEOUT_S = 2
+
+
+def write_kinds(folder):
+    """Rows of all kinds: quantised, of half precision, whole numbers, booleans, matrices."""
+    rng = np.random.default_rng(3)
+    count = 90
+    nodes = {
+        "x": rng.standard_normal((count, 7)).astype(np.float32),
+        "half": rng.standard_normal((count, 3)).astype(np.float16),
+        "brain": torch.from_numpy(rng.standard_normal((count, 2))).to(torch.bfloat16),
+        "codes": rng.integers(-9, 9, (count, 2)).astype(np.int32),
+        "matrix": rng.standard_normal((count, 2, 3)),
+        "flags": rng.random((count, 3)) < 0.5,
+        "nothing": np.empty((count, 0), dtype=np.float32),
+        "y": rng.integers(0, 4, count),
+        "year": rng.integers(0, 4, count),
+    }
+    gz.convert_features(nodes["x"], f"{folder}/x.gd", dtype="int8-quantised")
+    nodes["x"] = gz.FeatureStore(f"{folder}/x.gd")
+    with gz.DatasetWriter(f"{folder}/kinds") as writer:
+        writer.add_nodes(nodes, label="y", num_classes=4)
+        writer.add_edges(rng.integers(0, count, 700), rng.integers(0, count, 700))
+        writer.add_split("train", rng.permutation(count)[:40])
+
+
+def write_few(folder):
+    """Fewer nodes than hosts, so that some ranges are empty."""
+    with gz.DatasetWriter(f"{folder}/few") as writer:
+        writer.add_nodes({"x": np.arange(6, dtype=np.float32).reshape(2, 3)})
+        writer.add_edges([0, 1, 1], [1, 0, 1])
+
+
+NAMES = ("homogeneous", "heterogeneous", "kinds", "few")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    write_homogeneous(folder)
+    write_heterogeneous(folder)
+    write_kinds(folder)
+    write_few(folder)
+    return folder
+
+
+def stage_all(whole, folder, host, hosts, **options):
+    for name in NAMES:
+        keep = {"whole": "author.x"} if name == "heterogeneous" else {}
+        gz.stage(whole / name, folder / name, host=host, hosts=hosts, **{"hot": 800, **keep, **options})
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def shares(whole, tmp_path_factory):
+    """Folders by number of hosts and host."""
+    folder = tmp_path_factory.mktemp("shares")
+    return {
+        hosts: [stage_all(whole, folder / f"{host} of {hosts}", host, hosts) for host in range(hosts)]
+        for hosts in (2, 3)
+    }
+
+
+@pytest.fixture(scope="module")
+def hosts():
+    with (Namespaces if can_make_namespaces() else Loopback)(3) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def starters(hosts):
+    """A process on each host that forks ranks."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(SCRIPT.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "GLOO_SOCKET_IFNAME": hosts.interface,
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [sys.executable, SCRIPT]
+    made = [
+        hosts.start(host, command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for host in range(3)
+    ]
+    yield made
+    for process in made:
+        process.stdin.close()
+        process.wait()
+        process.stdout.close()
+
+
+class Ranks:
+    """Ranks that do what an order says."""
+
+    def __init__(self, hosts, starters, folder, call, data, **order):
+        self.folder, self.count = folder, len(data)
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            port = unused.getsockname()[1]
+        self.processes = []
+        for rank in range(self.count):
+            environment = {"RANK": rank, "WORLD_SIZE": self.count, "MASTER_ADDR": hosts.address(0), "MASTER_PORT": port}
+            environment = {name: str(value) for name, value in environment.items()}
+            told = {"call": call, "folder": str(folder), "data": data, "environment": environment, **order}
+            starter = starters[rank % 3]
+            starter.stdin.write(json.dumps(told) + "\n")
+            starter.stdin.flush()
+            assert select.select([starter.stdout], [], [], START_S)[0], "a starter does not answer"
+            self.processes.append(int(starter.stdout.readline()))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for rank, process in enumerate(self.processes):
+            if not (self.folder / f"{rank}.rc").exists():
+                os.kill(process, signal.SIGKILL)
+
+    def code(self, rank, seconds=START_S):
+        file, end = self.folder / f"{rank}.rc", time.monotonic() + seconds
+        while not file.exists():
+            assert time.monotonic() < end, f"rank {rank} still runs: {self.said(rank)}"
+            time.sleep(0.02)
+        return int(file.read_text())
+
+    def found(self, rank, seconds=START_S):
+        assert self.code(rank, seconds) == 0, self.said(rank)
+        return json.loads((self.folder / f"{rank}.json").read_text())
+
+    def said(self, rank):
+        return (self.folder / f"{rank}.txt").read_text()
+
+
+@pytest.fixture
+def run(hosts, starters, tmp_path):
+    made = []
+
+    def start(call, data, **order):
+        folder = tmp_path / str(len(made))
+        folder.mkdir()
+        made.append(Ranks(hosts, starters, folder, call, data, **order))
+        return made[-1]
+
+    yield start
+    for ranks in made:
+        ranks.__exit__()
+
+
+def expected(case, whole, rank, world_size, **options):
+    return share_ranks.hashes(case, whole, rank=rank, world_size=world_size, **options)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_batches_are_those_of_one_process_that_has_all_rows(whole, shares, run, count):
+    cases = list(share_ranks.CASES)
+    ranks = run("all_cases", shares[count], cases=cases)
+    for rank in range(count):
+        found = ranks.found(rank)
+        for case in cases:
+            options = {} if "distributed" not in share_ranks.CASES[case][3] else {"distributed": None}
+            assert found[case] == expected(case, whole, rank, count, **options), (case, rank)
