@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import select
 import shutil
 import signal
@@ -184,3 +185,46 @@ def test_batches_are_those_of_one_process_that_has_all_rows(whole, shares, run, 
         for case in cases:
             options = {} if "distributed" not in share_ranks.CASES[case][3] else {"distributed": None}
             assert found[case] == expected(case, whole, rank, count, **options), (case, rank)
+
+
+def test_ranks_need_not_iterate_alike(whole, shares, run):
+    """Loaders in any order, early ends, failures that are caught, restarts, and long pauses disturb nobody."""
+    ranks = run("peace", shares[2], timeout=TIMEOUT_S)
+    for rank in range(2):
+        found = ranks.found(rank)
+        plain = expected("plain", whole, rank, 2, epochs=4)
+        val = expected("all nodes", whole, rank, 2)
+        assert [found[f"train {turn}"] for turn in range(2)] == plain[:2]
+        assert [found[f"val {turn}"] for turn in range(2)] == val
+        assert found["left"] == plain[2][: 2 if rank == 1 else None]
+        assert found["next"] == plain[3]
+        assert found["caught"] if rank == 1 else "caught" not in found
+        assert found["anew"] == plain[:2]
+        assert found["restarted"] == plain[0]
+        assert found["epoch"] == 1
+        assert found["tight"] == found["slow"] == plain[0]
+        assert len(found["listed"]) == -(-9 * rank // 8)
+        assert found["stats"]["received_rows"] > 0 and found["stats"]["sent_rows"] > 0
+    assert found["position"]["batch"] == 2 and found["position"]["epoch"] == 2
+    with gz.open(whole / "homogeneous") as data:
+        alone = share_ranks.NeighborLoader(data, [3, 2], "train", **share_ranks.COMMON, form="torch")
+        assert ranks.found(0)["alone"] == [share_ranks.hash_of(batch) for batch in alone]
+
+
+@pytest.mark.parametrize(
+    ("told", "kind", "problem"),
+    [
+        ("kill", "ConnectionError", r"rank 1 \(.+, which has the rows of host 1\) is gone: rows that are there cannot"),
+        ("stop", "TimeoutError", r"rank 1 \(.+, which has the rows of host 1\) has not answered for 2 s: rows that"),
+        ("raise", "ConnectionError", r"rank 1 \(.+\) is gone: it ended with ZeroDivisionError: mine: rows that"),
+        ("interrupt", "ConnectionError", r"rank 1 \(.+\) is gone: it ended with KeyboardInterrupt"),
+        ("exit", "ConnectionError", r"rank 1 \(.+\) is gone: its script had ended"),
+    ],
+)
+def test_a_rank_that_is_lost_is_named(shares, run, told, kind, problem):
+    ranks = run("trouble", shares[3], timeout=TIMEOUT_S, after=5, told={"1": told})
+    for rank in (0, 2):
+        found = ranks.found(rank)
+        assert found["kind"] == kind and re.match(problem, found["error"]), found
+    if told != "stop":
+        assert ranks.code(1) == {"kill": -signal.SIGKILL, "raise": 1, "interrupt": -signal.SIGINT, "exit": 0}[told]
