@@ -81,6 +81,15 @@ void bind_gather(nb::module_& m) {
           },
           "ids"_a.noconvert())
       .def_prop_ro("nbytes", &RowShares::bytes);
+  nb::class_<RowMemory>(m, "RowMemory").def(nb::init<std::uint64_t>(), "bytes"_a);
+  m.def(
+      "row_memory",
+      [](std::size_t bytes) {
+        Buffer<std::uint8_t> memory;
+        memory.extend(bytes);
+        return owned_array(std::move(memory));
+      },
+      "bytes"_a);
   nb::class_<RowCopy>(m, "RowCopy")
       .def(nb::init<Dtype, bool, std::uint64_t, std::optional<Dtype>>(), "stored"_a, "quantised"_a,
            "items_per_row"_a, "wanted"_a.none())

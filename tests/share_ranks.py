@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import pathlib
+import pickle
 import select
 import signal
 import sys
@@ -99,7 +100,7 @@ def peace(rank, data, order):
     if rank == 0:
         found["alone"] = [hash_of(batch) for batch in loader_of("plain", data, distributed=False)]
     # Rank 1 leaves early; then all go on with the next epoch.
-    found["left"] = [hash_of(batch) for number, batch in zip(range(2 if rank == 1 else 99), train)]
+    found["left"] = [hash_of(batch) for number, batch in zip(range(2 if rank == 1 else 99), train, strict=False)]
     found["position"] = train.state_dict()
     found["next"] = [hash_of(batch) for batch in train]
     # A loop that fails on one rank, and is caught.
@@ -135,6 +136,14 @@ def peace(rank, data, order):
     found["listed"] = [hash_of(batch) for batch in listed]
     found["called"] = hash_of(train([0, 3]))
     found["stats"] = train.stats()["exchange"]
+    try:
+        pickle.dumps(train)
+    except ValueError as error:
+        found["pickled"] = str(error)
+    try:
+        list(torch.utils.data.DataLoader(train, batch_size=None, num_workers=1))
+    except ValueError as error:
+        found["workers"] = str(error)
     # One batch at a time.
     found["tight"] = [hash_of(batch) for batch in loader_of("plain", data, ahead=1)]
     # Rank 1 takes its time, longer than the others wait for an answer.
@@ -152,7 +161,9 @@ def trouble(rank, data, order):
     told = order.get("told", {}).get(str(rank))
     numbers = 0
     try:
-        while True:
+        for epoch in range(order.get("epochs", 10**6)):
+            if epoch == 1 and told is None:
+                time.sleep(order.get("pause", 0))
             for _ in loader:
                 numbers += 1
                 if numbers == order["after"] and told == "kill":
@@ -167,6 +178,7 @@ def trouble(rank, data, order):
                     os.kill(os.getpid(), signal.SIGINT)
     except OSError as error:
         return {"numbers": numbers, "kind": type(error).__name__, "error": str(error)}
+    return {"numbers": numbers}
 
 
 def refused(rank, data, order):

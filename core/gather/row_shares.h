@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/buffer.h"
+#include "core/base/recycled_memory.h"
 #include "core/base/types.h"
 #include "core/gather/row_copy.h"
 #include "core/gather/row_set.h"
@@ -40,6 +41,17 @@ class RowShares {
 
   std::vector<NodeId> bounds_;
   std::optional<ChosenRows> hot_;
+};
+
+// While one of these lives, so many bytes of rows that are on their way may be out or wait to be
+// used again, beside what others allow.
+class RowMemory {
+ public:
+  explicit RowMemory(std::uint64_t bytes) : allowance_(bytes) { room_.set(bytes); }
+
+ private:
+  BlockAllowance allowance_;
+  IdleRoom room_;
 };
 
 // Copies the places[i]-th of `rows` to the i-th place of `out`, as `copy` says. `scales` has one

@@ -11,6 +11,7 @@ from graphzero import _core
 from graphzero._base.arrays import int64_vector
 from graphzero._base.dtypes import DataType, as_data_type, name_of, numpy_dtype
 from graphzero._base.memory_sizes import byte_text
+from graphzero._core import FormatError, RowCopy
 from graphzero._files.manifest import ShareRecord
 from graphzero.features import READERS, FeatureStore, Reader
 
@@ -34,7 +35,7 @@ class FeatureShare(FeatureStore):
         self._shares: _core.RowShares | None = None
 
     @property
-    def _core(self) -> NoReturn:  # type: ignore[override]
+    def _core(self) -> NoReturn:
         raise ValueError(
             f"{self._path}: expected all rows, found those of host {self.record.host} of {self.num_hosts}: loaders "
             "bring those of other hosts with batches, under torchrun; open a copy of the whole data set for the rest"
@@ -121,7 +122,10 @@ class FeatureShare(FeatureStore):
         """
         if self._shares is None:
             hot = _NO_IDS if self.hot_ids is None else self.hot_ids.get_tensor(writable=False)
-            self._shares = _core.RowShares(self.record.ranges, hot)
+            try:
+                self._shares = _core.RowShares(self.record.ranges, hot)
+            except ValueError as error:
+                raise FormatError(f"{self.parts()[-2].path}: {error}") from None
         return self._shares.split(ids)
 
     def read(self, rows: NDArray[np.int64], into: RowBuffer, begin: int, *, hot: bool, reader: Reader) -> None:
@@ -135,12 +139,12 @@ class FeatureShare(FeatureStore):
         if scales is not None:
             scales[:] = store._core.scales_of(rows)
 
-    def row_copy(self, dtype: Any, *, with_scales: bool) -> tuple[_core.RowCopy, tuple[Any, tuple[int, ...]]]:
+    def row_copy(self, dtype: Any, *, with_scales: bool) -> tuple[RowCopy, tuple[Any, tuple[int, ...]]]:
         """Return how rows become those of a batch, and the element type and shape of these."""
         if with_scales:
-            return _core.RowCopy.with_scales(self.feature_dim), (np.dtype(np.int8), (self.feature_dim + 4,))
+            return RowCopy.with_scales(self.feature_dim), (np.dtype(np.int8), (self.feature_dim + 4,))
         wanted = None if dtype is None else as_data_type(dtype)
-        copy = _core.RowCopy(self.data_type, self.quantised, self.feature_dim, wanted)
+        copy = RowCopy(self.data_type, self.quantised, self.feature_dim, wanted)
         return copy, (numpy_dtype(self.data_type if wanted is None else wanted), self.shape[1:])
 
     def gather(self, ids: Any, out: Any = None, *, reader: Reader = "auto", dtype: Any = None) -> Any:
@@ -202,15 +206,19 @@ class RowBuffer:
 
     def __init__(self, share: FeatureShare, count: int) -> None:
         self._share = share
-        self._rows = np.empty((count, share.row_bytes), dtype=np.uint8)
+        self._width = share.row_bytes
+        self._rows = _core.row_memory(count * self._width)
         self._scales = np.empty(count if share.quantised else 0, dtype=np.float32)
 
     def part(self, begin: int, end: int) -> tuple[NDArray[np.uint8], NDArray[np.float32] | None]:
         """Return the memory of some rows, and of their scales if they have any."""
-        return self._rows[begin:end].reshape(-1), self._scales[begin:end] if self._share.quantised else None
+        return self._rows[begin * self._width : end * self._width], self._scales[
+            begin:end
+        ] if self._share.quantised else None
 
     def placed(self, places: NDArray[np.int64], dtype: Any, *, with_scales: bool = False) -> NDArray[Any]:
         """Return the rows at these places, converted."""
         copy, (item, row) = self._share.row_copy(dtype, with_scales=with_scales)
-        found: NDArray[Any] = _core.place_rows(copy, self._rows.reshape(-1), self._scales, places)
-        return found.view(item).reshape(len(places), *row)
+        placed: NDArray[Any] = _core.place_rows(copy, self._rows, self._scales, places)
+        found: NDArray[Any] = placed.view(item).reshape(len(places), *row)
+        return found

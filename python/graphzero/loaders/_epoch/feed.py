@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import torch
 
-from graphzero._base.memory_sizes import byte_text
+from graphzero import _core
+from graphzero._base.memory_sizes import budget_for_shares, byte_text
 from graphzero._inputs.attributes import Attribute
 from graphzero._inputs.pipeline_request import DeviceOptions, PipelineRequest
 from graphzero.loaders._batch.parts import Parts
@@ -48,7 +49,8 @@ class Feed:
         self._memory = request.default_memory() if request.memory is None else request.memory
         self._most_ahead = request.ahead
         if shared is not None:
-            request = replace(request, memory=self._memory - memory_of_rows(self._memory))
+            request = replace(request, memory=_memory_of_samples(self._memory))
+            self._row_memory: _core.RowMemory | None = _core.RowMemory(memory_of_rows(self._memory))
         self._device = device
         self._gpu_cache = gpu_cache if device is not None and device.type == "cuda" else None
         self._stays = stays
@@ -156,6 +158,10 @@ class Feed:
                     if self._under_way is own:
                         self._tend_rows()
             self._epoch_after = self._handed = None
+        except _core.BudgetTooSmall as error:
+            if self._shared is None:
+                raise
+            raise budget_for_shares(error, self._memory, _memory_of_samples, "sampling") from None
         finally:
             if self._under_way is own:
                 self._under_way = None
@@ -280,6 +286,7 @@ class Feed:
     def close(self) -> None:
         """End the iteration under way and free all memory. May be called again."""
         self._end_ahead()
+        self._row_memory = None
         self.pipeline.close()
         if self._transfer is not None:
             self._transfer.close()
@@ -288,6 +295,11 @@ class Feed:
 
 # Feeds that decide by themselves how many rows they hold on a device.
 _automatic: weakref.WeakSet[Feed] = weakref.WeakSet()
+
+
+def _memory_of_samples(total: int) -> int:
+    """Return the part of a budget that is not for rows that hosts divide."""
+    return total - memory_of_rows(total)
 
 
 def _fits(transfer: CudaTransfer, pipeline: Pipeline) -> bool:

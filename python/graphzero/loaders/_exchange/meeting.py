@@ -55,7 +55,7 @@ class Meeting:
     @property
     def store(self) -> Any:
         """Where the ranks of this exchange find each other's addresses."""
-        return torch.distributed.PrefixStore(self._key("addresses"), self._store)
+        return torch.distributed.distributed_c10d.PrefixStore(self._key("addresses"), self._store)
 
     def wait(self, own: dict[str, Any], is_over: Callable[[], bool]) -> list[dict[str, Any]]:
         """Leave what this rank has, and return what each rank has left."""
@@ -130,13 +130,13 @@ def share_facts(shares: dict[str, FeatureShare]) -> dict[str, Any]:
     """Return what must be the same on all ranks, by the name of an attribute."""
     facts: dict[str, Any] = {}
     for name, share in shares.items():
-        hot = 0 if share.hot_ids is None or share.hot is None else (share.hot_ids.fingerprint, share.hot.fingerprint)
+        hot = [] if share.hot is None else [f"{part.fingerprint:#018x}" for part in share.parts()[1:]]
         rows = f"{share.dtype} {list(share.shape[1:])}{' with scales' if share.quantised else ''}"
         facts |= {
             name: f"{share.record.whole:#018x}",
             f"{name}: ranges": str(share.record.ranges),
             f"{name}: rows": rows,
-            f"{name}: rows that all hosts have": f"{hot[0]:#018x} and {hot[1]:#018x}" if hot else "none",
+            f"{name}: rows that all hosts have": " and ".join(hot) or "none",
         }
     return facts
 
@@ -174,6 +174,4 @@ def check_alike(left: Sequence[dict[str, Any]]) -> None:
 def gloo_group(meeting: Meeting, timeout_s: float) -> Any:
     """Join a group of all ranks that nobody else uses."""
     timeout = timedelta(seconds=timeout_s)
-    return torch.distributed.ProcessGroupGloo(  # type: ignore[attr-defined]
-        meeting.store, meeting.rank, meeting.world_size, timeout
-    )
+    return torch.distributed.ProcessGroupGloo(meeting.store, meeting.rank, meeting.world_size, timeout)

@@ -93,8 +93,9 @@ class RowExchange:
 
     def __init__(self, shares: dict[str, FeatureShare], limit: int, timeout_s: float) -> None:
         self._shares = [share.reopened() for share in shares.values()]  # whoever closes theirs
-        self._own = {"facts": share_facts(shares), "host": self._shares[0].record.host}
-        self._own |= {"hosts": self._shares[0].num_hosts, "limit": limit}
+        first = self._shares[0]
+        self._own = {"facts": share_facts(shares), "host": first.record.host, "hosts": first.num_hosts, "limit": limit}
+        self._num_hosts = first.num_hosts
         self._limit = limit
         self._timeout_s = timeout_s
         self._process = os.getpid()
@@ -167,7 +168,7 @@ class RowExchange:
         self._limit = min(one["limit"] for one in left)
         self._rank, self._world_size = self._meeting.rank, self._meeting.world_size
         # Ranks of a host share its folder: those elsewhere ask them in turn.
-        by_host: list[list[int]] = [[] for _ in range(self._own["hosts"])]
+        by_host: list[list[int]] = [[] for _ in range(self._num_hosts)]
         for peer in self._peers:
             by_host[peer.host].append(peer.rank)
         self._rank_of_host = [ranks[self._rank % len(ranks)] for ranks in by_host]
@@ -230,7 +231,7 @@ class RowExchange:
 
     def _headers(self, wire: Wire, headers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Tell each rank what this one wants of it, and return what each wants of this one."""
-        theirs = headers.copy()
+        theirs: NDArray[np.int64] = headers.copy()
         theirs[self._rank, 1:] = 0
         others = [rank for rank in range(self._world_size) if rank != self._rank]
         for rank in others:
