@@ -166,6 +166,8 @@ def trouble(rank, data, order):
                 time.sleep(order.get("pause", 0))
             for _ in loader:
                 numbers += 1
+                if numbers == 1:
+                    pathlib.Path(order["folder"], f"{rank}.began").touch()
                 if numbers == order["after"] and told == "kill":
                     os.kill(os.getpid(), signal.SIGKILL)
                 if numbers == order["after"] and told == "stop":

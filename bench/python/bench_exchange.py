@@ -3,6 +3,9 @@
 import argparse
 import json
 import os
+import socket
+import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -13,99 +16,91 @@ from common import report
 
 import graphzero as gz
 from graphzero import _core
-from graphzero._dataset.feature_share import FeatureShare
+from graphzero._inputs.attributes import Attribute, Attributes
 from graphzero.loaders._exchange.service import exchange_of
 from graphzero.loaders._exchange.shared_rows import SharedRows, share_name
 
 WORLD = 2
 NODES, COLUMNS = 400_000, 128  # 512-byte rows
-ROWS, REPEAT = 30_000, 40  # rows that a batch has elsewhere; batches
-BATCH, FANOUTS, HIDDEN = 512, [10, 5], 64
+ROWS, TURNS = 30_000, 12  # rows that a batch has elsewhere; times that each way has its turn, with four batches
+BATCH, FANOUTS, HIDDEN, EPOCHS = 512, [10, 5], 64, 4
 
 
-def write_data(folder: str) -> None:
-    """A data set whose rows say whose they are, and the share of each host."""
+def write_data(folder):
+    """Write a data set whose rows say whose they are, and the share of each host."""
     rng = np.random.default_rng(0)
     x = np.repeat(np.arange(NODES, dtype=np.float32)[:, None], COLUMNS, axis=1)
-    with gz.DatasetWriter(f"{folder}/whole", overwrite=True) as writer:
+    with gz.DatasetWriter(f"{folder}/whole") as writer:
         writer.add_nodes({"x": x, "y": rng.integers(0, 16, NODES)}, label="y", num_classes=16)
         writer.add_edges((NODES * rng.random(4_000_000) ** 2).astype(np.int64), rng.integers(0, NODES, 4_000_000))
-        writer.add_split("train", rng.permutation(NODES)[: 2 * 60 * BATCH])
+        writer.add_split("train", rng.permutation(NODES)[: WORLD * 40 * BATCH])
     for host in range(WORLD):
-        gz.stage(f"{folder}/whole", f"{folder}/{host}", host=host, hosts=WORLD, overwrite=True)
+        gz.stage(f"{folder}/whole", f"{folder}/{host}", host=host, hosts=WORLD)
 
 
-def bare(ids: np.ndarray, row_bytes: int, elsewhere: int) -> None:
-    """Counts, numbers and rows of a batch, from memory that is ready to memory that nobody looks at."""
-    counts = torch.zeros(WORLD, dtype=torch.int64)
-    counts[elsewhere] = len(ids)
-    theirs = torch.empty_like(counts)
-    torch.distributed.all_to_all_single(theirs, counts)
-    splits = [0] * WORLD
-    splits[elsewhere] = len(ids)
-    numbers = torch.empty(len(ids), dtype=torch.int64)
-    torch.distributed.all_to_all_single(numbers, torch.from_numpy(ids), splits, splits)
-    torch.distributed.all_to_all_single(_RECEIVED, _SENT, splits, splits)
-
-
-_SENT = torch.zeros((ROWS, 4 * COLUMNS), dtype=torch.uint8)
-_RECEIVED = torch.zeros((ROWS, 4 * COLUMNS), dtype=torch.uint8)
-
-
-def exchange_rank(folder: str, rank: int) -> dict:
-    """CPU of this process for a row, both ways in turn."""
-    data = gz.open(f"{folder}/{rank}")
-    share = data.features("x")
-    assert isinstance(share, FeatureShare)
-    name = share_name("node", "x")
-    from graphzero._inputs.attributes import Attribute, Attributes
-
-    attributes = Attributes([Attribute("x", "node", share)])
-    shared = SharedRows(attributes, attributes, exchange_of({name: share}, 1 << 30, None, None), {name: share}, {}, (), "mmap")
-    elsewhere = 1 - rank
-    memory = _core.RowMemory(256 << 20)
+def exchange_rank(folder, rank):
+    """Return the processor time of this process for a row, of all ways in turn."""
+    share = gz.open(f"{folder}/{rank}").features("x")
+    shares, attributes = {share_name("node", "x"): share}, Attributes([Attribute("x", "node", share)])
+    shared = SharedRows(attributes, attributes, exchange_of(shares, 1 << 30, None, None), shares, {}, (), "mmap")
+    kept = _core.RowMemory(256 << 20)  # as a loader has
+    elsewhere, key = 1 - rank, ("node", "x")
     begin, end = share.record.ranges[elsewhere : elsewhere + 2]
     rng = np.random.default_rng(rank)
-    ids = [np.sort(rng.choice(end - begin, ROWS, replace=False)) + begin for _ in range(4)]
-    ids = [rng.permutation(each) for each in ids]
-    local = [each - begin + share.record.ranges[rank] for each in ids]
-    key = ("node", "x")
-    whole = gz.FeatureStore(f"{folder}/whole/nodes/node/x.gd")
+    ids = [rng.choice(end - begin, ROWS, replace=False) + begin for _ in range(4)]
+    expected = [each.astype(np.float32) for each in ids]
+    splits = [ROWS * (other == elsewhere) for other in range(WORLD)]
+    own = torch.from_numpy(share.own.get_tensor())
+    sent, received = torch.zeros((ROWS, COLUMNS)), torch.zeros((ROWS, COLUMNS))
+    counts, numbers = torch.tensor(splits), torch.zeros(ROWS, dtype=torch.int64)
+    order = torch.from_numpy(rng.permutation(ROWS))
 
     def ours(number):
-        return shared.fetch({key: ids[number % 4]}).finish()[key]
+        return shared.fetch({key: ids[number]}).finish()[key]
 
+    def send_numbers(number):
+        torch.distributed.all_to_all_single(torch.empty_like(counts), counts)
+        torch.distributed.all_to_all_single(numbers, torch.from_numpy(ids[number] - begin), splits, splits)
+
+    def bare(number):
+        send_numbers(number)
+        torch.distributed.all_to_all_single(received, sent, splits, splits)
+
+    def by_hand(number):
+        send_numbers(number)
+        rows = own.index_select(0, numbers)
+        found = torch.empty_like(rows)
+        torch.distributed.all_to_all_single(found, rows, splits, splits)
+        return found.index_select(0, order)
+
+    def here(number):
+        return share.own.gather(numbers.numpy(), reader="mmap")
+
+    ways = {"exchange": ours, "bare": bare, "by hand": by_hand, "here": here}
     for number in range(4):
-        assert np.array_equal(ours(number)[:, 0], ids[number].astype(np.float32)), "wrong rows"
-        bare(ids[number], 4 * COLUMNS, elsewhere)
-    times = {"ours": [], "bare": [], "local": []}
-    walls = {"ours": [], "bare": [], "local": []}
-    torch.distributed.barrier()
-    for turn in range(REPEAT // 4):
-        for how, call in (
-            ("ours", ours),
-            ("bare", lambda number: bare(ids[number % 4], 4 * COLUMNS, elsewhere)),
-            ("local", lambda number: whole.gather(local[number % 4], reader="mmap")),
-        ):
+        assert np.array_equal(ours(number)[:, 0], expected[number]), "wrong rows"
+        found = by_hand(number).numpy()[:, 0]
+        assert np.array_equal(found, expected[number][order.numpy()]), "wrong rows"
+    times = {how: [] for how in ways}
+    for _ in range(TURNS):
+        for how, call in ways.items():
             torch.distributed.barrier()
-            wall, cpu = time.perf_counter(), time.process_time()
+            before = time.process_time()
             for number in range(4):
                 call(number)
-            times[how].append((time.process_time() - cpu) / 4 / ROWS * 1e6)
-            walls[how].append((time.perf_counter() - wall) / 4 / ROWS * 1e6)
-    del memory
-    return {how: [float(np.median(times[how])), float(np.median(walls[how]))] for how in times}
+            times[how].append((time.process_time() - before) / 4 / ROWS * 1e6)
+    del kept
+    return {how: statistics.median(found) for how, found in times.items()}
 
 
-def train_rank(folder: str, rank: int) -> dict:
-    """Steps per second of a small GraphSAGE, with all rows here and with half of them."""
+def train_rank(folder, rank):
+    """Return steps per second and processor time of a step, with all rows here and with half of them."""
     from torch.nn.functional import cross_entropy
     from torch.nn.parallel import DistributedDataParallel
     from torch_geometric.nn import GraphSAGE
 
     from graphzero.loaders import NeighborLoader
 
-    torch.set_num_threads(1)
     options = {"batch_size": BATCH, "shuffle": True, "memory": "600MB", "seed": 1, "threads": 1}
     loaders = {
         "divided": NeighborLoader(gz.open(f"{folder}/{rank}"), FANOUTS, "train", **options),
@@ -114,79 +109,100 @@ def train_rank(folder: str, rank: int) -> dict:
     model = DistributedDataParallel(GraphSAGE(COLUMNS, HIDDEN, num_layers=2, out_channels=16))
     optimizer = torch.optim.Adam(model.parameters())
     found = {how: [] for how in loaders}
-    cpus = {how: [] for how in loaders}
-    sums = {}
-    for epoch in range(5):
+    for _ in range(EPOCHS):
+        sums = []
         for how, loader in loaders.items():
             torch.distributed.barrier()
             begin, cpu, total = time.perf_counter(), time.process_time(), 0.0
-            for number, batch in enumerate(loader):
+            for batch in loader:
                 optimizer.zero_grad()
                 out = model(batch.x / NODES, batch.edge_index)[: batch.batch_size]
                 cross_entropy(out, batch.y[: batch.batch_size]).backward()
                 optimizer.step()
                 total += float(batch.x[:, 0].double().sum())
-            found[how].append((number + 1) / (time.perf_counter() - begin))
-            cpus[how].append((time.process_time() - cpu) / (number + 1))
-            sums[how, epoch] = total
-        assert sums["divided", epoch] == sums["all here", epoch], "different rows"
-    return {how: [found[how], cpus[how]] for how in found}
+            seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
+            found[how].append((len(loader) / seconds, 1e3 * cpu / len(loader)))
+            sums.append(total)
+        assert sums[0] == sums[1], "different rows"
+    return found
 
 
-def rank_main(folder: str, rank: int, what: str) -> None:
+def run_ranks(folder, what):
+    """Return what each of two processes found."""
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    told = {"WORLD_SIZE": WORLD, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": 1}
+    told = {**os.environ, **{name: str(value) for name, value in told.items()}}
+    command = [sys.executable, __file__, "--rank", what, folder]
+    ranks = [subprocess.Popen(command, env={**told, "RANK": str(rank)}) for rank in range(WORLD)]
+    assert [rank.wait() for rank in ranks] == [0] * WORLD
+    found = []
+    for rank in range(WORLD):
+        with open(f"{folder}/{what}-{rank}.json") as file:
+            found.append(json.load(file))
+    return found
+
+
+def rank_main(what, folder):
+    torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo")
+    rank = torch.distributed.get_rank()
     found = {"exchange": exchange_rank, "train": train_rank}[what](folder, rank)
     with open(f"{folder}/{what}-{rank}.json", "w") as file:
         json.dump(found, file)
 
 
-def run_ranks(folder: str, what: str) -> list[dict]:
-    import socket
-    import subprocess
-
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-    told = {"WORLD_SIZE": WORLD, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": 1}
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, __file__, "--rank", what, str(rank), folder],
-            env={**os.environ, **{name: str(value) for name, value in told.items()}, "RANK": str(rank)},
-        )
-        for rank in range(WORLD)
+def report_exchange(ranks):
+    cpu = {how: statistics.mean(found[how] for found in ranks) for how in ranks[0]}
+    names = {
+        "bare": "bare all_to_all_single of counts, numbers and rows",
+        "by hand": "by hand: index_select, all_to_all_single, index_select",
+        "exchange": "exchange",
+        "here": "gather of as many rows that are here",
+    }
+    cpu["beyond"] = cpu["exchange"] - cpu["here"]
+    names["beyond"] = "exchange beyond a gather"
+    rows = [
+        {"how": name, "CPU of a row, µs": f"{cpu[how]:.2f}", "beside the bare one": f"{cpu[how] / cpu['bare']:.2f}"}
+        for how, name in names.items()
     ]
-    assert [rank.wait() for rank in ranks] == [0] * WORLD
-    return [json.load(open(f"{folder}/{what}-{rank}.json")) for rank in range(WORLD)]
+    report("exchange of rows", {"ranks": WORLD, "row": f"{4 * COLUMNS} B", "rows a batch": ROWS}, rows)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rank", nargs=3, help=argparse.SUPPRESS)
+def report_training(ranks):
+    rows = []
+    for how in ("all here", "divided"):
+        rates, cpus = zip(*(epoch for found in ranks for epoch in found[how]), strict=True)
+        rows.append(
+            {
+                "how": how,
+                "steps/s of a rank": f"{statistics.median(rates):.1f}",
+                "CPU of a step, ms": f"{statistics.median(cpus):.1f}",
+            }
+        )
+    pairs = [pair for found in ranks for pair in zip(found["divided"], found["all here"], strict=True)]
+    rows.append(
+        {
+            "how": "divided beside all here, epoch by epoch",
+            "steps/s of a rank": f"{statistics.median(one[0] / other[0] for one, other in pairs):.2f}",
+            "CPU of a step, ms": f"{statistics.median(one[1] / other[1] for one, other in pairs):.2f}",
+        }
+    )
+    conditions = {"ranks": WORLD, "model": f"GraphSAGE 2 × {HIDDEN}", "batch": BATCH, "fanouts": FANOUTS}
+    report("training with divided rows", conditions, rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rank", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.rank:
-        what, rank, folder = given.rank
-        rank_main(folder, int(rank), what)
+        rank_main(*given.rank)
         return
     with tempfile.TemporaryDirectory() as folder:
         write_data(folder)
-        exchanged = run_ranks(folder, "exchange")
-        trained = run_ranks(folder, "train")
-    cpu = {how: sum(one[how][0] for one in exchanged) / WORLD for how in ("ours", "bare", "local")}
-    rows = [
-        {"how": name, "CPU of a row, µs": f"{cpu[how]:.2f}", "beside the bare one": f"{cpu[how] / cpu['bare']:.2f}"}
-        for name, how in (("exchange", "ours"), ("bare all_to_all_single", "bare"), ("gather of as many rows here", "local"))
-    ]
-    rows.append({"how": "exchange without a gather", "CPU of a row, µs": f"{cpu['ours'] - cpu['local']:.2f}",
-                 "beside the bare one": f"{(cpu['ours'] - cpu['local']) / cpu['bare']:.2f}"})
-    report("exchange of rows", {"ranks": WORLD, "row": f"{4 * COLUMNS} B", "rows a batch": ROWS}, rows)
-    ratios = [d / a for one in trained for d, a in zip(one["divided"][0], one["all here"][0])]
-    report(
-        "training with divided rows",
-        {"ranks": WORLD, "model": f"GraphSAGE 2 × {HIDDEN}", "batch": BATCH, "fanouts": FANOUTS},
-        [{"how": how, "steps/s of a rank": f"{np.median([one[how][0] for one in trained]):.1f}",
-          "CPU of a step, ms": f"{1e3 * np.median([one[how][1] for one in trained]):.1f}"} for how in ("all here", "divided")]
-        + [{"how": "divided beside all here, epoch by epoch", "steps/s of a rank": f"{np.median(ratios):.2f}"}],
-    )
+        report_exchange(run_ranks(folder, "exchange"))
+        report_training(run_ranks(folder, "train"))
 
 
 if __name__ == "__main__":

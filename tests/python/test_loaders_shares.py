@@ -292,7 +292,7 @@ def test_too_little_room_for_messages_is_refused(shares, run):
     ranks = run("refused", shares[2], options={"memory": 100})
     found = ranks.found(0)
     assert found["error"].startswith(
-        "memory: expected room for a row of 24 bytes for each of 1 other ranks, found 12 B"
+        "memory: expected room for a row of 32 bytes for each of 1 other ranks, found 12 B"
     )
 
 
@@ -318,9 +318,9 @@ def test_rows_of_a_batch_that_exceed_the_budget_are_refused(alone):
 
     loader = share_ranks.loader_of("plain", alone)
     feed = loader._open()
-    batches = AheadBatches(feed.pipeline.share(0, 1), feed._shared, 100, None)
+    batches = AheadBatches(feed.pipeline.share(0, 1), feed._shared, 200, None)
     problem = (
-        r"memory: expected at least 1 MB, found 200 B, half of which is for rows that hosts divide: those of a batch"
+        r"memory: expected at least 1 MB, found 200 B, of which 75 B are for batches whose rows hosts divide: one takes"
     )
     with pytest.raises(ValueError, match=problem):
         next(batches)
@@ -376,6 +376,18 @@ def test_rows_that_are_here_can_be_read(whole, shares):
     assert data.graph.num_edges == all_rows.graph.num_edges
     data.close()
     assert repr(x).endswith("closed)")
+
+
+def test_options_of_an_exchange_are_checked(shares):
+    data = gz.open(f"{shares[2][1]}/homogeneous")
+    with pytest.raises(ValueError, match="exchange: expected one of .*, found 'mpi'"):
+        share_ranks.NeighborLoader(data, [2], "train", exchange="mpi")
+    with pytest.raises(
+        ValueError, match="exchange: expected 'gloo' or None: rows come through gloo, from memory to memory"
+    ):
+        share_ranks.NeighborLoader(data, [2], "train", exchange="nccl")
+    with pytest.raises(ValueError, match="exchange_timeout: expected seconds, found 0"):
+        share_ranks.NeighborLoader(data, [2], "train", exchange_timeout=0)
 
 
 def test_a_share_is_not_edited(shares):

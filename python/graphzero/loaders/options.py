@@ -131,6 +131,8 @@ class LoaderOptions:
         ):
             if getattr(self, name) not in expected:
                 raise value_error(name, f"expected one of {expected}, found {getattr(self, name)!r}")
+        if self.exchange_timeout is not None and not 0 < self.exchange_timeout < 1e6:
+            raise value_error("exchange_timeout", f"expected seconds, found {self.exchange_timeout!r}")
         if self.sampler is not None and self.shuffle:
             raise value_error("shuffle", "expected False with sampler, which says what comes when")
         decided = self.batch_size != 1 or self.shuffle or self.sampler is not None or self.drop_last

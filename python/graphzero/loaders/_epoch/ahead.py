@@ -8,27 +8,34 @@ from collections.abc import Generator, Iterator
 
 from graphzero._base.argument_errors import value_error
 from graphzero._base.memory_sizes import byte_text
+from graphzero.loaders._exchange.service import memory_to_send
 from graphzero.loaders._exchange.shared_rows import PendingRows, SharedRows
 from graphzero.pipeline import Batch
 
 _MEGABYTE = 1_000_000
 
 
+def memory_of_samples(total: int) -> int:
+    """Return the part of a budget that is for samples, and for rows that hosts do not divide."""
+    return total - total // 2
+
+
 def memory_of_rows(total: int) -> int:
-    """Return the part of a budget that is for rows that hosts divide: the rest is for samples and other rows."""
-    return total // 2
+    """Return the part of a budget that is for batches whose rows hosts divide, begun or finished."""
+    return total // 2 - memory_to_send(total)
 
 
 class AheadBatches(Iterator[Batch]):
     """Takes batches of a pipeline, and gives them out in order once they have their rows.
 
-    Those that wait hold no more than ``memory`` bytes of rows, and are no more than ``most``, if that is given.
+    Those that wait hold no more than their part of ``memory`` bytes, and are no more than ``most``, if that is given.
     """
 
     def __init__(self, batches: Generator[Batch, None, None], rows: SharedRows, memory: int, most: int | None) -> None:
         self._batches = batches
         self._rows = rows
-        self._memory = memory
+        self._total = memory
+        self._memory = memory_of_rows(memory)
         self._most = most
         self._changed = threading.Condition()
         self._made: deque[tuple[Batch, int]] = deque()
@@ -88,7 +95,7 @@ class AheadBatches(Iterator[Batch]):
         for batch in self._batches:
             size = self._rows.nbytes(batch)
             if size > self._memory:
-                raise _too_small(size, self._memory)
+                raise _too_small(size, self._total)
             if pending is not None and not self._has_room(size):
                 self._finish(*pending)
                 pending = None
@@ -124,10 +131,12 @@ class AheadBatches(Iterator[Batch]):
             self._changed.notify_all()
 
 
-def _too_small(size: int, memory: int) -> ValueError:
-    least = 2 * size
+def _too_small(size: int, total: int) -> ValueError:
+    least = -(-size // _MEGABYTE)
+    while memory_of_rows(least * _MEGABYTE) < size:
+        least += -(-least // 8)
     return value_error(
         "memory",
-        f"expected at least {-(-least // _MEGABYTE)} MB, found {byte_text(2 * memory)}, half of which is for rows that "
-        f"hosts divide: those of a batch take {byte_text(size)}",
+        f"expected at least {least} MB, found {byte_text(total)}, of which {byte_text(memory_of_rows(total))} are for "
+        f"batches whose rows hosts divide: one takes {byte_text(size)}; give more, or use smaller batches or fanouts",
     )

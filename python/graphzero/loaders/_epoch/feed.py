@@ -21,7 +21,7 @@ from graphzero.loaders._device.gpu_memory import AutoRoom, memory_facts
 from graphzero.loaders._device.gpu_rows import all_bytes, are_loaded, bytes_of_rows, divide_room
 from graphzero.loaders._device.ranges import stage
 from graphzero.loaders._device.transfer import CudaTransfer, InFlightBatch, PlainTransfer, cuda_pinning
-from graphzero.loaders._epoch.ahead import AheadBatches, memory_of_rows
+from graphzero.loaders._epoch.ahead import AheadBatches, memory_of_rows, memory_of_samples
 from graphzero.loaders._epoch.assembly import Assembly
 from graphzero.loaders._exchange.shared_rows import SharedRows
 from graphzero.loaders._process.ranks import ranks_of_device
@@ -49,7 +49,7 @@ class Feed:
         self._memory = request.default_memory() if request.memory is None else request.memory
         self._most_ahead = request.ahead
         if shared is not None:
-            request = replace(request, memory=_memory_of_samples(self._memory))
+            request = replace(request, memory=memory_of_samples(self._memory))
             self._row_memory: _core.RowMemory | None = _core.RowMemory(memory_of_rows(self._memory))
         self._device = device
         self._gpu_cache = gpu_cache if device is not None and device.type == "cuda" else None
@@ -161,7 +161,7 @@ class Feed:
         except _core.BudgetTooSmall as error:
             if self._shared is None:
                 raise
-            raise budget_for_shares(error, self._memory, _memory_of_samples, "sampling") from None
+            raise budget_for_shares(error, self._memory, memory_of_samples, "sampling") from None
         finally:
             if self._under_way is own:
                 self._under_way = None
@@ -171,7 +171,7 @@ class Feed:
         batches = self.pipeline.share(worker, num_workers)
         if self._shared is None:
             return batches
-        self._made = AheadBatches(batches, self._shared, memory_of_rows(self._memory), self._most_ahead)
+        self._made = AheadBatches(batches, self._shared, self._memory, self._most_ahead)
         return self._made
 
     def _begin(self, batches: Iterator[Batch], parts_of: Callable[[Batch], Parts]) -> InFlightBatch | None:
@@ -295,11 +295,6 @@ class Feed:
 
 # Feeds that decide by themselves how many rows they hold on a device.
 _automatic: weakref.WeakSet[Feed] = weakref.WeakSet()
-
-
-def _memory_of_samples(total: int) -> int:
-    """Return the part of a budget that is not for rows that hosts divide."""
-    return total - memory_of_rows(total)
 
 
 def _fits(transfer: CudaTransfer, pipeline: Pipeline) -> bool:

@@ -23,6 +23,8 @@ _PATIENCE_S = 10.0
 # How long the store may take to say why a rank ended. It may be gone, too.
 _STORE_S = 3.0
 
+_NO_STORE = " (or rank 0 is the cause, if it keeps the store of torch.distributed, which does not answer)"
+
 T = TypeVar("T")
 
 
@@ -101,9 +103,7 @@ class Meeting:
                 found = int(note["waited for"])
             return (rank if found == self.rank else found), ""
 
-        unknown = (
-            "" if rank == 0 else "; or rank 0 did, if it kept the store of torch.distributed, which does not answer"
-        )
+        unknown = "" if rank == 0 else _NO_STORE
         return _within(_STORE_S, follow, (rank, unknown))
 
     def _key(self, name: object) -> str:

@@ -7,7 +7,6 @@ every round, whatever its loop does, until all ranks say that they leave.
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import sys
@@ -16,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from multiprocessing.util import Finalize
 
 import numpy as np
 import torch
@@ -29,6 +29,13 @@ from graphzero.loaders._exchange.wire import HEADER, IDS, ROWS, SCALES, PeerLost
 
 # Bytes of rows that a rank sends in a round: enough that a round's messages cost little beside them.
 _ROUND_BYTES = 16 << 20
+
+
+def memory_to_send(total: int) -> int:
+    """Return the part of a loader's budget that is for rows on their way to other hosts."""
+    return min(_ROUND_BYTES, total // 8)
+
+
 # Between rounds in which nobody wanted anything, ranks rest, longer and longer.
 _SHORTEST_REST_S, _LONGEST_REST_S = 0.001, 0.05
 # Silence after which a rank is taken for lost.
@@ -249,7 +256,7 @@ class RowExchange:
         for number, each in enumerate(request.wanted):
             rank, begin = self._rank_of_host[each.host], request.taken[number]
             width = _row_bytes(self._shares[each.share])
-            count = min(len(each.rows) - begin, room[rank] // max(1, width))
+            count = min(len(each.rows) - begin, room[rank] // width)
             if count:
                 room[rank] -= count * width
                 request.taken[number] += count
@@ -301,7 +308,8 @@ class RowExchange:
 
 
 def _row_bytes(share: FeatureShare) -> int:
-    return share.row_bytes + (4 if share.quantised else 0)
+    """Return what a row takes on the wire: its number, itself, and its scale if it has one."""
+    return 8 + share.row_bytes + (4 if share.quantised else 0)
 
 
 _exchanges: dict[str, RowExchange] = {}
@@ -324,17 +332,20 @@ def exchange_of(
             f"{first.num_hosts}: ranks send each other the rest; start one on each host with torchrun, and call "
             "torch.distributed.init_process_group() before this",
         )
-    key = json.dumps([os.getpid(), first.record.host, share_facts(shares)])
+    ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    key = json.dumps([os.getpid(), *ranks, first.record.host, share_facts(shares)])
     with _making:
         if key not in _exchanges:
-            limit = min(_ROUND_BYTES, memory // 8)
+            # Also called in processes that multiprocessing has forked, where atexit is not.
+            Finalize(None, _leave, exitpriority=100)
+            limit = memory_to_send(memory)
             _exchanges[key] = RowExchange(shares, limit, TIMEOUT_S if timeout_s is None else timeout_s)
         return _exchanges[key]
 
 
-@atexit.register
 def _leave() -> None:
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     why = None if error is None else f"it ended with {type(error).__name__}: {error}"
-    for exchange in _exchanges.values():
+    while _exchanges:
+        _, exchange = _exchanges.popitem()
         exchange.leave(why)
