@@ -17,11 +17,14 @@ import signal
 import sys
 import time
 
+import numpy as np
 import torch
 
 import graphzero as gz
 from data_sets import pyg
+from graphzero._dataset.feature_share import RowBuffer
 from graphzero.loaders import LinkNeighborLoader, NeighborLoader
+from graphzero.loaders._exchange.service import WantedRows, exchange_of
 
 pyg()  # before processes are forked, each of which would take its time for it
 
@@ -194,6 +197,17 @@ def refused(rank, data, order):
     except Exception as error:
         return {"kind": type(error).__name__, "error": str(error)}
     return {"kind": None}
+
+
+def too_little_room(rank, data, order):
+    """Exchange rows in messages that hold none."""
+    share = gz.open(f"{data}/homogeneous").features("x")
+    exchange = exchange_of({"x": share}, 100, None, None)
+    row = np.zeros(1, dtype=np.int64)
+    try:
+        exchange.ask([WantedRows(0, 1 - rank, row, RowBuffer(share, 1), 0)]).wait()
+    except ValueError as error:
+        return {"error": str(error)}
 
 
 def training(rank, data, order):

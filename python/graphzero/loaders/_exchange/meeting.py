@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import platform
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
@@ -20,12 +19,6 @@ from graphzero.loaders._process.notes import warn
 
 # After so long a rank says whom it waits for.
 _PATIENCE_S = 10.0
-# How long the store may take to say why a rank ended. It may be gone, too.
-_STORE_S = 3.0
-
-_NO_STORE = " (or rank 0 is the cause, if it keeps the store of torch.distributed, which does not answer)"
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -54,10 +47,11 @@ class Meeting:
         self._store = store.clone() if hasattr(store, "clone") else store
         self._number = self._store.add(f"graphzero/exchanges/{self.rank}", 1)
 
-    @property
-    def store(self) -> Any:
-        """Where the ranks of this exchange find each other's addresses."""
-        return torch.distributed.distributed_c10d.PrefixStore(self._key("addresses"), self._store)
+    def group(self, name: str, timeout_s: float) -> Any:
+        """Join a group of all ranks that nobody else uses."""
+        store = torch.distributed.distributed_c10d.PrefixStore(self._key(name), self._store)
+        timeout = timedelta(seconds=timeout_s)
+        return torch.distributed.ProcessGroupGloo(store, self.rank, self.world_size, timeout)
 
     def wait(self, own: dict[str, Any], is_over: Callable[[], bool]) -> list[dict[str, Any]]:
         """Leave what this rank has, and return what each rank has left."""
@@ -83,47 +77,8 @@ class Meeting:
     def _missing(self) -> str:
         return named_ranks([rank for rank in range(self.world_size) if not self._store.check([self._key(rank)])])
 
-    def say_why(self, note: dict[str, Any]) -> None:
-        """Leave why this rank ends, or whom it waited for in vain. Without the store, others see that it is gone."""
-        _within(_STORE_S, lambda: self._store.set(self._key(f"why {self.rank}"), json.dumps(note)), None)
-
-    def culprit(self, rank: int) -> tuple[int, str]:
-        """Return the rank that ``rank``, which is lost to this one, waited for in turn, and why that one ended."""
-
-        def follow() -> tuple[int, str]:
-            found, seen, end = rank, {self.rank}, time.monotonic() + 0.7 * _STORE_S
-            while time.monotonic() < end and found not in seen:
-                if not self._store.check([self._key(f"why {found}")]):
-                    time.sleep(0.05)
-                    continue
-                note = json.loads(self._store.get(self._key(f"why {found}")))
-                if "ended" in note:
-                    return found, f": {note['ended']}"
-                seen.add(found)
-                found = int(note["waited for"])
-            return (rank if found == self.rank else found), ""
-
-        unknown = "" if rank == 0 else _NO_STORE
-        return _within(_STORE_S, follow, (rank, unknown))
-
     def _key(self, name: object) -> str:
         return f"graphzero/exchange {self._number}/{name}"
-
-
-def _within(seconds: float, call: Callable[[], T], otherwise: T) -> T:
-    """Return what a call returns; if it takes longer or fails, something else."""
-    found = [otherwise]
-
-    def run() -> None:
-        try:
-            found[0] = call()
-        except Exception:  # the store is gone, and with it all it could say
-            found[0] = otherwise
-
-    thread = threading.Thread(target=run, daemon=True, name="graphzero store")
-    thread.start()
-    thread.join(seconds)
-    return otherwise if thread.is_alive() else found[0]
 
 
 def share_facts(shares: dict[str, FeatureShare]) -> dict[str, Any]:
@@ -169,9 +124,3 @@ def check_alike(left: Sequence[dict[str, Any]]) -> None:
             f"{', '.join(map(str, missing))}, but {there}; start a rank on each host, with the folder that was staged "
             "for it",
         )
-
-
-def gloo_group(meeting: Meeting, timeout_s: float) -> Any:
-    """Join a group of all ranks that nobody else uses."""
-    timeout = timedelta(seconds=timeout_s)
-    return torch.distributed.ProcessGroupGloo(meeting.store, meeting.rank, meeting.world_size, timeout)

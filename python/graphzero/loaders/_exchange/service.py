@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from graphzero._base.argument_errors import value_error
 from graphzero._base.memory_sizes import byte_text
 from graphzero._dataset.feature_share import FeatureShare, RowBuffer
-from graphzero.loaders._exchange.meeting import Meeting, Peer, check_alike, gloo_group, share_facts
-from graphzero.loaders._exchange.wire import HEADER, IDS, ROWS, SCALES, PeerLost, Wire, empty_headers
+from graphzero.loaders._exchange.meeting import Meeting, Peer, check_alike, share_facts
+from graphzero.loaders._exchange.wire import HEADER, IDS, ROWS, SCALES, Notes, PeerLost, Wire, empty_headers
 
 # Bytes of rows that a rank sends in a round: enough that a round's messages cost little beside them.
 _ROUND_BYTES = 16 << 20
@@ -114,6 +114,7 @@ class RowExchange:
         self._failed: tuple[type[Exception], str] | None = None
         self._peers: list[Peer] = []
         self.counts = ExchangeCounts()
+        self._notes: Notes | None = None
         self._meeting = Meeting()
         self._thread = threading.Thread(target=self._run, name="graphzero exchange", daemon=True)
         self._thread.start()
@@ -148,25 +149,31 @@ class RowExchange:
             self._leaving, self._stopped = True, why is not None
             self._busy_last = time.monotonic()
             self._wake.notify()
-        if why is not None and self._failed is None:
-            self._meeting.say_why({"ended": why})
+        notes = self._notes
+        if why is not None and notes is not None and self._failed is None:
+            notes.tell(ended=why)
             self._thread.join(1)
-        else:
+        elif why is None:
             self._thread.join()  # every wait in it has an end
 
     def _run(self) -> None:
-        group = None
+        wire: Wire | None = None
         try:
             self._join()
-            group = gloo_group(self._meeting, self._timeout_s)
-            self._serve(Wire(group))
+            self._notes = Notes(self._meeting.group("notes", self._timeout_s), self._rank, self._world_size)
+            wire = Wire(self._meeting.group("rows", self._timeout_s))
+            self._serve(wire, self._notes)
         except PeerLost as lost:
-            self._meeting.say_why({"waited for": lost.rank})
-            del group  # closes what others wait for: they find the note
-            self._fail(*self._blame(lost))
+            assert wire is not None
+            assert self._notes is not None
+            self._notes.tell(**{"waited for": lost.rank, "silent": lost.is_silent})
+            lost.__traceback__ = lost.__context__ = None  # they hold what is on its way, and with it the connections
+            wire.close()
+            self._fail(*self._blame(*self._notes.culprit(lost)))
         except Exception as error:
-            self._fail(type(error) if isinstance(error, (ValueError, TimeoutError)) else RuntimeError, str(error))
-            self._meeting.say_why({"ended": f"{type(error).__name__}: {error}"})
+            if self._notes is not None:
+                self._notes.tell(ended=f"{type(error).__name__}: {error}")
+            self._fail(type(error) if isinstance(error, (ValueError, OSError)) else RuntimeError, str(error))
 
     def _join(self) -> None:
         left = self._meeting.wait(self._own, lambda: self._stopped or self._leaving)
@@ -189,13 +196,12 @@ class RowExchange:
                 f"{byte_text(self._limit)} for rows on the wire, an eighth of the least memory= of all ranks",
             )
 
-    def _blame(self, lost: PeerLost) -> tuple[type[Exception], str]:
-        rank, why = self._meeting.culprit(lost.rank)
-        who = str(self._peers[rank])
+    def _blame(self, lost: PeerLost, why: str) -> tuple[type[Exception], str]:
+        who = str(self._peers[lost.rank])
         remedy = "start all ranks again, from the last state_dict(), as torchrun --max-restarts does"
-        if lost.is_silent and not why.startswith(":"):
+        if lost.is_silent and not why:
             return TimeoutError, (
-                f"{who} has not answered for {self._timeout_s:.0f} s{why}: rows that are there cannot be had; {remedy}"
+                f"{who} has not answered for {self._timeout_s:.0f} s: rows that are there cannot be had; {remedy}"
             )
         return ConnectionError, f"{who} is gone{why}: rows that are there cannot be had; {remedy}"
 
@@ -206,7 +212,7 @@ class RowExchange:
         for request in waiting:
             request.finish(kind, problem)
 
-    def _serve(self, wire: Wire) -> None:
+    def _serve(self, wire: Wire, notes: Notes) -> None:
         rest = _SHORTEST_REST_S
         while not self._stopped:
             with self._wake:
@@ -229,7 +235,7 @@ class RowExchange:
             if (theirs[:, 0] == _LEAVING).all():
                 return
             if self._leaving and time.monotonic() - self._busy_last > self._timeout_s:
-                self._meeting.say_why({"ended": "its script had ended"})
+                notes.tell(ended="its script had ended")
                 return
             with self._wake:
                 if not self._waiting and not self._stopped:
