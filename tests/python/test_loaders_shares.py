@@ -289,11 +289,10 @@ def test_a_budget_that_holds_no_batch_is_refused(shares, run):
 
 
 def test_too_little_room_for_messages_is_refused(shares, run):
-    ranks = run("refused", shares[2], options={"memory": 100})
-    found = ranks.found(0)
-    assert found["error"].startswith(
-        "memory: expected room for a row of 32 bytes for each of 1 other ranks, found 12 B"
-    )
+    ranks = run("too_little_room", shares[2])
+    for rank in range(2):
+        problem = "memory: expected room for a row of 32 bytes for each of 1 other ranks, found 12 B"
+        assert ranks.found(rank)["error"].startswith(problem)
 
 
 @pytest.fixture(scope="module")
@@ -393,3 +392,40 @@ def test_a_share_is_not_edited(shares):
         ValueError, match="path: expected a whole data set, found a host's share of x: change the data set"
     ):
         gz.edit_dataset(f"{shares[2][0]}/homogeneous")
+
+
+def test_a_restart_goes_on_where_the_last_one_ended(whole, shares, hosts, tmp_path):
+    """Torchrun starts all ranks again when one is killed, and the batches are those that would have come."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    order = {"call": "training", "folder": str(tmp_path), "data": shares[2], "timeout": 5, "dies": [1, 0, 3]}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(SCRIPT.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "GLOO_SOCKET_IFNAME": hosts.interface,
+        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+    }
+    runs = []
+    for host in range(2):
+        words = ["--nnodes=2", "--nproc-per-node=1", "--max-restarts=2", "--rdzv-backend=c10d", "--rdzv-id=shares"]
+        words += [f"--rdzv-endpoint={hosts.address(0)}:{port}", f"--rdzv-conf=is_host={int(host == 0)}"]
+        command = [sys.executable, "-m", "torch.distributed.run", *words, f"--local-addr={hosts.address(host)}", SCRIPT]
+        with (tmp_path / f"{host}.txt").open("w") as said:
+            runs.append(hosts.start(host, [*command, json.dumps(order)], env=environment, stdout=said, stderr=said))
+    try:
+        for host, process in enumerate(runs):
+            assert process.wait(START_S) == 0, (tmp_path / f"{host}.txt").read_text()
+    finally:
+        for process in runs:
+            process.kill()
+            process.wait()
+    assert (tmp_path / "died").exists()
+    for rank in range(2):
+        steps = [json.loads(line) for line in (tmp_path / f"{rank}.jsonl").read_text().splitlines()]
+        found = {(epoch, number): digest for epoch, number, digest in steps}
+        assert len(steps) <= len(found) + 2  # a step or two again, not the whole epoch
+        of_all = expected("plain", whole, rank, 2)
+        assert found == {(epoch, number): one for epoch, each in enumerate(of_all) for number, one in enumerate(each)}
+        for epoch, number, digest in steps:
+            assert digest == of_all[epoch][number]
