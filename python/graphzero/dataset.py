@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_text
 from graphzero._core import FormatError
+from graphzero._dataset.feature_share import FeatureShare
 from graphzero._dataset.named_tensors import take_edits
 from graphzero._dataset.pyg_names import Metadata, PygNames
 from graphzero._dataset.split_names import usual_split_name
@@ -23,6 +24,7 @@ from graphzero._files.manifest import (
     FileRecord,
     Manifest,
     OtherRecords,
+    ShareRecord,
     read_manifest,
 )
 from graphzero._files.mounted import Mounted
@@ -324,7 +326,8 @@ class Dataset(PygNames):
             Graphs, feature stores and id dictionaries.
         """
         for node in self.nodes.values():
-            yield from node.attributes.values()
+            for store in node.attributes.values():
+                yield from store.parts() if isinstance(store, FeatureShare) else [store]
             if node.ids is not None:
                 yield node.ids
         for edge in self.edges.values():
@@ -508,6 +511,29 @@ def _mount(folder: str, manifest: Manifest, fingerprint: int, opened: list[Mount
             raise FormatError(f"{store.path}: {what}: expected {num_rows} rows, found {store.num_rows}")
         return store
 
+    def share(record: ShareRecord, what: str) -> FeatureShare:
+        own = features(record, record.num_rows, f"{what}, of host {record.host}")
+        _check_order_of_ids(own, what)
+        if record.hot is None:
+            return FeatureShare(record, own, None, None)
+        ids = features(record.hot[0], None, what)
+        if ids.dtype != "int64" or len(ids.shape) != 1:
+            raise FormatError(
+                f"{ids.path}: {what}: expected int64 ids of rows that all hosts have, found {ids.dtype} {ids.shape}"
+            )
+        hot = features(record.hot[1], ids.num_rows, f"{what}, those that all hosts have")
+        _check_order_of_ids(hot, what)
+        kinds = [(store.dtype, store.quantised, store.shape[1:]) for store in (own, hot)]
+        if kinds[0] != kinds[1]:
+            raise FormatError(
+                f"{hot.path}: {what}: expected rows as in {own.path}, found {hot.dtype} {hot.shape[1:]} instead of "
+                f"{own.dtype} {own.shape[1:]}"
+            )
+        return FeatureShare(record, own, ids, hot)
+
+    def of_nodes(record: FileRecord, num_nodes: int, what: str) -> FeatureStore:
+        return share(record, what) if isinstance(record, ShareRecord) else features(record, num_nodes, what)
+
     def others(records: OtherRecords) -> StoredValues:
         return StoredValues(
             {
@@ -519,7 +545,7 @@ def _mount(folder: str, manifest: Manifest, fingerprint: int, opened: list[Mount
     nodes = {}
     for name, node in manifest.nodes.items():
         attributes = {
-            attribute: features(record, node.num_nodes, f"attribute {attribute!r} of node type {name!r}")
+            attribute: of_nodes(record, node.num_nodes, f"attribute {attribute!r} of node type {name!r}")
             for attribute, record in node.attributes.items()
         }
         ids = None
@@ -588,3 +614,8 @@ def _mount(folder: str, manifest: Manifest, fingerprint: int, opened: list[Mount
                 "being replaced right now, try again, else write the data set anew"
             )
     return dataset
+
+
+def _check_order_of_ids(store: FeatureStore, what: str) -> None:
+    if store.reordered:
+        raise FormatError(f"{store.path}: {what}: expected rows in the order of their ids, found the hottest first")

@@ -20,6 +20,7 @@ from graphzero._base.visible import visible
 from graphzero._core import FormatError
 from graphzero._dataset.feature_parts import part_file_size, part_ranges, write_part
 from graphzero._dataset.joined_parts import JOINED, join, joined_before, room_to_join
+from graphzero._dataset.share_files import IDENTITY, bring_shares, divided_attributes, read_host_share, without
 from graphzero._files.file_header import HEADER_SIZE, fingerprint_of, is_done, size_in
 from graphzero._files.folder import KeptFolder, check_free_space, hidden_folder, spill_folder
 from graphzero._files.manifest import (
@@ -64,7 +65,7 @@ from graphzero.verification import verify as verify_files
 _BLOCK = 8 << 20
 _THREADS = 8
 # Of what is on its way: the file itself, and what PieceFile keeps.
-_ENDINGS = ("", ".part", ".pieces")
+_ENDINGS = ("", ".part", ".pieces", IDENTITY)
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,10 @@ def stage(
     folder: str | os.PathLike[str],
     *,
     features: Sequence[str] | str | None = None,
+    host: int | None = None,
+    hosts: int | None = None,
+    hot: int | str = 0,
+    whole: Sequence[str] | str = (),
     verify: Literal["header", "full"] = "header",
     overwrite: bool = False,
     threads: int | None = None,
@@ -196,11 +201,20 @@ def stage(
     Files wait in a hidden folder beside the target. If a run fails or is killed, the next one goes on from there, in
     the middle of a large file too. Needs pyarrow.
 
+    With ``host`` and ``hosts``, the folder is that of one of several hosts, which divide attributes of nodes: it has a
+    range of their rows, and loaders bring the others with batches, from host to host. Edges, splits, labels, vectors
+    and attributes of edges come whole.
+
     Args:
         source: A URL, such as ``s3://bucket/name``, or the path of a data set folder, perhaps of a network's disk.
         folder: The data set folder to write.
         features: The attributes to bring, by name, or as ``"type.name"`` for one type; the data set in ``folder`` has
             no others. Labels, and attributes that weights and times were made of, always come. Default: all.
+        host: Which of ``hosts`` this folder is for, from 0.
+        hosts: How many hosts divide the rows.
+        hot: Bytes of rows that all hosts have, a number or a size such as ``"2GB"``: those of the nodes that sampling
+            meets most often. Give all hosts the same.
+        whole: Attributes that hosts do not divide, by name or as ``"type.name"``.
         verify: ``"header"`` compares sizes and fingerprints with the manifest's, ``"full"`` also proves all checksums,
             which reads the files once more.
         overwrite: Replace a folder.
@@ -224,49 +238,56 @@ def stage(
     check_choice(verify, "verify", "header", "full")
     workers = _threads(threads)
     place, target = located(source), os.fsdecode(folder)
+    shared = read_host_share(host, hosts, hot, whole)
     text, manifest, _ = stored_manifest(place)
     wanted = manifest if features is None else _with_features(manifest, features, place)
+    divided = {} if shared is None else divided_attributes(wanted, shared, place)
+    rest = without(wanted, divided)
     new = KeptFolder(target, overwrite=overwrite)
     try:
         joined = {
-            record.file: found for record in wanted.parts() if (found := joined_before(new.file(record.file), record))
+            record.file: found for record in rest.parts() if (found := joined_before(new.file(record.file), record))
         }
-        records = {record.file: record for record in _to_bring(wanted, joined)}
+        records = {record.file: record for record in _to_bring(rest, joined)}
         there = {
             file: os.path.getsize(path) for file, record in records.items() if is_done(path := new.file(file), record)
         }
         objects = _objects({file: record for file, record in records.items() if file not in there}, place)
+        sources = _objects({rows.record.file: rows.record for rows in divided.values()}, place)
         size = sum(facts.size for facts in objects.values())
-        _drop_others(new.temporary, [*records, *joined, *(file + JOINED for file in joined)])
-        check_free_space(target, size - _held(new.temporary, objects) + room_to_join(wanted, joined, objects))
+        of_shares = sum(rows.nbytes(shared) for rows in divided.values() if shared is not None)
+        share_files = [file for rows in divided.values() for file in rows.files()]
+        _drop_others(new.temporary, [*records, *share_files, *joined, *(file + JOINED for file in joined)])
+        room = size - _held(new.temporary, objects) + room_to_join(rest, joined, objects)
+        check_free_space(target, room + of_shares)
         meter = _Meter()
-        with watching(progress, f"{place} → {target}", size, "bytes", meter.done):
+        with watching(progress, f"{place} → {target}", size + of_shares, "bytes", meter.done):
             _bring(new, place, objects, records, workers, meter)
-        changed = [file for file, now in _objects_of(list(objects), place).items() if _differ(objects[file], now)]
-        if changed or stored_manifest(place)[0] != text:
-            for file in changed:
-                os.remove(new.file(file))
-            raise FormatError(
-                f"{place}: expected the same data set until it is here, found that {', '.join(changed) or MANIFEST} "
-                "was replaced; stage again"
-            )
-        for record in wanted.parts():
-            if record.file not in joined:
-                joined[record.file] = join(new, record, place)
-        whole = _with_files(wanted, joined)
-        write_manifest(new.file(MANIFEST), whole)
-        _drop_others(new.temporary, [MANIFEST, *(record.file for record in whole.files())])
+            _check_unchanged(new, place, objects, text)
+            for record in rest.parts():
+                if record.file not in joined:
+                    joined[record.file] = join(new, record, place)
+            made = _with_files(wanted, joined)
+            if shared is not None:
+                made = bring_shares(new, made, divided, shared, workers, meter.add)
+                _check_unchanged(new, place, sources, text)
+        write_manifest(new.file(MANIFEST), made)
+        _drop_others(new.temporary, [MANIFEST, *(record.file for record in made.files())])
+        for rows in divided.values():
+            rows.forget(new)
         if verify == "full":
-            _prove(new, whole, progress)
+            _prove(new, made, progress)
+        num_files = sum(1 for _ in rest.stored_files()) + sum(1 for _ in made.files()) - sum(1 for _ in rest.files())
+        of_shares = sum(os.path.getsize(new.file(file)) for rows in divided.values() for file in rows.written(new))
         new.commit()
     finally:
         new.leave()
     return TransferReport(
         source=str(place),
         target=target,
-        num_files=sum(1 for _ in wanted.stored_files()),
-        num_skipped=sum(1 for _ in wanted.stored_files()) - len(objects),
-        size=size + sum(there.values()),
+        num_files=num_files,
+        num_skipped=sum(1 for _ in rest.stored_files()) - len(objects),
+        size=size + of_shares + sum(there.values()),
         transferred=meter.transferred,
         seconds=time.perf_counter() - begin,
     )
@@ -495,6 +516,19 @@ def _objects(records: Mapping[str, FileRecord], place: StoredPath) -> dict[str, 
 
 def _objects_of(files: list[str], place: StoredPath) -> dict[str, Any]:
     return dict(zip(files, facts_of([place / file for file in files]), strict=True))
+
+
+def _check_unchanged(new: KeptFolder, place: StoredPath, objects: Mapping[str, Any], text: bytes) -> None:
+    """Refuse a data set that was replaced since ``objects`` were looked at, and drop what came of it."""
+    changed = [file for file, now in _objects_of(list(objects), place).items() if _differ(objects[file], now)]
+    if changed or stored_manifest(place)[0] != text:
+        for file in changed:
+            if os.path.exists(new.file(file)):
+                os.remove(new.file(file))
+        raise FormatError(
+            f"{place}: expected the same data set until it is here, found that {', '.join(changed) or MANIFEST} was "
+            "replaced; stage again"
+        )
 
 
 def _differ(before: Any, now: Any) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from graphzero import _core
 from graphzero._base.memory_sizes import byte_text
 from graphzero._core import FormatError
+from graphzero._dataset.feature_share import FeatureShare
 from graphzero._files.manifest import MANIFEST, FileRecord, Manifest, SplitRecord, read_manifest
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
@@ -164,8 +165,9 @@ def _joint_checks(folder: str, manifest: Manifest) -> list[Check]:
     except FormatError as error:
         return [Check(MANIFEST, name, str(error))]
     with ds:
+        hot = [_hot_check(of, name, kind[name]) for of, kind in ds.nodes.items() for name in kind.attributes]
         splits = [_split_check(ds, split) for split in manifest.splits]
-        return [Check(MANIFEST, name, ""), *splits, *_class_checks(ds)]
+        return [Check(MANIFEST, name, ""), *filter(None, hot), *splits, *_class_checks(ds)]
 
 
 def _class_checks(ds: Dataset) -> Iterator[Check]:
@@ -182,6 +184,18 @@ def _class_checks(ds: Dataset) -> Iterator[Check]:
                 problem = f"[{start + at}]: expected a class below {node.num_classes}, found {int(labels[at])}"
                 break
         yield Check(MANIFEST, f"label {node.label}: classes of {kind} are counted", problem)
+
+
+def _hot_check(of: str, name: str, store: FeatureStore) -> Check | None:
+    """Check the ids of rows that all hosts have; ``None`` if there are none."""
+    if not isinstance(store, FeatureShare) or store.hot_ids is None:
+        return None
+    what = f"{name} of {of}: ids of rows that all hosts have rise"
+    try:
+        store.split(np.empty(0, dtype=np.int64))
+    except FormatError as error:
+        return Check(MANIFEST, what, str(error).removeprefix(f"{store.hot_ids.path}: "))
+    return Check(MANIFEST, what, "")
 
 
 def _split_check(ds: Dataset, split: SplitRecord) -> Check:

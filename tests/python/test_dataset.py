@@ -253,7 +253,7 @@ def broken(document, **changes):
 
 BAD_MANIFESTS = [
     ({"format": "other"}, r'format: expected "graphzero dataset", found "other"'),
-    ({"version": 2}, r"version: expected 1 \(a newer graphzero may read it\), found 2"),
+    ({"version": 3}, r"version: expected 1 or 2 \(a newer graphzero may read it\), found 3"),
     ({"version": None}, "version: expected 1, found null"),
     ({"nodes": []}, r"nodes: expected an object of node types, found \[\]"),
     ({"nodes__paper__num_nodes": -1}, r"nodes.paper.num_nodes: expected 0 to 2\^59, found -1"),

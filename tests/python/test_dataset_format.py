@@ -328,6 +328,119 @@ DAMAGED = [
 ]
 
 
+SHARE = (*AT_X, "share")
+HOT_IDS, HOT_ROWS = "nodes/paper/x.hot.ids.gd", "nodes/paper/x.hot.rows.gd"
+
+
+def rewrite(name, array, *place):
+    """Return a function that replaces a file, and its fingerprint in the manifest."""
+
+    def apply(folder):
+        gz.write_features(folder / name, array)
+        with gz.FeatureStore(folder / name) as store:
+            change(*place, "fingerprint", to=f"{store.fingerprint:#018x}")(folder)
+
+    return apply
+
+
+def reorder_own(folder):
+    gz.reorder(folder / X, folder / X, order=[1, 0])
+
+
+ROWS = np.eye(3, dtype=np.float32)
+BROKEN_SHARES = [
+    Case("DS35", "a share in version 1", change("version", to=1), "attributes.x.file: expected a relative path, found null"),
+    Case(
+        "DS35",
+        "a share of an attribute of edges",
+        change("edges", 0, "attributes", "year", to={"share": {}}),
+        r"edges\[0\].attributes.year.file: expected a relative path, found null",
+    ),
+    *(
+        Case("DS36", what, change(*SHARE, "ranges", to=ranges), "share.ranges: expected numbers from 0 to 3 that do not fall")
+        for what, ranges in {
+            "one bound": [0],
+            "another begin": [1, 1, 3],
+            "another end": [0, 1, 4],
+            "bounds that fall": [0, 4, 3],
+            "text": [0, "1", 3],
+            "half a node": [0, 1.5, 3],
+        }.items()
+    ),
+    Case("DS36", "no ranges", change(*SHARE, "ranges", to=None), "share.ranges: expected numbers of nodes, found null"),
+    Case("DS37", "a host too many", change(*SHARE, "host", to=2), "share.host: expected a number below 2, that of hosts, found 2"),
+    Case("DS37", "a negative host", change(*SHARE, "host", to=-1), "share.host: expected a number below 2"),
+    Case("DS38", "rows of another range", change(*SHARE, "ranges", to=[0, 2, 3]), "of host 1: expected 1 rows, found 2"),
+    Case("DS38", "rows in another order", reorder_own, "expected rows in the order of their ids, found the hottest first"),
+    Case(
+        "DS39",
+        "ids that are not integers",
+        rewrite(HOT_IDS, np.zeros(1), *SHARE, "hot", "ids"),
+        "expected int64 ids of rows that all hosts have, found float64",
+    ),
+    Case(
+        "DS39",
+        "fewer ids than rows",
+        rewrite(HOT_IDS, np.zeros(0, dtype=np.int64), *SHARE, "hot", "ids"),
+        "those that all hosts have: expected 0 rows, found 1",
+    ),
+    Case(
+        "DS39",
+        "rows of another shape",
+        rewrite(HOT_ROWS, ROWS[:1, :2], *SHARE, "hot", "rows"),
+        r"expected rows as in .*, found float32 \(2,\) instead of float32 \(3,\)",
+    ),
+    Case("DS39", "ids without rows", change(*SHARE, "hot", "rows", to=None), "share.hot.rows: expected a file, found null"),
+    Case("DS6", "no whole", change(*SHARE, "whole", to=None), "share.whole: expected a fingerprint, found null"),
+    Case("DS13", "a whole in words", change(*SHARE, "whole", to="x"), "share.whole: expected a hexadecimal number of 16"),
+    Case(
+        "DS18",
+        "rows of another time",
+        lambda f: gz.write_features(f / HOT_ROWS, 2 * ROWS[:1]),
+        "fingerprint is the manifest's: expected 0x[0-9a-f]{16}, found",
+    ),
+]  # fmt: skip
+
+DAMAGED_SHARES = [
+    Case(
+        "DS40",
+        "an id that is no node",
+        rewrite(HOT_IDS, np.array([3]), *SHARE, "hot", "ids"),
+        r"x of paper: ids of rows that all hosts have rise: hot\[0\]: expected a row from 0 to below 3, found 3",
+    ),
+]
+
+
+@pytest.fixture
+def shared(folder, tmp_path):
+    """What host 1 of 2 has of the same data set."""
+    pytest.importorskip("pyarrow.fs")
+    gz.stage(folder, tmp_path / "shared", host=1, hosts=2, hot=20)
+    return tmp_path / "shared"
+
+
+@pytest.mark.parametrize("case", BROKEN_SHARES, ids=str)
+def test_a_broken_share_does_not_open(case, shared):
+    test_a_broken_folder_does_not_open(case, shared)
+
+
+@pytest.mark.parametrize("case", DAMAGED_SHARES, ids=str)
+def test_damage_of_a_share_is_found_by_a_full_check(case, shared):
+    test_damage_is_found_by_a_full_check(case, shared)
+
+
+def test_the_share_of_a_host_has_the_places_of_the_page(shared):
+    page = (files.DOCS / "dataset.md").read_text(encoding="utf-8")
+    example = json.loads(re.findall(r"```json\n(.*?)```", page, re.DOTALL)[1])
+    written = manifest_of(shared)
+    assert written["version"] == 2
+    found = written["nodes"]["paper"]["attributes"]["x"]
+    assert list(found) == list(example)
+    assert list(found["share"]) == list(example["share"])
+    assert found["share"]["ranges"] == [0, 1, 3]
+    assert all(check.holds for check in gz.verify(shared))
+
+
 @pytest.mark.parametrize("case", BROKEN, ids=str)
 def test_a_broken_folder_does_not_open(case, folder):
     gz.open(folder).close()
@@ -346,8 +459,8 @@ def test_damage_is_found_by_a_full_check(case, folder):
 
 
 def test_every_invariant_has_a_broken_folder():
-    assert {case.invariant for case in BROKEN} == set(files.invariants("dataset.md", "O(1)"))
-    assert {case.invariant for case in DAMAGED} == set(files.invariants("dataset.md", "full"))
+    assert {case.invariant for case in BROKEN + BROKEN_SHARES} == set(files.invariants("dataset.md", "O(1)"))
+    assert {case.invariant for case in DAMAGED + DAMAGED_SHARES} == set(files.invariants("dataset.md", "full"))
 
 
 def test_an_intact_folder_passes_a_full_check(folder):

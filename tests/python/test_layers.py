@@ -73,6 +73,7 @@ FOLDER_LAYERS = {
     ],
     "loaders": [
         ["_process", "options"],
+        ["_exchange"],
         ["_batch"],
         ["_data"],
         ["pyg", "_device"],

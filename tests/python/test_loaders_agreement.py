@@ -124,5 +124,5 @@ def test_a_rank_that_divides_nothing_with_others_waits_for_none(data, as_rank, o
 
 
 def test_many_ranks_are_counted_in_messages():
-    assert agreement._named([3]) == "rank 3"
-    assert agreement._named(list(range(10))) == "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more"
+    assert agreement.named_ranks([3]) == "rank 3"
+    assert agreement.named_ranks(list(range(10))) == "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 2 more"

@@ -20,9 +20,13 @@ from graphzero._files.storage import refuse_url
 
 MANIFEST = "graphzero.json"
 FORMAT = "graphzero dataset"
-VERSION = 1  # of a manifest of ordinary files
-PARTS_VERSION = 2  # of one with files in parts
+VERSION = 1  # of a manifest of whole files
+# Of one with files in parts, or a host's share of attributes, which readers of version 1 would take for whole files.
+NEWEST_VERSION = 2
 INDEXES = ("out", "in")
+
+# What files are called that have the rows of all hosts, and the ids of these.
+HOT_PARTS = ("ids", "rows")
 
 # What times may count, as NumPy and Arrow call it.
 TIME_UNITS = ("s", "ms", "us", "ns")
@@ -74,6 +78,25 @@ class PartsRecord(FileRecord):
     def part_records(self) -> Iterator[FileRecord]:
         """Iterate over the files that there are."""
         return (FileRecord(part.file, part.fingerprint) for part in self.parts)
+
+
+@dataclass
+class ShareRecord(FileRecord):
+    """A host's share of an attribute; ``file`` has the rows of its range.
+
+    Host ``i`` has the nodes from ``ranges[i]`` to before ``ranges[i + 1]``. ``hot`` are files with the ids of rows that
+    all hosts have, and with these rows. ``whole`` is the fingerprint of the attribute that was divided.
+    """
+
+    host: int
+    ranges: list[int]
+    whole: int
+    hot: tuple[FileRecord, FileRecord] | None = None
+
+    @property
+    def num_rows(self) -> int:
+        """The rows of its range."""
+        return self.ranges[self.host + 1] - self.ranges[self.host]
 
 
 @dataclass
@@ -137,6 +160,13 @@ class Manifest:
     hetero: bool = False
     other: OtherRecords = field(default_factory=dict)
 
+    @property
+    def has_shares(self) -> bool:
+        """Whether it is that of one of several hosts, which divide attributes."""
+        return any(
+            isinstance(record, ShareRecord) for node in self.nodes.values() for record in node.attributes.values()
+        )
+
     def files(self) -> Iterator[FileRecord]:
         """Iterate over all files of the folder."""
         return (record for record, _ in self._files())
@@ -156,7 +186,7 @@ class Manifest:
     @property
     def version(self) -> int:
         """The version of the format that it needs."""
-        return PARTS_VERSION if any(self.parts()) else VERSION
+        return NEWEST_VERSION if self.has_shares or any(self.parts()) else VERSION
 
     def places(self) -> Iterator[tuple[FileRecord, str]]:
         """Iterate over all files, each with the path that our writers give it."""
@@ -167,6 +197,9 @@ class Manifest:
         for name, node in self.nodes.items():
             for attribute, record in node.attributes.items():
                 yield record, partial(attribute_path, name, attribute)
+                if isinstance(record, ShareRecord) and record.hot is not None:
+                    for hot, part in zip(record.hot, HOT_PARTS, strict=True):
+                        yield hot, partial(hot_path, name, attribute, part)
             if node.ids is not None:
                 yield node.ids, partial(ids_path, name)
             yield from _files_of(node.other, name)
@@ -192,6 +225,11 @@ def attribute_path(of: str | tuple[str, str, str], name: str) -> str:
     """Return the path of an attribute in the folder."""
     folder = f"edges/{type_path(of)}" if isinstance(of, tuple) else f"nodes/{file_name(of)}"
     return f"{folder}/{file_name(name)}.gd"
+
+
+def hot_path(of: str, name: str, part: str) -> str:
+    """Return the path of the ids of rows that all hosts have, or of these rows."""
+    return f"nodes/{file_name(of)}/{file_name(name)}.hot.{part}.gd"
 
 
 def ids_path(of: str) -> str:
@@ -259,10 +297,15 @@ def manifest_text(manifest: Manifest) -> bytes:
     """Return a manifest as it is written."""
 
     def record(file: FileRecord) -> dict[str, Any]:
-        known = {"fingerprint": f"{file.fingerprint:#018x}"} if file.fingerprint or type(file) is FileRecord else {}
-        if not isinstance(file, PartsRecord):
+        known = {"fingerprint": f"{file.fingerprint:#018x}"}
+        if isinstance(file, PartsRecord):
+            whole = known if file.fingerprint else {}
+            return {"file": file.file, **whole, "parts": [part_document(part) for part in file.parts]}
+        if not isinstance(file, ShareRecord):
             return {"file": file.file, **known}
-        return {"file": file.file, **known, "parts": [part_document(part) for part in file.parts]}
+        hot = {} if file.hot is None else {"hot": dict(zip(HOT_PARTS, map(record, file.hot), strict=True))}
+        where = {"host": file.host, "ranges": file.ranges}
+        return {"share": {**where, "file": file.file, **known, **hot, "whole": f"{file.whole:#018x}"}}
 
     def part_document(part: Part) -> dict[str, Any]:
         return {
@@ -442,7 +485,7 @@ class _Reader:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._may_have_parts = False
+        self._version = VERSION
 
     def _refuse(self, place: str, expected: str, found: Any) -> FormatError:
         text = json.dumps(found)
@@ -461,9 +504,9 @@ class _Reader:
         if found != FORMAT:
             raise self._refuse("format", f'"{FORMAT}"', found)
         version = self._get(document, "version", int, "", str(VERSION))
-        if version not in (VERSION, PARTS_VERSION):
-            raise self._refuse("version", f"{VERSION} or {PARTS_VERSION} (a newer graphzero may read it)", version)
-        self._may_have_parts = version == PARTS_VERSION
+        if version not in (VERSION, NEWEST_VERSION):
+            raise self._refuse("version", f"{VERSION} or {NEWEST_VERSION} (a newer graphzero may read it)", version)
+        self._version = version
         manifest = Manifest()
         for name, node in self._get(document, "nodes", dict, "", "an object of node types").items():
             manifest.nodes[name] = self._node(node, f"nodes.{name}")
@@ -493,7 +536,7 @@ class _Reader:
 
     def _check_paths(self, manifest: Manifest) -> None:
         """Refuse parts that share a file with anything else: one would overwrite the other."""
-        known = {os.path.normpath(record.file) for record in manifest.files() if type(record) is FileRecord}
+        known = {os.path.normpath(record.file) for record in manifest.files() if not isinstance(record, PartsRecord)}
         for record in manifest.parts():
             for file in (record.file, *(part.file for part in record.parts)):
                 if os.path.normpath(file) in known:
@@ -594,19 +637,46 @@ class _Reader:
     def _attributes(self, parent: Any, place: str, num_rows: int | None) -> dict[str, FileRecord]:
         attributes = self._get(parent, "attributes", dict, place, "an object of attributes")
         place = f"{place}.attributes"
-        records = {name: self._file(attributes, name, place, parts="rows") for name in attributes}
+        records = {
+            name: self._share(attribute["share"], num_rows, f"{place}.{name}.share")
+            if num_rows is not None
+            and self._version == NEWEST_VERSION
+            and isinstance(attribute, dict)
+            and "share" in attribute
+            else self._file(attributes, name, place, parts="rows")
+            for name, attribute in attributes.items()
+        }
         for name, record in records.items():
             if isinstance(record, PartsRecord) and num_rows is not None and record.parts[-1].end != num_rows:
                 last = f"{place}.{name}.parts[{len(record.parts) - 1}].end"
                 raise self._refuse(last, f"{num_rows}, the number of nodes", record.parts[-1].end)
         return records
 
+    def _share(self, share: Any, num_nodes: int, place: str) -> ShareRecord:
+        ranges = self._get(share, "ranges", list, place, "numbers of nodes")
+        if (
+            len(ranges) < 2
+            or not all(type(bound) is int for bound in ranges)
+            or (ranges[0], ranges[-1]) != (0, num_nodes)
+            or ranges != sorted(ranges)
+        ):
+            raise self._refuse(f"{place}.ranges", f"numbers from 0 to {num_nodes} that do not fall", ranges)
+        host = self._get(share, "host", int, place, "the number of a host")
+        if not 0 <= host < len(ranges) - 1:
+            raise self._refuse(f"{place}.host", f"a number below {len(ranges) - 1}, that of hosts", host)
+        hot = None
+        if share.get("hot") is not None:
+            files = self._get(share, "hot", dict, place, "an object of two files")
+            hot = (self._file(files, HOT_PARTS[0], f"{place}.hot"), self._file(files, HOT_PARTS[1], f"{place}.hot"))
+        own = self._file({"share": share}, "share", place.removesuffix(".share"))
+        return ShareRecord(own.file, own.fingerprint, host, ranges, self._fingerprint(share, place, "whole"), hot)
+
     def _file(self, parent: Any, key: str, place: str, *, parts: str = "") -> FileRecord:
         """Read the record of a file; ``parts`` says what they are ranges of, where there may be some."""
         record = self._get(parent, key, dict, place, "a file")
         place = f"{place}.{key}"
         file = self._path_inside(record, place)
-        if not (parts and self._may_have_parts and record.get("parts") is not None):
+        if not (parts and self._version == NEWEST_VERSION and record.get("parts") is not None):
             return FileRecord(file, self._fingerprint(record, place))
         whole = 0 if record.get("fingerprint") is None else self._fingerprint(record, place)
         found = self._get(record, "parts", list, place, "a list of parts")
@@ -620,10 +690,10 @@ class _Reader:
             raise self._refuse(f"{place}.file", "a path inside the folder", file)
         return file
 
-    def _fingerprint(self, record: Any, place: str) -> int:
-        text = self._get(record, "fingerprint", str, place, "a fingerprint")
+    def _fingerprint(self, parent: Any, place: str, key: str = "fingerprint") -> int:
+        text = self._get(parent, key, str, place, "a fingerprint")
         if not re.fullmatch("0x[0-9a-f]{16}", text):
-            raise self._refuse(f"{place}.fingerprint", "a hexadecimal number of 16 digits", text)
+            raise self._refuse(f"{place}.{key}", "a hexadecimal number of 16 digits", text)
         return int(text, 16)
 
     def _part(self, part: Any, place: str, of_graph: bool) -> Part:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from graphzero._files.manifest import VERSION
 from graphzero._look.degrees import isolated_facts
-from graphzero._look.file_facts import features_facts, graph_facts, ids_facts
+from graphzero._look.file_facts import features_facts, graph_facts, ids_facts, share_facts
 from graphzero._look.labels import homophily_facts, label_facts
 from graphzero._look.limits import Limits
 from graphzero._look.values import dates
 
 if TYPE_CHECKING:
+    from graphzero._dataset.feature_share import FeatureShare
     from graphzero.dataset import Dataset, EdgeType, NodeType
+    from graphzero.features import FeatureStore
     from graphzero.graph import Direction, Graph
 
 
@@ -100,6 +102,12 @@ def _edge_facts(ds: Dataset, edge: EdgeType, limits: Limits) -> dict[str, Any]:
 
 def _attributes(kind: NodeType | EdgeType, limits: Limits) -> dict[str, Any]:
     return {
-        name: features_facts(store, limits) | {"categories": kind.categories.get(name)}
+        name: _of_attribute(store, limits) | {"categories": kind.categories.get(name)}
         for name, store in kind.attributes.items()
     }
+
+
+def _of_attribute(store: FeatureStore, limits: Limits) -> dict[str, Any]:
+    if not hasattr(store, "record"):
+        return features_facts(store, limits)
+    return share_facts(cast("FeatureShare", store), limits)

@@ -9,6 +9,7 @@ from graphzero._look.limits import Limits
 from graphzero._look.values import missing_facts, range_facts
 
 if TYPE_CHECKING:
+    from graphzero._dataset.feature_share import FeatureShare
     from graphzero._files.mounted import Mounted
     from graphzero.features import FeatureStore
     from graphzero.graph import Graph
@@ -37,6 +38,22 @@ def features_facts(store: FeatureStore, limits: Limits) -> dict[str, Any]:
         "row_bytes": store.row_bytes,
         "reordered": store.reordered,
         "missing": missing_facts(store, limits.items),
+    }
+
+
+def share_facts(share: FeatureShare, limits: Limits) -> dict[str, Any]:
+    """Gather facts about a host's share of an attribute; what is missing, among the rows of its range."""
+    facts = features_facts(share.own, limits)
+    return facts | {
+        "shape": list(share.shape),
+        "size": share.nbytes,
+        "share": {
+            "host": share.record.host,
+            "hosts": share.num_hosts,
+            "num_rows": share.own.num_rows,
+            "num_hot_rows": 0 if share.hot is None else share.hot.num_rows,
+            "whole": f"{share.record.whole:#018x}",
+        },
     }
 
 

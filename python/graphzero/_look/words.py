@@ -83,6 +83,9 @@ def _missing_text(missing: dict[str, Any]) -> str:
 
 def _attribute_row(name: str, facts: dict[str, Any]) -> Row:
     texts = [_array_text(facts), byte_text(facts["size"])]
+    if share := facts.get("share"):
+        hot = f" and {share['num_hot_rows']:,} that all hosts have" if share["num_hot_rows"] else ""
+        texts.append(f"the {share['num_rows']:,} rows of host {share['host']} of {share['hosts']}{hot}")
     if facts["missing"] is not None:
         texts.append(_missing_text(facts["missing"]))
     if facts["categories"]:

@@ -22,19 +22,41 @@ def stage(
     features: Annotated[
         str | None, typer.Option(metavar="[TYPE.]NAME,…", help="The attributes to bring. Default: all.")
     ] = None,
+    host: Annotated[
+        int | None,
+        typer.Option(help="Which of --hosts, that divide rows of nodes, this is, from 0.", show_default=False),
+    ] = None,
+    hosts: Annotated[int | None, typer.Option(help="How many hosts divide rows.", show_default=False)] = None,
+    hot: Annotated[str, typer.Option(metavar="SIZE", help="Rows that all hosts have, such as 2GB.")] = "0",
+    whole: Annotated[
+        str | None, typer.Option(metavar="[TYPE.]NAME,…", help="Attributes that hosts do not divide.")
+    ] = None,
     verify: Annotated[str, typer.Option(help="header, or full: prove all checksums.")] = "header",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a data set folder.")] = False,
     threads: Annotated[int | None, typer.Option(help="Requests at the same time. Default: 8.")] = None,
     json: JsonOption = False,
 ) -> int:
     """Bring a data set from object storage to a folder; after an interruption, go on with what has come."""
-    names = None if features is None else [name.strip() for name in features.split(",") if name.strip()]
     how: Any = verify
     report = gz.stage(
-        source, folder, features=names, verify=how, overwrite=overwrite, threads=threads, progress=sys.stderr.isatty()
+        source,
+        folder,
+        features=None if features is None else _names(features),
+        host=host,
+        hosts=hosts,
+        hot=hot,
+        whole=() if whole is None else _names(whole),
+        verify=how,
+        overwrite=overwrite,
+        threads=threads,
+        progress=sys.stderr.isatty(),
     )
     if json:
         print_json(dataclasses.asdict(report))
     else:
         print(visible_lines(str(report)))
     return 0
+
+
+def _names(given: str) -> list[str]:
+    return [name.strip() for name in given.split(",") if name.strip()]

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphzero._base.argument_errors import Argument, type_error, value_error
 from graphzero._base.integers import integer
 from graphzero._core import FormatError
+from graphzero._dataset.feature_share import FeatureShare
 from graphzero._files.folder import NewFolder, kept_in_place, link_or_copy
 from graphzero._files.manifest import (
     MANIFEST,
@@ -36,7 +37,7 @@ from graphzero.convert.dataset_draft import (
     is_text,
     list_of_names,
 )
-from graphzero.dataset import EDGE, EdgeTriple, TypeName, open_dataset
+from graphzero.dataset import EDGE, Dataset, EdgeTriple, TypeName, open_dataset
 from graphzero.graph import Graph
 from graphzero.ids import IdDictionary
 
@@ -88,7 +89,8 @@ class DatasetEditor:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        open_dataset(path).close()  # refuses what is no data set, or is damaged
+        with open_dataset(path) as opened:  # refuses what is no data set, or is damaged
+            _refuse_shares(opened)
         self._path = os.path.realpath(os.fsdecode(path))
         with kept_in_place(self._path):
             manifest, self._fingerprint = read_manifest(self._path)
@@ -722,3 +724,15 @@ def _check_free(new: Any, taken: Any) -> None:
         file_name(name)  # refuses what no name can be
     if new in taken:
         raise value_error("new", f"expected a name that is free, found {new!r}, which is there already")
+
+
+def _refuse_shares(dataset: Dataset) -> None:
+    for node in dataset.nodes.values():
+        for name, store in node.attributes.items():
+            if isinstance(store, FeatureShare):
+                raise value_error(
+                    "path",
+                    f"expected a whole data set, found a host's share of {name}: change the data set that it was "
+                    "staged from, and stage again",
+                    where=dataset.path,
+                )

@@ -35,6 +35,8 @@ from graphzero.loaders._device.transfer import as_device
 from graphzero.loaders._epoch.assembly import Assembly
 from graphzero.loaders._epoch.feed import Feed
 from graphzero.loaders._epoch.index_calls import IndexCalls, places_of
+from graphzero.loaders._exchange.service import exchange_of
+from graphzero.loaders._exchange.shared_rows import SharedRows
 from graphzero.loaders._process.agreement import Agreement, agreement_of
 from graphzero.loaders._process.ranks import memory_of_rank, ranks_of_loader, shared_seed
 from graphzero.loaders._process.request_facts import request_facts
@@ -118,7 +120,7 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         self._closed_stages: Stages | None = None
         self._trace_number: int | None = None
         if self._ranks.world_size > 1 and options.rank is None:
-            self._agreement = agreement_of(request_facts(self._request, self._seed))
+            self._agreement = agreement_of(request_facts(self._request, self._assembly.shared, self._seed))
 
     def _read(
         self, data: Any, num_neighbors: Any, time_attr: str | None, weight_attr: str | None, options: LoaderKeywords
@@ -159,14 +161,36 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
 
     def _assemble(self, *, is_cuda: bool) -> None:
         self._assembly = Assembly(self._data, self._options, reads_late=self._reads_late, is_cuda=is_cuda)
-        dtypes = {} if self._reads_late else self._assembly.host_dtypes
+        dtypes = {} if self._reads_late else self._assembly.in_core
         sample = copy(self._request.sample)
         sample.relations = self._data.relations
         self._request = replace(self._request, sample=sample, attributes=self._assembly.attributes, dtype=dtypes)
+        self._shared = self._share_rows()
+
+    def _share_rows(self) -> SharedRows | None:
+        """Return what fetches rows that hosts divide; ``None`` if batches have none."""
+        own = self._assembly
+        used = Attributes(own.shared + own.late_shares)
+        if not used:
+            return None
+        if isinstance(read_gpu_cache(self._options.gpu_cache), int):
+            raise value_error(
+                "gpu_cache", f"expected 'auto' or None, as hosts divide the rows of {used[0].name}, found a size"
+            )
+        shares = self._data.shares
+        memory = self._request.default_memory() if self._request.memory is None else self._request.memory
+        exchange = exchange_of(shares, memory, self._options.exchange, self._options.exchange_timeout)
+        on_host = SharedRows(used, own.attributes_of_batch, exchange, shares, own.dtypes, (), self._options.reader)
+        own.fetch_late(on_host)
+        return on_host
 
     def _make_feed(self, **changed: Any) -> Feed:
         request = replace(self._request, **changed)
-        return Feed(request, self._assembly, self._device, read_gpu_cache(self._options.gpu_cache), self._stays)
+        gpu_cache = read_gpu_cache(self._options.gpu_cache)
+        own, shared = self._assembly, None
+        if self._shared is not None and own.shared:
+            shared = self._shared.of_batches(own.shared, own.host_dtypes, own.with_scales)
+        return Feed(request, own, self._device, gpu_cache, self._stays, shared)
 
     @property
     def _stays(self) -> frozenset[str]:
@@ -214,6 +238,7 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
     def _iterate_in_worker(self, worker: int, num_workers: int) -> Iterator[Any]:
         if self._device is not None:
             raise value_error("device", "expected none in a worker process; move batches where they are used")
+        self._refuse_workers()
         memory, threads = self._request.memory, self._request.threads
         total = self._request.default_memory() if memory is None else memory
         if threads is None:
@@ -226,6 +251,14 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         else:
             self._feed.set_epoch(epoch)
         return self._iterate_on_share(worker, num_workers, total)
+
+    def _refuse_workers(self) -> None:
+        if self._shared is not None and self._shared.exchange is not None:
+            raise value_error(
+                "num_workers",
+                "expected 0, as hosts divide rows of this data set, found more: a rank exchanges them in one process; "
+                "iterate over the loader itself, whose threads make batches ahead",
+            )
 
     def _iterate_on_share(self, worker: int, num_workers: int, total: int) -> Iterator[Any]:
         try:
@@ -287,10 +320,14 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         self._data.check_open()
         places = places_of(index, len(self.dataset))
         if self._calls is None or not self._calls.is_of_this_process:
-            dtype = {} if self._reads_late else self._assembly.dtypes
+            own = {one.name for one in self._assembly.attributes}
+            dtype = {name: kind for name, kind in self._assembly.dtypes.items() if name in own}
             self._calls = IndexCalls(replace(self._request, dtype=dtype), self._ranks.rank, self._num_calls)
         self._num_calls += 1
-        parts = self._parts(self._assembly, self._calls.batch(places))
+        batch = self._calls.batch(places)
+        if self._shared is not None and self._assembly.shared:
+            batch = self._shared.of_batches(self._assembly.shared, self._assembly.dtypes, ()).complete(batch)
+        parts = self._parts(self._assembly, batch)
         if self._device is not None:
             parts.map(lambda tensor: tensor.to(self._device), stays=self._stays)
         return self._form(self._assembly, parts)
@@ -333,7 +370,7 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
     @property
     def epoch(self) -> int:
         """The number of the epoch under way, or of the next iteration."""
-        return self._open().pipeline.epoch
+        return self._open().epoch
 
     def set_epoch(self, epoch: int) -> None:
         """Make the next iteration start at the beginning of an epoch.
@@ -417,8 +454,9 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         return self._feed
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("_feed", "_calls", "_closed_stages", "_trace_number", "_beginning", "_assembly", "_agreement")
+        own = ("_feed", "_calls", "_closed_stages", "_trace_number", "_beginning", "_assembly", "_agreement", "_shared")
         self._data.check_open()
+        self._refuse_workers()
         feed = self._open()
         state = feed.position if feed.is_under_way else feed.next_position
         sample: Any = copy(self._request.sample)

@@ -76,6 +76,9 @@ class LoaderOptions:
             such as a split, or all nodes. Seeds given as ids, a mask or edges are all taken by every rank, as in PyG,
             and each rank draws on its own.
         drop_uneven_inputs: Leave out seeds that ranks cannot divide, instead of taking some again.
+        exchange: What brings rows that hosts divide from one to another: ``"gloo"``, which is the default.
+        exchange_timeout: Seconds of silence after which a rank that has such rows is taken for lost. Default: 60. The
+            first loader of a data set says it.
         form: ``"pyg"`` returns ``Data`` and ``HeteroData``, ``"torch"`` a [`TorchBatch`][graphzero.loaders.TorchBatch].
             Default: ``"pyg"`` if it is installed.
         custom_cls: A class to use in place of ``Data`` or ``HeteroData``.
@@ -112,6 +115,8 @@ class LoaderOptions:
     world_size: int | None = None
     distributed: bool | None = None
     drop_uneven_inputs: bool = False
+    exchange: Literal["gloo", "nccl"] | None = None
+    exchange_timeout: float | None = None
     form: Literal["pyg", "torch"] | None = None
     custom_cls: Any = None
     input_id: Any = None
@@ -122,9 +127,12 @@ class LoaderOptions:
             ("labels", ("all", "seeds")),
             ("sample_direction", ("forward", "backward")),
             ("form", (None, "pyg", "torch")),
+            ("exchange", (None, "gloo", "nccl")),
         ):
             if getattr(self, name) not in expected:
                 raise value_error(name, f"expected one of {expected}, found {getattr(self, name)!r}")
+        if self.exchange_timeout is not None and not 0 < self.exchange_timeout < 1e6:
+            raise value_error("exchange_timeout", f"expected seconds, found {self.exchange_timeout!r}")
         if self.sampler is not None and self.shuffle:
             raise value_error("shuffle", "expected False with sampler, which says what comes when")
         decided = self.batch_size != 1 or self.shuffle or self.sampler is not None or self.drop_last
@@ -219,6 +227,8 @@ class LoaderKeywords(TypedDict, total=False):
     world_size: int | None
     distributed: bool | None
     drop_uneven_inputs: bool
+    exchange: Literal["gloo", "nccl"] | None
+    exchange_timeout: float | None
     form: Literal["pyg", "torch"] | None
     custom_cls: Any
     input_id: Any

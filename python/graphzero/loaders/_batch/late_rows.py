@@ -10,11 +10,13 @@ import numpy as np
 import torch
 
 from graphzero._base.dtypes import as_data_type, name_of
+from graphzero._dataset.feature_share import FeatureShare
 from graphzero.dataset import TypeName
 from graphzero.features import FeatureStore
 from graphzero.loaders._batch.late_tensor import made
 from graphzero.loaders._batch.parts import Parts
 from graphzero.loaders._batch.tensors import as_tensor
+from graphzero.loaders._exchange.shared_rows import SharedRows
 
 Key = tuple[TypeName, str]  # a node type or an edge type, and the name of an attribute of it
 # A type, or None for the whole graph, and what a batch has under a name.
@@ -32,18 +34,30 @@ class RowSource(Protocol):
 
 
 class FileRows:
-    """Rows of feature files."""
+    """Rows of feature files. Those that hosts divide come from ``shared``."""
 
     def __init__(self, stores: Mapping[Key, FeatureStore], dtypes: Mapping[str, Any]) -> None:
         self._stores = dict(stores)
         self._dtypes = dtypes
+        self.shared: SharedRows | None = None
 
     def __contains__(self, key: Key) -> bool:
         return key in self._stores
 
     def fetch(self, asked: Sequence[tuple[Key, torch.Tensor]]) -> Sequence[Any]:
         """Read them."""
-        return [as_tensor(self._stores[key].gather(ids, dtype=self._dtypes.get(key[1]))) for key, ids in asked]
+        divided = {
+            (str(of), name): ids.numpy()
+            for (of, name), ids in asked
+            if isinstance(self._stores[of, name], FeatureShare)
+        }
+        found: Mapping[Any, Any] = {}
+        if divided and self.shared is not None:
+            found = self.shared.fetch(divided).finish() or {}
+        return [
+            as_tensor(found[key] if key in found else self._stores[key].gather(ids, dtype=self._dtypes.get(key[1])))
+            for key, ids in asked
+        ]
 
 
 class MemoryRows:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from graphzero._base.argument_errors import type_error, value_error
+from graphzero._dataset.feature_share import FeatureShare
 from graphzero._dataset.named_tensors import take_edits
 from graphzero._inputs.attributes import Attribute, Attributes, attributes_of
 from graphzero._inputs.edge_types import Relations, as_relations
@@ -15,6 +16,7 @@ from graphzero.dataset import Dataset, EdgeTriple, EdgeType, NodeType, TypeName
 from graphzero.features import FeatureStore
 from graphzero.graph import Graph
 from graphzero.loaders._batch.late_rows import Key, MemoryRows, UnstoredValues
+from graphzero.loaders._exchange.shared_rows import share_name
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,15 @@ class GraphData(Splits):
     def stores_of(self, node_type: str) -> dict[str, FeatureStore]:
         """Return all stores of a node type, also those of a data set that do not come with a batch."""
         return self.attributes_by_name(node_type)
+
+    @property
+    def shares(self) -> dict[str, FeatureShare]:
+        """The attributes of which this host has a share, under the names that messages have for them."""
+        return {
+            share_name(str(attribute.of), attribute.name): attribute.store
+            for attribute in self.attributes
+            if isinstance(attribute.store, FeatureShare)
+        }
 
     def in_memory_of(self, node_type: str) -> Mapping[str, Any]:
         """Return the tensors with a row per node that a user assigned."""
@@ -122,6 +133,17 @@ class DatasetData(DatasetSplits, GraphData):
         kind = self.dataset.nodes[node_type]
         stored = {name: store for name, store in kind.attributes.items() if name not in kind.in_memory}
         return {**stored, **self.attributes_by_name(node_type)}
+
+    @property
+    def shares(self) -> dict[str, FeatureShare]:
+        """Also those that do not come with a batch: loaders of one data set have one exchange."""
+        with_dataset = {
+            share_name(of, name): store
+            for of, node in self.dataset.nodes.items()
+            for name, store in node.attributes.items()
+            if isinstance(store, FeatureShare)
+        }
+        return {**with_dataset, **super().shares}
 
     def in_memory_of(self, node_type: str) -> Mapping[str, Any]:
         return self.dataset.nodes[node_type].in_memory

@@ -9,6 +9,7 @@ import torch
 
 from graphzero._base.argument_errors import value_error
 from graphzero._base.dtypes import FLOAT32, as_data_type
+from graphzero._dataset.feature_share import FeatureShare
 from graphzero._inputs.attributes import Attribute, Attributes
 from graphzero.dataset import TypeName
 from graphzero.loaders._batch.forms import as_pyg, as_torch_batch, has_pyg
@@ -16,6 +17,7 @@ from graphzero.loaders._batch.late_rows import FileRows, Key, LateRows, Shown
 from graphzero.loaders._batch.parts import Parts, Values, sampled_parts
 from graphzero.loaders._batch.tensors import as_tensor
 from graphzero.loaders._data.graph_data import GraphData
+from graphzero.loaders._exchange.shared_rows import SharedRows
 from graphzero.loaders.options import LoaderOptions
 from graphzero.pipeline import Batch, HostRows
 
@@ -23,9 +25,10 @@ from graphzero.pipeline import Batch, HostRows
 class Assembly:
     """Knows what belongs into batches.
 
-    ``attributes`` are what a pipeline gathers, none if files are read late, once a user has changed the sample. They
-    become ``dtypes``; a CUDA device converts rows faster than they are copied, so that they arrive there in
-    ``host_dtypes``, and those that are stored in steps of a scale ``with_scales``.
+    ``attributes`` are what a pipeline gathers, none if files are read late, once a user has changed the sample.
+    ``shared`` are those whose rows hosts divide. They become ``dtypes``; a CUDA device converts rows faster than they
+    are copied, so that they arrive there in ``host_dtypes``, and those that are stored in steps of a scale
+    ``with_scales``.
     """
 
     def __init__(
@@ -50,19 +53,40 @@ class Assembly:
         columns = [key for key in data.unstored.columns if key not in labels]
         unstored = {name for _, name in data.unstored.columns}
         self.dtypes = _dtypes(attributes, options.dtype, unstored)
-        late, self.attributes = (attributes, Attributes()) if reads_late else (Attributes(), attributes)
+        late, early = (attributes, Attributes()) if reads_late else (Attributes(), attributes)
+        self.shared = Attributes(one for one in early if isinstance(one.store, FeatureShare))
+        self.attributes = Attributes(one for one in early if one not in self.shared)
         self.host_dtypes, self.with_scales = self.dtypes, list[Attribute]()
         if is_cuda:
-            quantised = [one for one in self.attributes if one.store.quantised and one.name in self.dtypes]
+            quantised = [one for one in early if one.store.quantised and one.name in self.dtypes]
             self.with_scales = [one for one in quantised if as_data_type(self.dtypes[one.name]) is FLOAT32]
             self.host_dtypes = {one.name: self.dtypes[one.name] for one in quantised if one not in self.with_scales}
         in_files = [key for key in labels if key not in data.unstored.rows]
         files = {(one.of, one.name): one.store for one in late}
         files.update({(of, name): data.stores_of(str(of))[name] for of, name in in_files})
+        self.late_shares = Attributes(
+            Attribute(name, of, store) for (of, name), store in files.items() if isinstance(store, FeatureShare)
+        )
+        self._file_rows = FileRows(files, self.dtypes)
         self._late = [
-            LateRows(FileRows(files, self.dtypes), [(one.of, one.name) for one in late], in_files, None),
+            LateRows(self._file_rows, [(one.of, one.name) for one in late], in_files, None),
             LateRows(data.unstored.rows, columns, [key for key in labels if key not in in_files], options.dtype),
         ]
+
+    @property
+    def attributes_of_batch(self) -> Attributes:
+        """All attributes that batches have before a user changes the sample, in the order of the data."""
+        return Attributes(one for one in self._data.attributes if one in self.attributes or one in self.shared)
+
+    @property
+    def in_core(self) -> dict[str, Any]:
+        """The types that the pipeline converts rows to, by the name of an attribute."""
+        own, shared = ({one.name for one in some} for some in (self.attributes, self.shared))
+        return {name: dtype for name, dtype in self.host_dtypes.items() if name in own or name not in shared}
+
+    def fetch_late(self, shared: SharedRows) -> None:
+        """Have rows that hosts divide come from there, if they are read late."""
+        self._file_rows.shared = shared
 
     def parts(
         self, batch: Batch, describe_seeds: Callable[[Batch, Parts], None], transform: Callable[[Any], Any] | None

@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 import weakref
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, Literal
 
 import torch
 
-from graphzero._base.memory_sizes import byte_text
+from graphzero import _core
+from graphzero._base.memory_sizes import budget_for_shares, byte_text
 from graphzero._inputs.attributes import Attribute
 from graphzero._inputs.pipeline_request import DeviceOptions, PipelineRequest
 from graphzero.loaders._batch.parts import Parts
@@ -20,7 +21,9 @@ from graphzero.loaders._device.gpu_memory import AutoRoom, memory_facts
 from graphzero.loaders._device.gpu_rows import all_bytes, are_loaded, bytes_of_rows, divide_room
 from graphzero.loaders._device.ranges import stage
 from graphzero.loaders._device.transfer import CudaTransfer, InFlightBatch, PlainTransfer, cuda_pinning
+from graphzero.loaders._epoch.ahead import AheadBatches, memory_of_rows, memory_of_samples
 from graphzero.loaders._epoch.assembly import Assembly
+from graphzero.loaders._exchange.shared_rows import SharedRows
 from graphzero.loaders._process.ranks import ranks_of_device
 from graphzero.pipeline import Batch, Pipeline
 
@@ -37,8 +40,17 @@ class Feed:
         device: torch.device | None,
         gpu_cache: int | Literal["auto"] | None,
         stays: Collection[str],
+        shared: SharedRows | None,
     ) -> None:
         self._assembly = assembly
+        self._shared = shared
+        self._made: AheadBatches | None = None  # with rows of several hosts
+        self._handed: dict[str, int] | None = None  # the position of their iteration; that of the pipeline is ahead
+        self._memory = request.default_memory() if request.memory is None else request.memory
+        self._most_ahead = request.ahead
+        if shared is not None:
+            request = replace(request, memory=memory_of_samples(self._memory))
+            self._row_memory: _core.RowMemory | None = _core.RowMemory(memory_of_rows(self._memory))
         self._device = device
         self._gpu_cache = gpu_cache if device is not None and device.type == "cuda" else None
         self._stays = stays
@@ -71,8 +83,13 @@ class Feed:
     @property
     def position(self) -> dict[str, int]:
         """The position of the iteration as its caller sees it."""
-        state = self.pipeline.state_dict()
+        state = {**self.pipeline.state_dict(), **(self._handed or {})}
         return {**state, "batch": state["batch"] - self._ahead}
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch under way, or of the next iteration."""
+        return self.pipeline.epoch if self._handed is None else self._handed["epoch"]
 
     @property
     def next_position(self) -> dict[str, int]:
@@ -83,13 +100,20 @@ class Feed:
 
     def move(self, state: Mapping[str, int]) -> None:
         """Make the next iteration go on from a position. The one under way ends."""
+        self._end_ahead()
         self.pipeline.load_state_dict(state)
-        self._under_way, self._epoch_after, self._ahead = None, None, 0
+        self._under_way, self._epoch_after, self._ahead, self._handed = None, None, 0, None
+
+    def _end_ahead(self) -> None:
+        if self._made is not None:
+            self._made.close()
+            self._made = None
 
     def set_epoch(self, epoch: int) -> None:
         """Make the next iteration that of an epoch. The one under way ends."""
+        self._end_ahead()
         self.pipeline.set_epoch(epoch)
-        self._under_way, self._epoch_after, self._ahead = None, None, 0
+        self._under_way, self._epoch_after, self._ahead, self._handed = None, None, 0, None
 
     def batches(
         self,
@@ -104,6 +128,8 @@ class Feed:
         if self._auto is not None:
             self._auto.begin_epoch()
         epoch = self.pipeline.epoch if self._epoch_after is None else self._epoch_after
+        if self._shared is not None:
+            self._handed = {"epoch": epoch, "batch": self.position["batch"] if self._epoch_after is None else 0}
         self._epoch_after, self._ahead = epoch + 1, 0
         return self._batches(own, worker, num_workers, parts_of, form)
 
@@ -116,7 +142,7 @@ class Feed:
         form: Callable[[Parts], Any],
     ) -> Iterator[Any]:
         try:
-            with closing(self.pipeline.share(worker, num_workers)) as taken:
+            with closing(self._taken(worker, num_workers)) as taken:
                 ahead: InFlightBatch | None = None
                 while True:
                     current = ahead if ahead is not None else self._begin(taken, parts_of)
@@ -124,17 +150,29 @@ class Feed:
                     if current is None:
                         break
                     # The next batch is copied while the model works on this one, if it waits for us anyway.
-                    if self._transfer is not None and self.pipeline.is_ready():
+                    if self._transfer is not None and (self._made or self.pipeline).is_ready():
                         ahead = self._begin(taken, parts_of)
                         self._ahead = 0 if ahead is None else 1
                     yield self._finish(current, form)
                     del current
                     if self._under_way is own:
                         self._tend_rows()
-            self._epoch_after = None
+            self._epoch_after = self._handed = None
+        except _core.BudgetTooSmall as error:
+            if self._shared is None:
+                raise
+            raise budget_for_shares(error, self._memory, memory_of_samples, "sampling") from None
         finally:
             if self._under_way is own:
                 self._under_way = None
+
+    def _taken(self, worker: int, num_workers: int) -> Generator[Batch, None, None] | AheadBatches:
+        """Begin to take batches from the pipeline, and to fetch the rows that hosts divide, if there are any."""
+        batches = self.pipeline.share(worker, num_workers)
+        if self._shared is None:
+            return batches
+        self._made = AheadBatches(batches, self._shared, self._memory, self._most_ahead)
+        return self._made
 
     def _begin(self, batches: Iterator[Batch], parts_of: Callable[[Batch], Parts]) -> InFlightBatch | None:
         """Take the next batch and start copying it; ``None`` after the last one."""
@@ -144,6 +182,8 @@ class Feed:
             batch = next(batches, None)
         if batch is None:
             return None
+        if self._shared is not None:
+            self._handed = {"epoch": batch.epoch, "batch": batch.number + 1}
         with stage("graphzero.collate", self._device):
             parts = parts_of(batch)
         del batch
@@ -239,10 +279,14 @@ class Feed:
             stats["gpu_cache"] = f"{byte_text(self._gpu_cache)}, as given"
         else:
             stats["gpu_cache"] = "no rows on a GPU"
+        if self._shared is not None:
+            stats["exchange"] = self._shared.stats()
         return stats
 
     def close(self) -> None:
         """End the iteration under way and free all memory. May be called again."""
+        self._end_ahead()
+        self._row_memory = None
         self.pipeline.close()
         if self._transfer is not None:
             self._transfer.close()

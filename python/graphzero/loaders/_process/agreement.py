@@ -62,7 +62,7 @@ class Agreement:
             pause = min(2 * pause, 0.5)
 
     def _missing(self) -> str:
-        return _named([rank for rank in range(self._world_size) if not self._store.check([self._key(rank)])])
+        return named_ranks([rank for rank in range(self._world_size) if not self._store.check([self._key(rank)])])
 
     def _difference(self) -> ValueError:
         """Return an error about the first fact that is not the same everywhere, with who has what."""
@@ -73,7 +73,7 @@ class Agreement:
         having: dict[str, list[int]] = {}
         for rank, of_rank in enumerate(facts):
             having.setdefault(of_rank.get(name, "nothing"), []).append(rank)
-        found = "; ".join(f"{value} on {_named(ranks, hosts)}" for value, ranks in having.items())
+        found = "; ".join(f"{value} on {named_ranks(ranks, hosts)}" for value, ranks in having.items())
         argument, _, what = name.partition(": ")
         remedy = (
             "copy the data set from one host to the others"
@@ -96,7 +96,7 @@ def agreement_of(facts: Mapping[str, str]) -> Agreement | None:
     return None if world is None else Agreement(facts)
 
 
-def _named(ranks: list[int], hosts: Sequence[str] = ()) -> str:
+def named_ranks(ranks: list[int], hosts: Sequence[str] = ()) -> str:
     """Name ranks, and their hosts if these are known: ``ranks 0 and 2 on node7, node8``."""
     shown = [str(rank) for rank in ranks[:8]] + ([f"{len(ranks) - 8} more"] if len(ranks) > 8 else [])
     text = shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
 from graphzero._base.arrays import IntArray
+from graphzero._dataset.feature_share import FeatureShare
 from graphzero._files.mounted import Mounted
+from graphzero._inputs.attributes import Attribute
 from graphzero._inputs.pipeline_request import PipelineRequest
 from graphzero._inputs.sample_request import SampleRequest
 from graphzero._inputs.seeds import LinkSeeds, NodeSeeds
+from graphzero.features import FeatureStore
 
 _OF_SAMPLE = (
     "replace",
@@ -25,13 +29,15 @@ _OF_SAMPLE = (
 )
 
 
-def request_facts(request: PipelineRequest, seed: int) -> dict[str, str]:
+def request_facts(request: PipelineRequest, shared: Collection[Attribute], seed: int) -> dict[str, str]:
     """Return what all ranks must have in common, by name: the argument, and what of it behind a colon.
 
-    What changes only the speed is left out: memory, threads, readers, devices, and where the files are.
+    What changes only the speed is left out: memory, threads, readers, devices, and where the files are. ``shared`` are
+    the attributes that hosts divide.
     """
     sample, order = request.sample, request.order
     facts = {f"data: {what}": value for what, value in _files(request).items()}
+    facts |= {f"data: {one.name} of {one.of!r}": _whole(one.store) for one in shared}
     facts |= {f"num_neighbors: {triple}": str(hops) for triple, hops in sample.fanouts.by_type.items()}
     facts |= _sampling(sample)
     argument = "input_nodes" if isinstance(request.seeds, NodeSeeds) else "edge_label_index"
@@ -53,6 +59,10 @@ def _files(request: PipelineRequest) -> dict[str, str]:
 def _contents(store: Mounted[Any]) -> str:
     """Return what stands for a file's contents. Those of GraphZero 0.2 have no checksums, only a size."""
     return f"{store.nbytes} bytes" if store.is_graphzero02 else f"{store.fingerprint:#018x}"
+
+
+def _whole(store: FeatureStore) -> str:
+    return f"{store.record.whole:#018x}" if isinstance(store, FeatureShare) else _contents(store)
 
 
 def _sampling(sample: SampleRequest) -> dict[str, str]:

@@ -1,0 +1,126 @@
+"""Ranks tell each other, before they exchange rows, which rows they have."""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import torch
+
+from graphzero._base.argument_errors import value_error
+from graphzero._dataset.feature_share import FeatureShare
+from graphzero.loaders._process.agreement import named_ranks
+from graphzero.loaders._process.notes import warn
+
+# After so long a rank says whom it waits for.
+_PATIENCE_S = 10.0
+
+
+@dataclass(frozen=True)
+class Peer:
+    """What a rank says of itself: the number of its host among those that divide rows, and the name of the machine."""
+
+    rank: int
+    host: int
+    node: str
+
+    def __str__(self) -> str:
+        return f"rank {self.rank} ({self.node}, which has the rows of host {self.host})"
+
+
+class Meeting:
+    """What ranks leave for each other in the store that torch.distributed met at.
+
+    Exchanges are told apart by how many a rank made before.
+    """
+
+    def __init__(self) -> None:
+        self.rank, self.world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+        store = torch.distributed.distributed_c10d._get_default_store()
+        self._timeout_s: float = store.timeout.total_seconds()  # type: ignore[attr-defined]
+        # A connection of its own, where torch has that: one thread's question would keep another's waiting.
+        self._store = store.clone() if hasattr(store, "clone") else store
+        self._number = self._store.add(f"graphzero/exchanges/{self.rank}", 1)
+
+    def group(self, name: str, timeout_s: float) -> Any:
+        """Join a group of all ranks that nobody else uses."""
+        store = torch.distributed.distributed_c10d.PrefixStore(self._key(name), self._store)
+        timeout = timedelta(seconds=timeout_s)
+        return torch.distributed.ProcessGroupGloo(store, self.rank, self.world_size, timeout)
+
+    def wait(self, own: dict[str, Any], is_over: Callable[[], bool]) -> list[dict[str, Any]]:
+        """Leave what this rank has, and return what each rank has left."""
+        self._store.set(self._key(self.rank), json.dumps({**own, "node": platform.node()}))
+        self._store.add(self._key("there"), 1)
+        begin, pause, said = time.monotonic(), 0.01, False
+        while self._store.add(self._key("there"), 0) < self.world_size:
+            waited = time.monotonic() - begin
+            if waited > self._timeout_s:
+                raise TimeoutError(
+                    f"{self._missing()}: expected a loader of the same data set on all {self.world_size} ranks, which "
+                    f"send each other rows, found none there after {waited:.0f} s; make one on each of them"
+                )
+            if waited > _PATIENCE_S and not said:
+                warn(f"waiting for {self._missing()} to make a loader of the same data set, to exchange rows with")
+                said = True
+            if is_over():
+                raise RuntimeError("the process ends")
+            time.sleep(pause)  # not a blocking call of the store, which would keep other threads from it
+            pause = min(2 * pause, 0.5)
+        return [json.loads(self._store.get(self._key(rank))) for rank in range(self.world_size)]
+
+    def _missing(self) -> str:
+        return named_ranks([rank for rank in range(self.world_size) if not self._store.check([self._key(rank)])])
+
+    def _key(self, name: object) -> str:
+        return f"graphzero/exchange {self._number}/{name}"
+
+
+def share_facts(shares: dict[str, FeatureShare]) -> dict[str, Any]:
+    """Return what must be the same on all ranks, by the name of an attribute."""
+    facts: dict[str, Any] = {}
+    for name, share in shares.items():
+        hot = [] if share.hot is None else [f"{part.fingerprint:#018x}" for part in share.parts()[1:]]
+        rows = f"{share.dtype} {list(share.shape[1:])}{' with scales' if share.quantised else ''}"
+        facts |= {
+            name: f"{share.record.whole:#018x}",
+            f"{name}: ranges": str(share.record.ranges),
+            f"{name}: rows": rows,
+            f"{name}: rows that all hosts have": " and ".join(hot) or "none",
+        }
+    return facts
+
+
+def check_alike(left: Sequence[dict[str, Any]]) -> None:
+    """Refuse ranks that have shares of different data sets, or not one of each host."""
+    nodes = [of_rank["node"] for of_rank in left]
+    names = dict.fromkeys(name for of_rank in left for name in of_rank["facts"])
+    for name in names:
+        having: dict[str, list[int]] = {}
+        for rank, of_rank in enumerate(left):
+            having.setdefault(of_rank["facts"].get(name, "nothing"), []).append(rank)
+        if len(having) > 1:
+            found = "; ".join(f"{value} on {named_ranks(ranks, nodes)}" for value, ranks in having.items())
+            raise value_error(
+                "data",
+                f"{name}: expected the same on all {len(left)} ranks, which divide rows; found {found}; stage the same "
+                "data set on all hosts, with the same hosts= and hot=",
+            )
+    num_hosts = left[0]["hosts"]
+    missing = sorted(set(range(num_hosts)) - {of_rank["host"] for of_rank in left})
+    if missing:
+        there = "; ".join(
+            f"host {host} on {named_ranks([rank for rank, one in enumerate(left) if one['host'] == host], nodes)}"
+            for host in sorted({of_rank["host"] for of_rank in left})
+        )
+        raise value_error(
+            "data",
+            f"expected ranks with the rows of all {num_hosts} hosts, found none with those of host "
+            f"{', '.join(map(str, missing))}, but {there}; start a rank on each host, with the folder that was staged "
+            "for it",
+        )

@@ -1,0 +1,357 @@
+"""The exchange of rows between ranks: a thread that asks for what this process needs and answers the others.
+
+Ranks go through rounds together. In a round, each says how many rows it wants of each other rank, perhaps none, then
+sends their numbers, and gets the rows. Nobody waits for a rank that has nothing to ask for: its thread takes part in
+every round, whatever its loop does, until all ranks say that they leave.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from multiprocessing.util import Finalize
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from graphzero._base.argument_errors import value_error
+from graphzero._base.memory_sizes import byte_text
+from graphzero._dataset.feature_share import FeatureShare, RowBuffer
+from graphzero.loaders._exchange.meeting import Meeting, Peer, check_alike, share_facts
+from graphzero.loaders._exchange.wire import HEADER, IDS, ROWS, SCALES, Notes, PeerLost, Wire, empty_headers
+
+# Bytes of rows that a rank sends in a round: enough that a round's messages cost little beside them.
+_ROUND_BYTES = 16 << 20
+
+
+def memory_to_send(total: int) -> int:
+    """Return the part of a loader's budget that is for rows on their way to other hosts."""
+    return min(_ROUND_BYTES, total // 8)
+
+
+# Between rounds in which nobody wanted anything, ranks rest, longer and longer.
+_SHORTEST_REST_S, _LONGEST_REST_S = 0.001, 0.05
+# Silence after which a rank is taken for lost.
+TIMEOUT_S = 60.0
+# What a rank is up to, as its headers say.
+_IDLE, _LEAVING, _BUSY = range(3)
+
+
+@dataclass(frozen=True)
+class WantedRows:
+    """Rows of a share on one other host: their numbers there, and where they go, from ``begin`` on."""
+
+    share: int
+    host: int
+    rows: NDArray[np.int64]
+    into: RowBuffer
+    begin: int
+
+
+@dataclass
+class Request:
+    """Rows that a batch needs from other hosts."""
+
+    wanted: list[WantedRows]
+    taken: list[int] = field(default_factory=list)  # how many rows of each have been asked for
+    _done: threading.Event = field(default_factory=threading.Event)
+    _error: str | None = None
+    _kind: type[Exception] = RuntimeError
+
+    def __post_init__(self) -> None:
+        self.taken = [0] * len(self.wanted)
+
+    def finish(self, kind: type[Exception] = RuntimeError, error: str | None = None) -> None:
+        """Say that all rows are here, or that they will not come."""
+        self._kind, self._error = kind, error
+        self._done.set()
+
+    def wait(self, stopped: threading.Event | None = None) -> bool:
+        """Wait until all rows are here. Returns whether they are: not if the caller was ``stopped``."""
+        while not self._done.wait(0.1 if stopped is not None else None):
+            if stopped is not None and stopped.is_set():
+                return False
+        if self._error is not None:
+            raise self._kind(self._error)
+        return True
+
+
+@dataclass
+class ExchangeCounts:
+    """What went over the wire, since the exchange began."""
+
+    rounds: int = 0
+    received_rows: int = 0
+    received_bytes: int = 0
+    sent_rows: int = 0
+    sent_bytes: int = 0
+    seconds: float = 0.0  # in rounds with rows
+
+
+class RowExchange:
+    """Brings rows of other hosts to this process, for all its loaders of a data set, and sends its own."""
+
+    def __init__(self, shares: dict[str, FeatureShare], limit: int, timeout_s: float) -> None:
+        self._shares = [share.reopened() for share in shares.values()]  # whoever closes theirs
+        first = self._shares[0]
+        self._own = {"facts": share_facts(shares), "host": first.record.host, "hosts": first.num_hosts, "limit": limit}
+        self._num_hosts = first.num_hosts
+        self._limit = limit
+        self._timeout_s = timeout_s
+        self._process = os.getpid()
+        self._wake = threading.Condition()
+        self._waiting: deque[Request] = deque()
+        self._leaving = False
+        self._stopped = False
+        self._busy_last = time.monotonic()
+        self._failed: tuple[type[Exception], str] | None = None
+        self._peers: list[Peer] = []
+        self.counts = ExchangeCounts()
+        self._notes: Notes | None = None
+        self._meeting = Meeting()
+        self._thread = threading.Thread(target=self._run, name="graphzero exchange", daemon=True)
+        self._thread.start()
+
+    @property
+    def nbytes(self) -> int:
+        """The most memory that it takes for the rows that it sends."""
+        return self._limit
+
+    def ask(self, wanted: Sequence[WantedRows]) -> Request:
+        """Ask for rows of other hosts."""
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                "rows of other hosts come to the process that joined torch.distributed, and this is another"
+            )
+        request = Request([each for each in wanted if len(each.rows)])
+        with self._wake:
+            if self._failed is not None:
+                request.finish(*self._failed)
+            elif not request.wanted:
+                request.finish()
+            else:
+                self._waiting.append(request)
+                self._wake.notify()
+        return request
+
+    def leave(self, why: str | None) -> None:
+        """End, at once if ``why`` says that this process failed; else serve the others until all leave."""
+        if os.getpid() != self._process:
+            return
+        with self._wake:
+            self._leaving, self._stopped = True, why is not None
+            self._busy_last = time.monotonic()
+            self._wake.notify()
+        notes = self._notes
+        if why is not None and notes is not None and self._failed is None:
+            notes.tell(ended=why)
+            self._thread.join(1)
+        elif why is None:
+            self._thread.join()  # every wait in it has an end
+
+    def _run(self) -> None:
+        wire: Wire | None = None
+        try:
+            self._join()
+            self._notes = Notes(self._meeting.group("notes", self._timeout_s), self._rank, self._world_size)
+            wire = Wire(self._meeting.group("rows", self._timeout_s))
+            self._serve(wire, self._notes)
+        except PeerLost as lost:
+            assert wire is not None
+            assert self._notes is not None
+            self._notes.tell(**{"waited for": lost.rank, "silent": lost.is_silent})
+            lost.__traceback__ = lost.__context__ = None  # they hold what is on its way, and with it the connections
+            wire.close()
+            self._fail(*self._blame(*self._notes.culprit(lost)))
+        except Exception as error:
+            if self._notes is not None:
+                self._notes.tell(ended=f"{type(error).__name__}: {error}")
+            self._fail(type(error) if isinstance(error, (ValueError, OSError)) else RuntimeError, str(error))
+
+    def _join(self) -> None:
+        left = self._meeting.wait(self._own, lambda: self._stopped or self._leaving)
+        check_alike(left)
+        self._peers = [Peer(rank, one["host"], one["node"]) for rank, one in enumerate(left)]
+        self._limit = min(one["limit"] for one in left)
+        self._rank, self._world_size = self._meeting.rank, self._meeting.world_size
+        # Ranks of a host share its folder: those elsewhere ask them in turn.
+        by_host: list[list[int]] = [[] for _ in range(self._num_hosts)]
+        for peer in self._peers:
+            by_host[peer.host].append(peer.rank)
+        self._rank_of_host = [ranks[self._rank % len(ranks)] for ranks in by_host]
+        others = max(1, self._world_size - 1)
+        self._room = self._limit // others  # bytes of rows that one rank may ask another for in a round
+        widest = max(_row_bytes(share) for share in self._shares)
+        if self._room < widest:
+            raise value_error(
+                "memory",
+                f"expected room for a row of {widest} bytes for each of {others} other ranks, found "
+                f"{byte_text(self._limit)} for rows on the wire, an eighth of the least memory= of all ranks",
+            )
+
+    def _blame(self, lost: PeerLost, why: str) -> tuple[type[Exception], str]:
+        who = str(self._peers[lost.rank])
+        remedy = "start all ranks again, from the last state_dict(), as torchrun --max-restarts does"
+        if lost.is_silent and not why:
+            return TimeoutError, (
+                f"{who} has not answered for {self._timeout_s:.0f} s: rows that are there cannot be had; {remedy}"
+            )
+        return ConnectionError, f"{who} is gone{why}: rows that are there cannot be had; {remedy}"
+
+    def _fail(self, kind: type[Exception], problem: str) -> None:
+        with self._wake:
+            self._failed = kind, problem
+            waiting, self._waiting = self._waiting, deque()
+        for request in waiting:
+            request.finish(kind, problem)
+
+    def _serve(self, wire: Wire, notes: Notes) -> None:
+        rest = _SHORTEST_REST_S
+        while not self._stopped:
+            with self._wake:
+                request = self._waiting[0] if self._waiting else None
+            wanted = {} if request is None else self._next_part(request)
+            headers = empty_headers(self._world_size, len(self._shares))
+            headers[:, 0] = _BUSY if wanted else _LEAVING if self._leaving else _IDLE
+            for rank, parts in wanted.items():
+                for part in parts:
+                    headers[rank, 1 + part.share] = len(part.rows)
+            theirs = self._headers(wire, headers)
+            if (theirs[:, 0] == _BUSY).any():  # perhaps not with this rank, but there will be another round at once
+                self._round(wire, wanted, theirs)
+                rest = _SHORTEST_REST_S
+                if request is not None and request.taken == [len(each.rows) for each in request.wanted]:
+                    with self._wake:
+                        self._waiting.popleft()
+                    request.finish()
+                continue
+            if (theirs[:, 0] == _LEAVING).all():
+                return
+            if self._leaving and time.monotonic() - self._busy_last > self._timeout_s:
+                notes.tell(ended="its script had ended")
+                return
+            with self._wake:
+                if not self._waiting and not self._stopped:
+                    self._wake.wait(rest)
+            rest = min(2 * rest, _LONGEST_REST_S)
+
+    def _headers(self, wire: Wire, headers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Tell each rank what this one wants of it, and return what each wants of this one."""
+        theirs: NDArray[np.int64] = headers.copy()
+        theirs[self._rank, 1:] = 0
+        others = [rank for rank in range(self._world_size) if rank != self._rank]
+        for rank in others:
+            wire.send(rank, HEADER, headers[rank])
+        waits = [wire.receive(rank, HEADER, theirs[rank]) for rank in others]
+        for wait in waits:
+            wait()
+        wire.flush()
+        return theirs
+
+    def _next_part(self, request: Request) -> dict[int, list[WantedRows]]:
+        """Return the rows that a round brings, by rank: no more than there is room for."""
+        parts: dict[int, list[WantedRows]] = {}
+        room = dict.fromkeys(range(self._world_size), self._room)
+        for number, each in enumerate(request.wanted):
+            rank, begin = self._rank_of_host[each.host], request.taken[number]
+            width = _row_bytes(self._shares[each.share])
+            count = min(len(each.rows) - begin, room[rank] // width)
+            if count:
+                room[rank] -= count * width
+                request.taken[number] += count
+                rows = each.rows[begin : begin + count]
+                parts.setdefault(rank, []).append(
+                    WantedRows(each.share, each.host, rows, each.into, each.begin + begin)
+                )
+        return parts
+
+    def _round(self, wire: Wire, wanted: dict[int, list[WantedRows]], theirs: NDArray[np.int64]) -> None:
+        begin = time.perf_counter()
+        waits = []
+        for rank, parts in wanted.items():
+            for part in parts:
+                wire.send(rank, IDS, part.rows)
+                data, scales = part.into.part(part.begin, part.begin + len(part.rows))
+                waits.append(wire.receive(rank, ROWS, data))
+                if scales is not None:
+                    waits.append(wire.receive(rank, SCALES, scales))
+                self.counts.received_rows += len(part.rows)
+                self.counts.received_bytes += data.nbytes
+        asked = [
+            (rank, share, np.empty(count, dtype=np.int64))
+            for rank, counts in enumerate(theirs[:, 1:].tolist())
+            for share, count in enumerate(counts)
+            if count
+        ]
+        arrivals = [wire.receive(rank, IDS, rows) for rank, _, rows in asked]
+        for arrival, (rank, share, rows) in zip(arrivals, asked, strict=True):
+            arrival()
+            self._answer(wire, rank, share, rows)
+        for wait in waits:
+            wait()
+        wire.flush()
+        self._busy_last = time.monotonic()
+        self.counts.rounds += 1
+        self.counts.seconds += time.perf_counter() - begin
+
+    def _answer(self, wire: Wire, rank: int, share: int, rows: NDArray[np.int64]) -> None:
+        store = self._shares[share]
+        found = RowBuffer(store, len(rows))
+        store.read(rows, found, 0, hot=False, reader="auto")
+        data, scales = found.part(0, len(rows))
+        wire.send(rank, ROWS, data)
+        if scales is not None:
+            wire.send(rank, SCALES, scales)
+        self.counts.sent_rows += len(rows)
+        self.counts.sent_bytes += data.nbytes
+
+
+def _row_bytes(share: FeatureShare) -> int:
+    """Return what a row takes on the wire: its number, itself, and its scale if it has one."""
+    return 8 + share.row_bytes + (4 if share.quantised else 0)
+
+
+_exchanges: dict[str, RowExchange] = {}
+_making = threading.Lock()
+
+
+def exchange_of(
+    shares: dict[str, FeatureShare], memory: int, backend: str | None, timeout_s: float | None
+) -> RowExchange | None:
+    """Return the exchange that this process has for these shares, or begin one; ``None`` if one host has all rows."""
+    first = next(iter(shares.values()))
+    if first.num_hosts == 1:
+        return None
+    if backend == "nccl":
+        raise value_error("exchange", "expected 'gloo' or None: rows come through gloo, from memory to memory")
+    if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
+        raise value_error(
+            "data",
+            f"{next(iter(shares))}: expected the rows of all hosts, found those of host {first.record.host} of "
+            f"{first.num_hosts}: ranks send each other the rest; start one on each host with torchrun, and call "
+            "torch.distributed.init_process_group() before this",
+        )
+    ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
+    key = json.dumps([os.getpid(), *ranks, first.record.host, share_facts(shares)])
+    with _making:
+        if key not in _exchanges:
+            # Also called in processes that multiprocessing has forked, where atexit is not.
+            Finalize(None, _leave, exitpriority=100)
+            limit = memory_to_send(memory)
+            _exchanges[key] = RowExchange(shares, limit, TIMEOUT_S if timeout_s is None else timeout_s)
+        return _exchanges[key]
+
+
+def _leave() -> None:
+    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    why = None if error is None else f"it ended with {type(error).__name__}: {error}"
+    while _exchanges:
+        _, exchange = _exchanges.popitem()
+        exchange.leave(why)

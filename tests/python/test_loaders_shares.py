@@ -1,0 +1,431 @@
+"""Hosts that divide rows of nodes: batches equal those of one process that has all, and nobody waits for ever."""
+
+import json
+import os
+import pathlib
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+import graphzero as gz
+import share_ranks
+from hosts import Loopback, Namespaces, can_make_namespaces
+from loader_cases import write_heterogeneous, write_homogeneous
+
+pytestmark = pytest.mark.skipif(not torch.distributed.is_gloo_available(), reason="this torch has no gloo")
+SCRIPT = pathlib.Path(share_ranks.__file__)
+START_S = 120  # processes import torch, on a machine that may have much else to do
+ANSWER_S = 20
+TIMEOUT_S = 2
+
+
+def write_kinds(folder):
+    """Rows of all kinds: quantised, of half precision, whole numbers, booleans, matrices."""
+    rng = np.random.default_rng(3)
+    count = 90
+    nodes = {
+        "x": rng.standard_normal((count, 7)).astype(np.float32),
+        "half": rng.standard_normal((count, 3)).astype(np.float16),
+        "brain": torch.from_numpy(rng.standard_normal((count, 2))).to(torch.bfloat16),
+        "codes": rng.integers(-9, 9, (count, 2)).astype(np.int32),
+        "matrix": rng.standard_normal((count, 2, 3)),
+        "flags": rng.random((count, 3)) < 0.5,
+        "nothing": np.empty((count, 0), dtype=np.float32),
+        "y": rng.integers(0, 4, count),
+        "year": rng.integers(0, 4, count),
+    }
+    gz.convert_features(nodes["x"], f"{folder}/x.gd", dtype="int8-quantised")
+    nodes["x"] = gz.FeatureStore(f"{folder}/x.gd")
+    with gz.DatasetWriter(f"{folder}/kinds") as writer:
+        writer.add_nodes(nodes, label="y", num_classes=4)
+        writer.add_edges(rng.integers(0, count, 700), rng.integers(0, count, 700))
+        writer.add_split("train", rng.permutation(count)[:40])
+
+
+def write_few(folder):
+    """Fewer nodes than hosts, so that some ranges are empty."""
+    with gz.DatasetWriter(f"{folder}/few") as writer:
+        writer.add_nodes({"x": np.arange(6, dtype=np.float32).reshape(2, 3)})
+        writer.add_edges([0, 1, 1], [1, 0, 1])
+
+
+NAMES = ("homogeneous", "heterogeneous", "kinds", "few")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    write_homogeneous(folder)
+    write_heterogeneous(folder)
+    write_kinds(folder)
+    write_few(folder)
+    return folder
+
+
+def stage_all(whole, folder, host, hosts, **options):
+    for name in NAMES:
+        keep = {"whole": "author.x"} if name == "heterogeneous" else {}
+        gz.stage(whole / name, folder / name, host=host, hosts=hosts, **{"hot": 800, **keep, **options})
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def shares(whole, tmp_path_factory):
+    """Folders by number of hosts and host."""
+    folder = tmp_path_factory.mktemp("shares")
+    return {
+        hosts: [stage_all(whole, folder / f"{host} of {hosts}", host, hosts) for host in range(hosts)]
+        for hosts in (2, 3)
+    }
+
+
+@pytest.fixture(scope="module")
+def hosts():
+    with (Namespaces if can_make_namespaces() else Loopback)(3) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def starters(hosts):
+    """A process on each host that forks ranks."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(SCRIPT.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "GLOO_SOCKET_IFNAME": hosts.interface,
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [sys.executable, SCRIPT]
+    made = [
+        hosts.start(host, command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for host in range(3)
+    ]
+    yield made
+    for process in made:
+        process.stdin.close()
+        process.wait()
+        process.stdout.close()
+
+
+class Ranks:
+    """Ranks that do what an order says."""
+
+    def __init__(self, hosts, starters, folder, call, data, **order):
+        self.folder, self.count = folder, len(data)
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            port = unused.getsockname()[1]
+        self.processes = []
+        for rank in range(self.count):
+            environment = {"RANK": rank, "WORLD_SIZE": self.count, "MASTER_ADDR": hosts.address(0), "MASTER_PORT": port}
+            environment = {name: str(value) for name, value in environment.items()}
+            told = {"call": call, "folder": str(folder), "data": data, "environment": environment, **order}
+            starter = starters[rank % 3]
+            starter.stdin.write(json.dumps(told) + "\n")
+            starter.stdin.flush()
+            assert select.select([starter.stdout], [], [], START_S)[0], "a starter does not answer"
+            self.processes.append(int(starter.stdout.readline()))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for rank, process in enumerate(self.processes):
+            if not (self.folder / f"{rank}.rc").exists():
+                os.kill(process, signal.SIGKILL)
+
+    def code(self, rank, seconds=START_S):
+        file, end = self.folder / f"{rank}.rc", time.monotonic() + seconds
+        while not file.exists():
+            assert time.monotonic() < end, f"rank {rank} still runs: {self.said(rank)}"
+            time.sleep(0.02)
+        return int(file.read_text())
+
+    def found(self, rank, seconds=START_S):
+        assert self.code(rank, seconds) == 0, self.said(rank)
+        return json.loads((self.folder / f"{rank}.json").read_text())
+
+    def said(self, rank):
+        return (self.folder / f"{rank}.txt").read_text()
+
+
+@pytest.fixture
+def run(hosts, starters, tmp_path):
+    made = []
+
+    def start(call, data, **order):
+        folder = tmp_path / str(len(made))
+        folder.mkdir()
+        made.append(Ranks(hosts, starters, folder, call, data, **order))
+        return made[-1]
+
+    yield start
+    for ranks in made:
+        ranks.__exit__()
+
+
+def expected(case, whole, rank, world_size, **options):
+    return share_ranks.hashes(case, whole, rank=rank, world_size=world_size, **options)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_batches_are_those_of_one_process_that_has_all_rows(whole, shares, run, count):
+    cases = list(share_ranks.CASES)
+    ranks = run("all_cases", shares[count], cases=cases)
+    for rank in range(count):
+        found = ranks.found(rank)
+        for case in cases:
+            options = {} if "distributed" not in share_ranks.CASES[case][3] else {"distributed": None}
+            assert found[case] == expected(case, whole, rank, count, **options), (case, rank)
+
+
+def test_ranks_need_not_iterate_alike(whole, shares, run):
+    """Loaders in any order, early ends, failures that are caught, restarts, and long pauses disturb nobody."""
+    ranks = run("peace", shares[2], timeout=TIMEOUT_S)
+    for rank in range(2):
+        found = ranks.found(rank)
+        plain = expected("plain", whole, rank, 2, epochs=4)
+        val = expected("all nodes", whole, rank, 2)
+        assert [found[f"train {turn}"] for turn in range(2)] == plain[:2]
+        assert [found[f"val {turn}"] for turn in range(2)] == val
+        assert found["left"] == plain[2][: 2 if rank == 1 else None]
+        assert found["next"] == plain[3]
+        assert found["caught"] if rank == 1 else "caught" not in found
+        assert found["anew"] == plain[:2]
+        assert found["restarted"] == plain[0]
+        assert found["epoch"] == 1
+        assert found["tight"] == found["slow"] == plain[0]
+        assert len(found["listed"]) == -(-9 * rank // 8)
+        assert min(found["stats"]["received_rows"], found["stats"]["sent_rows"]) > 0
+        assert found["pickled"].startswith("num_workers: expected 0, as hosts divide rows of this data set, found more")
+        assert "num_workers: expected 0, as hosts divide rows" in found["workers"]
+    assert (found["position"]["epoch"], found["position"]["batch"]) == (2, 2)
+    with gz.open(whole / "homogeneous") as data:
+        alone = share_ranks.NeighborLoader(data, [3, 2], "train", **share_ranks.COMMON, form="torch")
+        assert ranks.found(0)["alone"] == [share_ranks.hash_of(batch) for batch in alone]
+
+
+@pytest.mark.parametrize(
+    ("told", "kind", "problem"),
+    [
+        ("kill", "ConnectionError", r"rank 1 \(.+, which has the rows of host 1\) is gone: rows that are there cannot"),
+        ("stop", "TimeoutError", r"rank 1 \(.+, which has the rows of host 1\) has not answered for 2 s: rows that"),
+        ("raise", "ConnectionError", r"rank 1 \(.+\) is gone: it ended with ZeroDivisionError: mine: rows that"),
+        ("interrupt", "ConnectionError", r"rank 1 \(.+\) is gone: it ended with KeyboardInterrupt"),
+    ],
+)
+def test_a_rank_that_is_lost_is_named(shares, run, told, kind, problem):
+    ranks = run("trouble", shares[3], timeout=TIMEOUT_S, after=5, told={"1": told})
+    for rank in (0, 2):
+        found = ranks.found(rank)
+        assert found["kind"] == kind, found
+        assert re.match(problem, found["error"]), found
+    if told != "stop":
+        assert ranks.code(1) == {"kill": -signal.SIGKILL, "raise": 1, "interrupt": -signal.SIGINT}[told]
+
+
+def test_a_rank_that_has_ended_goes_on_serving_the_others(shares, run):
+    ranks = run("trouble", shares[2], timeout=TIMEOUT_S, after=2, epochs=3, told={"1": "exit"})
+    assert [ranks.found(rank)["numbers"] for rank in range(2)] == [18, 2]
+
+
+def test_a_rank_that_has_ended_does_not_wait_for_others_for_ever(shares, run):
+    ranks = run("trouble", shares[2], timeout=1, after=6, epochs=2, pause=4, told={"1": "exit"})
+    found = ranks.found(0)
+    assert found["kind"] == "ConnectionError"
+    assert re.match(r"rank 1 \(.+\) is gone: its script had ended", found["error"]), found
+    assert ranks.found(1) == {"numbers": 6}
+
+
+def test_ranks_of_one_host_share_its_folder(whole, shares, run):
+    first, second = shares[2]
+    ranks = run("all_cases", [first, second, first, first], cases=["plain"])
+    for rank in range(4):
+        assert ranks.found(rank)["plain"] == expected("plain", whole, rank, 4)
+
+
+def test_folders_that_do_not_belong_together_are_refused(whole, shares, run, tmp_path):
+    other = stage_all(whole, tmp_path / "other", 1, 2, hot=400)
+    without = stage_all(whole, tmp_path / "without", 1, 2, hot=0)
+    first = shares[2][0]
+    cases = {
+        "hot": ([first, other], r"data: x of 'node': rows that all hosts have: expected the same on all 2 ranks, which "),
+        "none": ([first, without], r"data: x of 'node': rows that all hosts have: .+; found 0x.+ on rank 0 \(.+\); none on"),
+        "ranges": ([first, shares[3][1]], r"data: x of 'node': ranges: expected the same .+ found \[0, 150, 300\] on rank"),
+        "twice": ([first, first], r"data: expected ranks with the rows of all 2 hosts, found none with those of host 1, but "
+                  r"host 0 on ranks 0 and 1 \(.+\); start a rank on each host"),
+    }  # fmt: skip
+    runs = {name: run("refused", folders) for name, (folders, _) in cases.items()}
+    for name, (_, problem) in cases.items():
+        for rank in range(2):
+            found = runs[name].found(rank)
+            assert found["kind"] == "ValueError", found
+            assert re.match(problem, found["error"]), found
+
+
+def test_a_rank_without_a_loader_is_named(shares, run):
+    ranks = run("refused", shares[2], absent=[1], group_timeout=2, options={"distributed": False})
+    found = ranks.found(0)
+    assert found["kind"] == "TimeoutError"
+    assert re.match(r"rank 1: expected a loader of the same data set on all 2 ranks, which send each", found["error"])
+
+
+def test_a_budget_that_holds_no_batch_is_refused(shares, run):
+    ranks = run("refused", shares[2], options={"memory": 900_000})
+    for rank in range(2):
+        found = ranks.found(rank)
+        assert found["kind"] == "ValueError"
+        problem = (
+            r"memory: expected at least \d+ MB, found 900.0 kB, of which sampling gets 450.0 kB and needs \d MB; give"
+        )
+        assert re.match(problem, found["error"]), found
+
+
+def test_too_little_room_for_messages_is_refused(shares, run):
+    ranks = run("too_little_room", shares[2])
+    for rank in range(2):
+        problem = "memory: expected room for a row of 32 bytes for each of 1 other ranks, found 12 B"
+        assert ranks.found(rank)["error"].startswith(problem)
+
+
+@pytest.fixture(scope="module")
+def alone(whole, tmp_path_factory):
+    """The folder of the only host there is: no rows are elsewhere."""
+    return stage_all(whole, tmp_path_factory.mktemp("alone"), 0, 1)
+
+
+@pytest.mark.parametrize("case", [case for case in share_ranks.CASES if "link" not in case])
+def test_one_host_needs_no_other(whole, alone, case):
+    assert share_ranks.hashes(case, alone) == share_ranks.hashes(case, whole)
+
+
+def test_workers_of_one_host_have_the_same_batches(whole, alone):
+    loader = share_ranks.loader_of("plain", alone)
+    workers = torch.utils.data.DataLoader(loader, batch_size=None, num_workers=1)
+    assert [share_ranks.hash_of(batch) for batch in workers] == share_ranks.hashes("plain", whole, epochs=1)[0]
+
+
+def test_rows_of_a_batch_that_exceed_the_budget_are_refused(alone):
+    from graphzero.loaders._epoch.ahead import AheadBatches
+
+    loader = share_ranks.loader_of("plain", alone)
+    feed = loader._open()
+    batches = AheadBatches(feed.pipeline.share(0, 1), feed._shared, 200, None)
+    problem = (
+        r"memory: expected at least 1 MB, found 200 B, of which 75 B are for batches whose rows hosts divide: one takes"
+    )
+    with pytest.raises(ValueError, match=problem):
+        next(batches)
+    batches.close()
+    with pytest.raises(RuntimeError, match="this iteration is over: another one began, or the loader was set"):
+        next(batches)
+
+
+def test_a_process_alone_is_told_to_use_torchrun(shares):
+    data = gz.open(f"{shares[2][1]}/homogeneous")
+    problem = (
+        r"data: x of 'node': expected the rows of all hosts, found those of host 1 of 2: ranks send each other the rest; "
+        r"start one on each host with torchrun"
+    )
+    with pytest.raises(ValueError, match=problem):
+        share_ranks.NeighborLoader(data, [2], "train")
+    batch = next(iter(share_ranks.NeighborLoader(data, [2], "train", features=["y"], form="torch")))
+    assert "y" in batch
+    assert "x" not in batch
+
+
+def test_rows_that_are_here_can_be_read(whole, shares):
+    data, all_rows = gz.open(f"{shares[2][1]}/homogeneous"), gz.open(whole / "homogeneous")
+    x, expected_rows = data.features("x"), all_rows.features("x").get_tensor()
+    hot = x.hot_ids.get_tensor()
+    here = np.concatenate([hot, np.arange(150, 300), hot[:1]])
+    assert np.array_equal(x.gather(here), expected_rows[here])
+    out = np.empty((3, 6), dtype=np.float16)
+    x.gather(here[:3], out, dtype="float16")
+    assert np.array_equal(out, expected_rows[here[:3]].astype(np.float16))
+    assert np.array_equal(x.get_data(299), expected_rows[299])
+    elsewhere = min(set(range(150)) - set(hot.tolist()))
+    with pytest.raises(
+        ValueError, match=f"row {elsewhere} is on host 0, and here are those of host 1: loaders bring rows"
+    ):
+        x.gather([200, elsewhere])
+    with pytest.raises(ValueError, match=r"out: expected shape \(1, 6\) of float32, found \(2, 6\) of float32"):
+        x.gather([200], np.empty((2, 6), dtype=np.float32))
+    with pytest.raises(IndexError, match="expected a row below 300, found 300"):
+        x.gather([300])
+    for refused in (x.get_tensor, x.as_torch, lambda: np.asarray(x), lambda: data.x, lambda: x.scales_of([200])):
+        with pytest.raises(
+            ValueError, match="expected all rows, found those of host 1 of 2: loaders bring those of other"
+        ):
+            refused()
+    with pytest.raises(ValueError, match="expected all rows, found those of host 1 of 2"):
+        gz.Pipeline(data, [0], [2])
+    assert x.shape == (300, 6)
+    assert "150 of 300 rows of 6 × float32, those of host 1 of 2" in repr(x)
+    assert "x 6 × float32" in repr(data)
+    assert data.graph.num_edges == all_rows.graph.num_edges
+    data.close()
+    assert repr(x).endswith("closed)")
+
+
+def test_options_of_an_exchange_are_checked(shares):
+    data = gz.open(f"{shares[2][1]}/homogeneous")
+    with pytest.raises(ValueError, match="exchange: expected one of .*, found 'mpi'"):
+        share_ranks.NeighborLoader(data, [2], "train", exchange="mpi")
+    with pytest.raises(
+        ValueError, match="exchange: expected 'gloo' or None: rows come through gloo, from memory to memory"
+    ):
+        share_ranks.NeighborLoader(data, [2], "train", exchange="nccl")
+    with pytest.raises(ValueError, match="exchange_timeout: expected seconds, found 0"):
+        share_ranks.NeighborLoader(data, [2], "train", exchange_timeout=0)
+
+
+def test_a_share_is_not_edited(shares):
+    with pytest.raises(
+        ValueError, match="path: expected a whole data set, found a host's share of x: change the data set"
+    ):
+        gz.edit_dataset(f"{shares[2][0]}/homogeneous")
+
+
+def test_a_restart_goes_on_where_the_last_one_ended(whole, shares, hosts, tmp_path):
+    """Torchrun starts all ranks again when one is killed, and the batches are those that would have come."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    order = {"call": "training", "folder": str(tmp_path), "data": shares[2], "timeout": 5, "dies": [1, 0, 3]}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(SCRIPT.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "GLOO_SOCKET_IFNAME": hosts.interface,
+        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+    }
+    runs = []
+    for host in range(2):
+        words = ["--nnodes=2", "--nproc-per-node=1", "--max-restarts=2", "--rdzv-backend=c10d", "--rdzv-id=shares"]
+        words += [f"--rdzv-endpoint={hosts.address(0)}:{port}", f"--rdzv-conf=is_host={int(host == 0)}"]
+        command = [sys.executable, "-m", "torch.distributed.run", *words, f"--local-addr={hosts.address(host)}", SCRIPT]
+        with (tmp_path / f"{host}.txt").open("w") as said:
+            runs.append(hosts.start(host, [*command, json.dumps(order)], env=environment, stdout=said, stderr=said))
+    try:
+        for host, process in enumerate(runs):
+            assert process.wait(START_S) == 0, (tmp_path / f"{host}.txt").read_text()
+    finally:
+        for process in runs:
+            process.kill()
+            process.wait()
+    assert (tmp_path / "died").exists()
+    for rank in range(2):
+        steps = [json.loads(line) for line in (tmp_path / f"{rank}.jsonl").read_text().splitlines()]
+        found = {(epoch, number): digest for epoch, number, digest in steps}
+        assert len(steps) <= len(found) + 2  # a step or two again, not the whole epoch
+        of_all = expected("plain", whole, rank, 2)
+        assert found == {(epoch, number): one for epoch, each in enumerate(of_all) for number, one in enumerate(each)}
+        for epoch, number, digest in steps:
+            assert digest == of_all[epoch][number]
