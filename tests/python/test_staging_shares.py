@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
+import graphzero._dataset.feature_share
 import graphzero._dataset.share_files
 import graphzero._files.stored_rows
 from graphzero.cli.command import run
@@ -141,7 +142,7 @@ def test_a_folder_of_another_host_is_not_taken_for_this_ones(folder, tmp_path, m
         ({"host": 2, "hosts": 2}, "host: expected 0 to 1, below hosts, found 2"),
         ({"host": 0, "hosts": 0}, "hosts: expected at least 1, found 0"),
         ({"host": 0, "hosts": 2, "hot": "much"}, "hot: expected a size such as '2GB'"),
-        ({"host": 0, "hosts": 2, "hot": -1}, "hot: expected a number of bytes, found -1"),
+        ({"host": 0, "hosts": 2, "hot": -1}, "hot: expected a size from 0 on, found -1"),
         ({"hot": "1MB"}, "hosts: expected it beside hot, found none"),
         ({"whole": "x"}, "hosts: expected it beside whole, found none"),
         ({"host": 0, "hosts": 2, "whole": "z"}, "whole: expected some of x, small, y, time, found 'z'"),
@@ -189,3 +190,16 @@ def test_the_command_does_the_same(folder, tmp_path, capsys):
     told = json.loads(out_of(capsys, "info", tmp_path / "ds", "--json"))
     share = told["nodes"][0]["attributes"]["x"]["share"]
     assert (share["host"], share["hosts"], share["num_rows"]) == (1, 2, NODES // 2)
+
+
+def test_rows_in_parts_come_whole_or_not_at_all(folder, tmp_path):
+    gz.push(folder, tmp_path / "stored", parts=2_000)
+    with pytest.raises(ValueError, match="hosts: expected x of 'node' in one file.*found it in parts; push it without"):
+        gz.stage(tmp_path / "stored", tmp_path / "share", host=0, hosts=2)
+    with pytest.raises(ValueError, match="expected an attribute of nodes with several items in a row, .* found none"):
+        gz.stage(tmp_path / "stored", tmp_path / "share", host=0, hosts=2, whole=["x", "small", "time"])
+    gz.push(folder, tmp_path / "mixed", parts=20_000)  # rows of x are in parts, the others in one file each
+    gz.stage(tmp_path / "mixed", tmp_path / "share", host=1, hosts=2, hot=900, whole=["x"], verify="full")
+    shared, data = gz.open(tmp_path / "share"), gz.open(folder)
+    assert np.array_equal(shared.features("x").get_tensor(), data.features("x").get_tensor())
+    assert isinstance(shared.features("small"), graphzero._dataset.feature_share.FeatureShare)

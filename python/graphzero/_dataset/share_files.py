@@ -63,8 +63,6 @@ def read_host_share(
         raise value_error("hosts", f"expected at least 1, found {hosts}")
     if not 0 <= integer(host, "host") < hosts:
         raise value_error("host", f"expected 0 to {hosts - 1}, below hosts, found {host}")
-    if room < 0:
-        raise value_error("hot", f"expected a number of bytes, found {hot}")
     return HostShare(int(host), int(hosts), room, names)
 
 
@@ -164,8 +162,8 @@ def divided_attributes(manifest: Manifest, shared: HostShare, place: StoredPath)
             if isinstance(record, PartsRecord):
                 raise value_error(
                     "hosts",
-                    f"expected {name} of {kind!r} in one file, of which a host takes its range, found it in parts; push "
-                    "it without parts, or bring it whole with ",
+                    f"expected {name} of {kind!r} in one file, of which a host takes its range, found it in parts; "
+                    "push it without parts, or bring it whole with ",
                     Argument("whole"),
                     where=place,
                 )
