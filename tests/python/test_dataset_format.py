@@ -431,7 +431,7 @@ def test_damage_of_a_share_is_found_by_a_full_check(case, shared):
 
 def test_the_share_of_a_host_has_the_places_of_the_page(shared):
     page = (files.DOCS / "dataset.md").read_text(encoding="utf-8")
-    example = json.loads(re.findall(r"```json\n(.*?)```", page, re.DOTALL)[1])
+    example = json.loads(re.findall(r"```json\n(.*?)```", page, re.DOTALL)[2])
     written = manifest_of(shared)
     assert written["version"] == 2
     found = written["nodes"]["paper"]["attributes"]["x"]
