@@ -135,9 +135,12 @@ def audited(wheel: pathlib.Path, architecture: str, out: pathlib.Path) -> pathli
     """Give a wheel the tag that its symbols allow, and prove that it keeps what the tag promises."""
     fixed = WORK / "audited"
     shutil.rmtree(fixed, ignore_errors=True)
-    platform = f"manylinux_{GLIBC.replace('.', '_')}_{architecture}"
-    run(sys.executable, "-m", "auditwheel", "repair", "--plat", platform, "--wheel-dir", fixed, wheel)
+    # By name auditwheel takes only platforms of this machine's processor; it finds the others by itself.
+    run(sys.executable, "-m", "auditwheel", "repair", "--plat", "auto", "--wheel-dir", fixed, wheel)
     (made,) = fixed.glob("*.whl")
+    platform = f"manylinux_{GLIBC.replace('.', '_')}_{architecture}"
+    if platform not in made.name:
+        sys.exit(f"{wheel.name}: expected symbols that {platform} has, found that it is {made.name}")
     if "abi3" in made.name:
         run(sys.executable, "-m", "abi3audit", "--strict", made)
     with zipfile.ZipFile(made) as archive:
