@@ -22,8 +22,8 @@ PLACE = ROOT / "build" / "platforms"
 # A wheel that carries a Windows Python, without its standard library, which is that of any Python 3.11.
 WINDOWS_PYTHON = "panda3d==1.10.16"
 PYTHON_VERSION = "3.11"
-# What the package and its tests need there; numpy 2 needs a newer wine.
-WINDOWS_PACKAGES = ["numpy==1.26.4", "typer", "rich", "pytest", "hypothesis", "colorama"]
+# What the package and its tests need there; numpy 2 and later versions of typer need a newer wine.
+WINDOWS_PACKAGES = ["numpy==1.26.4", "typer==0.15.4", "click==8.1.8", "rich", "pytest", "hypothesis", "colorama"]
 # Tests of the Python package that run in a Windows Python; the others need torch, or something of Linux.
 WINDOWS_TESTS = ["test_platform.py", "test_platform_hashes.py"]
 
@@ -72,26 +72,36 @@ def build(name: str, *options: str, target: str = "all") -> Path:
     return folder
 
 
-def under_wine() -> dict[str, str]:
-    """Return the environment of programs that run under wine: its own drive C, and nothing printed by wine itself."""
-    place = PLACE / "wine"
-    place.mkdir(parents=True, exist_ok=True)
-    return {**os.environ, "WINEPREFIX": str(place), "WINEDEBUG": "-all", "PYTHONDONTWRITEBYTECODE": "1"}
+def run_under_wine(command: Sequence[str | Path], folder: Path) -> None:
+    """Run a Windows program that has to succeed, with a drive C of its own, and nothing printed by wine itself."""
+    wine = need("wine64", "wine64")
+    prefix = PLACE / "wine"
+    prefix.mkdir(parents=True, exist_ok=True)
+    environment = {**os.environ, "WINEPREFIX": str(prefix), "WINEDEBUG": "-all", "PYTHONDONTWRITEBYTECODE": "1"}
+    words = [wine, *map(str, command)]
+    print("+", *words, flush=True)
+    # Through a pipe: a Windows Python does not begin with a terminal or file of Linux as its output.
+    with subprocess.Popen(
+        words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as program:
+        assert program.stdout is not None
+        for line in program.stdout:
+            print(line.decode(errors="replace").rstrip(), flush=True)
+    if program.returncode:
+        raise subprocess.CalledProcessError(program.returncode, words)
 
 
 def windows() -> None:
     """Windows x86-64 by mingw-w64: the C++ tests, under wine."""
     need("x86_64-w64-mingw32-g++-posix", "g++-mingw-w64-x86-64-posix")
-    wine = need("wine64", "wine64")
     toolchain = f"-DCMAKE_TOOLCHAIN_FILE={ROOT / 'cmake' / 'windows-mingw.cmake'}"
     folder = build("windows", toolchain, "-DGZ_TESTS=ON", "-DGZ_PYTHON=OFF")
-    run([wine, folder / "gz_tests.exe"], env=under_wine(), cwd=folder)
+    run_under_wine([folder / "gz_tests.exe"], folder)
 
 
 def windows_python() -> None:
     """Windows x86-64: the Python package, in a Windows Python under wine."""
     need("x86_64-w64-mingw32-g++-posix", "g++-mingw-w64-x86-64-posix")
-    wine = need("wine64", "wine64")
     home = _windows_home()
     folder = build(
         "windows-python",
@@ -99,12 +109,15 @@ def windows_python() -> None:
         f"-DPython_EXECUTABLE={sys.executable}",
         f"-DPython_INCLUDE_DIR={_windows_headers()}",
         f"-DPython_LIBRARY={home / 'libpython311.dll.a'}",
-        "-DPython_SOABI=cp311-win_amd64",
+        "-DSKBUILD_SOABI=cp311-win_amd64",
+        "-DNB_SUFFIX=.cp311-win_amd64.pyd",
+        "-DNB_SUFFIX_S=.pyd",
+        f"-DCMAKE_MODULE_LINKER_FLAGS=-static -L{_no_libraries()}",
         f"-DCMAKE_INSTALL_PREFIX={home / 'Lib' / 'site-packages'}",
     )
     run(["cmake", "--install", folder])
     tests = [str(ROOT / "tests" / "python" / name) for name in WINDOWS_TESTS]
-    run([wine, home / "python.exe", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests], env=under_wine(), cwd=ROOT)
+    run_under_wine([home / "python.exe", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests], ROOT)
 
 
 def _windows_home() -> Path:
@@ -113,6 +126,7 @@ def _windows_home() -> Path:
     if (home / "done").exists():
         return home
     shutil.rmtree(home, ignore_errors=True)
+    shutil.rmtree(PLACE / "downloads", ignore_errors=True)
     library = Path(sysconfig.get_path("stdlib"))
     if sys.version_info[:2] != (3, 11):
         library = Path("/usr/lib/python3.11")
@@ -169,6 +183,15 @@ def _import_library(home: Path) -> None:
     definition = home / "python311.def"
     definition.write_text("LIBRARY python311.dll\nEXPORTS\n" + "\n".join(names) + "\n")
     run(["x86_64-w64-mingw32-dlltool", "-d", definition, "-l", home / "libpython311.dll.a"])
+
+
+def _no_libraries() -> Path:
+    """Return a folder of empty libraries: CMake also links what the Python of this machine was linked with."""
+    folder = PLACE / "windows-none"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("dl", "util"):
+        (folder / f"lib{name}.a").write_bytes(b"!<arch>\n")
+    return folder
 
 
 def _windows_headers() -> Path:

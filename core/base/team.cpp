@@ -6,6 +6,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/spin.h"
+#include "core/base/word_wait.h"
 
 namespace gz {
 namespace {
@@ -46,7 +47,7 @@ void Team::run(std::size_t count, const Body& body) {
   const bool is_shared = size_ > 1 && count > 1;
   if (is_shared) {
     stage_.store(opened);
-    stage_.notify_all();
+    wake_all(stage_);
   }
   std::exception_ptr interrupt;
   try {
@@ -118,13 +119,13 @@ std::uint32_t Team::wait_for_loop(std::uint32_t after) const {
   while (true) {
     const std::uint32_t stage = stage_.load();
     if (stage == kOver || (stage % 2 == 1 && stage != after)) return stage;
-    if (!spin_until([&] { return stage_.load() != stage; })) stage_.wait(stage);
+    if (!spin_until([&] { return stage_.load() != stage; })) sleep_while(stage_, stage);
   }
 }
 
 void Team::end() {
   stage_.store(kOver);
-  stage_.notify_all();
+  wake_all(stage_);
 }
 
 }  // namespace gz

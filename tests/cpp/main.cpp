@@ -1,18 +1,24 @@
 #include <exception>
 #include <iostream>
+#include <string_view>
 
 #include "tests/cpp/check.h"
 
-int main() {
+// With an argument: the tests whose names contain it.
+int main(int count, char** words) {
+  const std::string_view wanted = count > 1 ? words[1] : "";
+  int total = 0;
   int failed = 0;
   int skipped = 0;
   for (const auto& test : gz::test::cases()) {
+    if (test.name.find(wanted) == std::string::npos) continue;
     const int before = gz::test::failures();
+    ++total;
     try {
       test.body();
     } catch (const gz::test::Skipped& skip) {
       ++skipped;
-      std::cout << "skipped " << test.name << ": " << skip.reason << "\n";
+      std::cout << "skipped " << test.name << ": " << skip.reason << std::endl;
     } catch (const std::exception& error) {
       ++gz::test::failures();
       std::cerr << test.name << ": threw " << error.what() << "\n";
@@ -22,7 +28,6 @@ int main() {
       std::cerr << "FAILED " << test.name << "\n";
     }
   }
-  const int total = static_cast<int>(gz::test::cases().size());
   std::cout << total - failed - skipped << " passed, " << failed << " failed, " << skipped
             << " skipped\n";
   return failed == 0 ? 0 : 1;

@@ -2,9 +2,6 @@
 #pragma once
 
 #include <stdlib.h>
-#ifdef _WIN32
-#include <windows.h>
-#endif
 
 namespace gz::test {
 
@@ -24,11 +21,11 @@ inline constexpr bool kIsLinux = false;
 
 #ifdef _WIN32
 inline constexpr bool kIsWindows = true;
-inline const bool kIsWine =
-    ::GetProcAddress(::GetModuleHandleW(L"ntdll.dll"), "wine_get_version") != nullptr;
 #else
 inline constexpr bool kIsWindows = false;
-inline constexpr bool kIsWine = false;
 #endif
+
+// A Windows that is not one.
+bool is_wine();
 
 }  // namespace gz::test

@@ -123,6 +123,33 @@ def test_a_file_that_cannot_be_replaced_stays(monkeypatch):
     assert text_of("a") == "one"
 
 
+def test_a_file_that_windows_keeps_is_named_with_what_to_do(monkeypatch):
+    replace_file("a", b"one")
+
+    class Kept(PermissionError):
+        winerror = 32
+
+    def fail(old, new):
+        raise Kept(13, "The process cannot access the file")
+
+    monkeypatch.setattr("graphzero._files.folder.os.replace", fail)
+    with pytest.raises(PermissionError, match="is open or mapped, .* close what uses it, or write to another") as error:
+        replace_file("a", b"two")
+    assert error.value.filename == "a"
+    assert os.listdir() == ["a"]
+    assert text_of("a") == "one"
+
+
+def test_a_folder_that_was_replaced_and_could_not_be_removed_goes_with_the_next_one():
+    """But not while it is all that is left: a kill between two renames."""
+    old = ".a.0123456789abcdef.graphzero-tmp.old"
+    os.mkdir(old)
+    NewFolder("a", overwrite=True).commit()
+    assert sorted(os.listdir()) == [old, "a"]
+    NewFolder("a", overwrite=True).commit()
+    assert os.listdir() == ["a"]
+
+
 def test_a_new_file_has_the_rights_that_the_user_gives_to_files():
     before = os.umask(0o027)
     try:

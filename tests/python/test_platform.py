@@ -91,7 +91,7 @@ def test_a_mounted_data_set_is_replaced_or_the_error_says_what_to_do(tmp_path):
 
     write(4)
     with gz.open(tmp_path / "ds") as mounted:
-        assert mounted.x.shape == (4, 2)
+        assert mounted.features("x").gather([0]).tolist() == [[0, 0]]
         with allowed_to_refuse():
             write(5)
     write(6)
@@ -101,12 +101,12 @@ def test_a_mounted_data_set_is_replaced_or_the_error_says_what_to_do(tmp_path):
 def test_a_file_that_is_cut_gives_an_error_and_no_crash(features):
     """Windows does not let anybody cut a mapped file; Linux does."""
     with gz.FeatureStore(features) as rows:
-        try:
-            os.truncate(features, 8192)
-        except PermissionError:
-            assert IS_WINDOWS
+        if IS_WINDOWS:
+            with contextlib.suppress(OSError):
+                os.truncate(features, 8192)
             assert rows.gather([9_999]).tolist() == [[39_996.0, 39_997.0, 39_998.0, 39_999.0]]
         else:
+            os.truncate(features, 8192)
             with pytest.raises(OSError, match="shrank while it was mapped"):
                 rows.gather([9_999])
     with open(features, "r+b") as file:

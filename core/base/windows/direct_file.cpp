@@ -32,19 +32,11 @@ void DirectFile::open(const File& file) {
   if (again == INVALID_HANDLE_VALUE) throw_last_error(path_, "open it past the page cache");
   handle_ = as_file(again);
   alignment_ = alignment_of(again);
-  BY_HANDLE_FILE_INFORMATION status = {}, before = {};
+  BY_HANDLE_FILE_INFORMATION status = {};
   FILE_STANDARD_INFO sizes = {};
   if (!::GetFileInformationByHandle(again, &status) ||
-      !::GetFileInformationByHandle(original, &before) ||
       !::GetFileInformationByHandleEx(again, FileStandardInfo, &sizes, sizeof sizes)) {
     throw_last_error(path_, "look at");
-  }
-  // Wine goes by the name, which may be another file's.
-  if (status.dwVolumeSerialNumber != before.dwVolumeSerialNumber ||
-      status.nFileIndexHigh != before.nFileIndexHigh ||
-      status.nFileIndexLow != before.nFileIndexLow) {
-    throw IoError(ENOENT, path_,
-                  "cannot be read past the page cache: its name leads to another file by now");
   }
   device_ = status.dwVolumeSerialNumber;
   has_holes_ = sizes.AllocationSize.QuadPart < sizes.EndOfFile.QuadPart;

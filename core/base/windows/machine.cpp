@@ -1,8 +1,9 @@
 #include "core/base/machine.h"
 
-// The order matters: the second needs the types of the first.
-#include <psapi.h>
+// clang-format off: the second needs the types of the first.
 #include <windows.h>
+#include <psapi.h>
+// clang-format on
 
 #include <algorithm>
 #include <bit>

@@ -15,6 +15,7 @@ from graphzero._base.memory_sizes import byte_text
 
 _SUFFIX = ".graphzero-tmp"
 _KEPT_SUFFIX = ".graphzero-stage"
+_OLD = ".old"
 
 
 class NewFolder:
@@ -104,14 +105,15 @@ class NewFolder:
 
     def _take_place_in_two_steps(self) -> None:
         """Do it on a file system that cannot exchange two names, such as NFS. A kill in between leaves both hidden."""
-        old = f"{self.temporary}.old"
+        old = f"{self.temporary}{_OLD}"
         os.rename(self._target, old)
         try:
             os.rename(self.temporary, self._target)
         except OSError:
             os.rename(old, self._target)
             raise
-        _remove(old)
+        with contextlib.suppress(OSError):  # Windows keeps files that are open; the next writer removes them
+            _remove(old)
 
     def abort(self) -> None:
         """Remove what was written. May be called again."""
@@ -183,6 +185,10 @@ def _new_temporary(target: str, make: Callable[[str], object]) -> tuple[str, _co
     for entry in os.listdir(parent):
         # What lies between must be our random part alone: ".a.gl.X" is not a leftover of ".a".
         if entry.startswith(prefix) and entry.endswith(_SUFFIX) and len(entry) == len(prefix) + 16 + len(_SUFFIX):
+            _remove_unlocked(os.path.join(parent, entry))
+        # A folder that was replaced. Without a new one in its place it is all that a kill has left of it.
+        is_old = entry.startswith(prefix) and entry.endswith(_SUFFIX + _OLD)
+        if is_old and len(entry) == len(prefix) + 16 + len(_SUFFIX + _OLD) and os.path.lexists(target):
             _remove_unlocked(os.path.join(parent, entry))
     while True:
         path = os.path.join(parent, f"{prefix}{os.urandom(8).hex()}{_SUFFIX}")

@@ -17,7 +17,7 @@ from graphzero._tools.cores import one_core
 from graphzero._tools.memory_limit import MemoryLimit
 
 # Windows knows no sessions; in a group of its own Ctrl-C does not reach it either.
-_NEW_GROUP = subprocess.CREATE_NEW_PROCESS_GROUP if sys.platform == "win32" else 0
+_NEW_GROUP: int = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 
 
 class Child:
