@@ -462,7 +462,7 @@ def test_parts_of_another_graph(planned):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--engine", "spark", "--shards", "2"], "--engine: expected local, found spark"),
+        (["--engine", "spark", "--shards", "2"], "--engine: expected 'local' or 'ray', found 'spark'"),
         (["--engine", "local"], "--engine: expected --shards with it, found none"),
         (["--shards", "0"], "--shards: expected at least 1, found 0"),
     ],

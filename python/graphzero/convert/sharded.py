@@ -7,6 +7,7 @@ which appears whole or not at all. The graph is the one that ``convert_edges()``
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import json
@@ -20,7 +21,7 @@ from graphzero import _core
 from graphzero._base.argument_errors import Setting, error_of, parts_of, type_error, value_error
 from graphzero._base.integers import integer, integer_from
 from graphzero._base.memory_sizes import byte_count, conversion_budget, peak_memory
-from graphzero._files.folder import check_regular, replace_file
+from graphzero._files.folder import check_regular, lock_path, replace_file
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
 from graphzero.convert.conversion_report import ConversionReport
@@ -333,7 +334,7 @@ def run_shards(
     threads: int | None = None,
     progress: Progress = False,
 ) -> ConversionReport:
-    """Run all steps of a plan, here and one after the other.
+    """Run the steps of a plan that are not done yet, here and one after the other.
 
     Args:
         folder: The folder of the plan.
@@ -346,20 +347,52 @@ def run_shards(
         A report, as of ``commit_shards()``.
     """
     begin = clock.perf_counter()
-    plan = _Conversion(folder).plan
     done: list[int] = []
-    with watching(progress, "partitioning", plan.num_tasks, "tasks", lambda: len(done)):
-        for task in range(plan.num_tasks):
+    tasks = missing_tasks(folder)
+    with watching(progress, "partitioning", len(tasks), "tasks", lambda: len(done)):
+        for task in tasks:
             partition_edges(folder, task, memory=memory, threads=threads)
             done.append(task)
     done.clear()
-    with watching(progress, "sorting", plan.shards * len(plan.indexes), "shards", lambda: len(done)):
-        for index in plan.indexes:
-            for shard in range(plan.shards):
-                compile_shard(folder, index, shard, memory=memory, threads=threads)
-                done.append(shard)
+    parts = missing_parts(folder)
+    with watching(progress, "sorting", len(parts), "shards", lambda: len(done)):
+        for index, shard in parts:
+            compile_shard(folder, index, shard, memory=memory, threads=threads)
+            done.append(shard)
     report = commit_shards(folder, path, threads=threads)
     return dataclasses.replace(report, seconds=clock.perf_counter() - begin)
+
+
+def missing_tasks(folder: str | os.PathLike[str]) -> list[int]:
+    """Return the tasks of ``partition_edges()`` whose files are not there yet."""
+    conversion = _Conversion(folder)
+    return [task for task in range(conversion.plan.num_tasks) if not os.path.exists(conversion.records(task))]
+
+
+def missing_parts(folder: str | os.PathLike[str]) -> list[tuple[Literal["out", "in"], int]]:
+    """Return the index and the shard of each ``compile_shard()`` whose file is not there yet."""
+    conversion = _Conversion(folder)
+    plan = conversion.plan
+    every = [(index, shard) for index in plan.indexes for shard in range(plan.shards)]
+    return [(index, shard) for index, shard in every if not os.path.exists(conversion.part(index, shard))]
+
+
+@contextlib.contextmanager
+def work_folder(path: str) -> Iterator[str]:
+    """Make a folder for steps, which stays if the block fails: the next one goes on with the files that are there."""
+    os.makedirs(path, exist_ok=True)
+    lock = lock_path(path)
+    if lock is None:
+        raise OSError(errno.EBUSY, "another process converts here; wait for it, or name another folder", path)
+    try:
+        yield path
+        for name in os.listdir(path):
+            if name == _PLAN or name.endswith((".records", ".part", ".graphzero-tmp", ".graphzero-seen")):
+                os.remove(os.path.join(path, name))
+    finally:
+        with contextlib.suppress(OSError):  # it is not empty
+            os.rmdir(path)
+        os.close(lock)
 
 
 class _Conversion:
