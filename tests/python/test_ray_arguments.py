@@ -73,10 +73,14 @@ def test_a_cluster_without_cpus():
 def test_a_work_folder_goes_on_with_what_is_there_and_ends_empty():
     gz.convert_edges("edges.csv", "plain.gl")
     os.mkdir("work")
-    pathlib.Path("work/notes").write_text("of the user")
+    for name in ("notes", "mine.part", "task-1.records"):
+        pathlib.Path("work", name).write_text("of the user")
+    killed = ["out-000001.0123456789ab.part", ".in-000000.0123456789ab.part.0123456789abcdef.graphzero-tmp"]
+    for name in killed:
+        pathlib.Path("work", name).write_text("of an older plan")
     gz.convert_edges("edges.csv", "g.gl", shards=2, work_dir="work")
     assert pathlib.Path("g.gl").read_bytes() == pathlib.Path("plain.gl").read_bytes()
-    assert os.listdir("work") == ["notes"]
+    assert sorted(os.listdir("work")) == ["mine.part", "notes", "task-1.records"]
     gz.convert_edges("edges.csv", "g.gl", shards=2, work_dir="new/work")
     assert not os.path.exists("new/work")
     with pytest.raises(FileNotFoundError):

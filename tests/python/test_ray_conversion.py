@@ -92,6 +92,19 @@ def test_no_edges_at_all(connection):
     assert sorted(os.listdir()) == ["none.csv", "plain.gl", "ray.gl"]
 
 
+def test_labels_get_the_numbers_of_one_machine(connection):
+    rng = np.random.default_rng(2)
+    lines = "".join(f"name {a},{b * 7}\n" for a, b in rng.integers(0, 3000, (20_000, 2)).tolist())
+    pathlib.Path("edges.csv").write_text(f"src,dst\n{lines}")
+    gz.convert_edges("edges.csv", "plain.gl")
+    plan = sharded.plan_shards("edges.csv", "steps", shards=2, task_size=len(lines) // 3)
+    assert plan.num_tasks > 2
+    report = ray_engine.run_on_ray("steps", "ray.gl", ids_path="names.gi", **SMALL)
+    assert same("ray.gl", "plain.gl")
+    assert same("names.gi", "plain.gi")
+    assert report.ids_path == "names.gi"
+
+
 def processes():
     """Return parent and title of every process that can be read."""
     found = {}

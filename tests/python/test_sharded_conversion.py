@@ -285,17 +285,17 @@ def test_wrong_arguments_of_a_plan():
         sharded.plan_shards("edges.csv", "steps", shards=1, task_size=0)
     with raises(TypeError, "source: expected files for a conversion in shards, found ndarray; write it to one"):
         sharded.plan_shards(np.zeros((2, 3), int), "steps", shards=1)
-    labels = r"names\.csv: expected integer ids, found labels: number them with ids='map' and without shards="
-    with raises(ValueError, labels):
-        sharded.plan_shards("names.csv", "steps", shards=1)
+    labels = r"names\.csv: expected integer ids, found labels; give ids='map' to number them"
+    with raises(TypeError, labels):
+        sharded.plan_shards("names.csv", "steps", shards=1, ids="dense")
     with raises(ValueError, "time_unit: expected a column of times, found none"):
         sharded.plan_shards("edges.csv", "steps", shards=1, time_unit="s")
     with raises(ValueError, "edge ids can be left out of a directed graph with one index only: .*"):
         sharded.plan_shards("edges.csv", "steps", shards=1, edge_ids=False)
     with raises(ValueError, "num_nodes: expected a pair for a bipartite graph, found 4"):
         sharded.plan_shards("edges.csv", "steps", shards=1, bipartite=True, num_nodes=4)
-    with raises(ValueError, "ids: expected 'auto' or 'dense' with shards=2, which take integer ids only"):
-        gz.convert_edges("edges.csv", "g.gl", shards=2, ids="map")
+    with raises(ValueError, "ids: expected 'auto', 'dense' or 'map' with shards=2, found a dictionary"):
+        gz.convert_edges("edges.csv", "g.gl", shards=2, ids="people.gi")
 
 
 def test_compressed_texts_are_looked_at_when_planned():
@@ -303,7 +303,7 @@ def test_compressed_texts_are_looked_at_when_planned():
         pathlib.Path(name).write_bytes(gzip.compress(text.encode()))
 
     write("names.csv.gz", "src,dst\nann,bob\n")
-    with raises(ValueError, r"names\.csv\.gz: expected integer ids, found labels: number them with .*"):
+    with raises(TypeError, r"names\.csv\.gz: expected integer ids, found labels; give ids='map' to number them"):
         sharded.plan_shards("names.csv.gz", "steps", shards=1)
     write("a.csv.gz", "src,dst,t\n0,1,2024-01-01\n")
     write("b.csv.gz", "src,dst,t\n0,1,7\n")
@@ -341,7 +341,7 @@ def test_steps_out_of_order(planned):
 
 def test_a_plan_of_another_version(planned):
     pathlib.Path("steps/plan.json").write_text('{"version": 9}')
-    with raises(ValueError, r".*plan\.json: expected a plan of version 1, found 9; plan it again"):
+    with raises(ValueError, r".*plan\.json: expected a plan of version 2, found 9; plan it again"):
         sharded.partition_edges("steps", 0)
 
 

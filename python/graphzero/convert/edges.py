@@ -105,7 +105,7 @@ def convert_edges(
         tmp_dir: The folder for what does not fit. Default: ``GRAPHZERO_TMPDIR``, else the folder of ``path``.
         threads: The number of threads. Default: [`num_threads`][graphzero.num_threads].
         shards: The number of parts in which to make each index, by the steps of ``graphzero.convert.sharded``. The file
-            is the same, byte for byte. Needs files with integer ids. Default: no parts.
+            is the same, byte for byte, and so is a dictionary that is written. Needs files. Default: no parts.
         engine: What runs the steps of a conversion in shards: ``"local"``, this process, one after the other;
             ``"ray"``, the nodes of a Ray cluster. ``memory`` and ``threads`` are then those of a task: 2 GB and 1
             unless given.
@@ -142,8 +142,8 @@ def convert_edges(
         check_choice(time_unit, "time_unit", *TIME_UNITS)
     _check_engine(engine, shards, address, work_dir)
     if shards is not None:
-        if ids not in ("auto", "dense") or ids_path is not None:
-            raise value_error("ids", f"expected 'auto' or 'dense' with shards={shards}, which take integer ids only")
+        if ids not in ("auto", "dense", "map"):
+            raise value_error("ids", f"expected 'auto', 'dense' or 'map' with shards={shards}, found a dictionary")
         if engine == "ray" or work_dir is not None:
             steps_in = work_folder(os.fsdecode(work_dir or f"{target}.steps"))
         else:
@@ -153,15 +153,18 @@ def convert_edges(
                 source, parts, shards=shards, directed=directed, index=index, src=src, dst=dst, weight=weight,
                 time=time, time_unit=time_unit, header=header, delimiter=delimiter, comment=comment,
                 num_nodes=num_nodes, bipartite=bipartite, duplicates=duplicates, self_loops=self_loops,
-                edge_ids=edge_ids, bad_lines=bad_lines,
+                edge_ids=edge_ids, ids=ids, bad_lines=bad_lines,
             )  # fmt: skip
             if engine == "ray":
                 from graphzero.convert.ray_engine import run_on_ray
 
                 return run_on_ray(
-                    parts, target, address=address, memory=memory, threads=threads, progress=progress
+                    parts, target, address=address, ids_path=ids_path, memory=memory, threads=threads,
+                    progress=progress,
                 )  # fmt: skip
-            return run_shards(parts, target, memory=memory, threads=threads, progress=progress)
+            return run_shards(
+                parts, target, ids_path=ids_path, memory=memory, threads=threads, progress=progress
+            )  # fmt: skip
     text = TextOptions(src, dst, weight, time, time_unit, header, delimiter, comment, skip_bad_lines)
     feed = edge_feed(source, target, text, directed=directed, tmp_dir=folder, block=max(1 << 20, budget // 16))
     if time_unit is not None and not feed.has_time:

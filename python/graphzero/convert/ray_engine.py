@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import logging
 import os
 import socket
 import time as clock
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from graphzero._base.argument_errors import value_error
@@ -17,7 +18,7 @@ from graphzero._base.integers import integer_from
 from graphzero._base.memory_sizes import byte_count, byte_text
 from graphzero._files.progress import Progress, watching
 from graphzero.convert.conversion_report import ConversionReport
-from graphzero.convert.sharded import commit_shards, compile_shard, missing_parts, missing_tasks, partition_edges
+from graphzero.convert.sharded import IdsPath, Step, commit_shards, run_step, stages
 
 _MEMORY = 2_000_000_000
 _WORKER = 256 << 20  # what a worker process takes beside the budget of its step
@@ -30,6 +31,7 @@ def run_on_ray(
     path: str | os.PathLike[str],
     *,
     address: str | None = None,
+    ids_path: IdsPath | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
     progress: Progress = False,
@@ -41,6 +43,7 @@ def run_on_ray(
         path: The ``.gl`` file to write; only this process needs to see it.
         address: ``host:port`` of the cluster's head, or ``"auto"`` for the cluster that this machine belongs to.
             Default: the cluster this process is connected to, else ``RAY_ADDRESS``, else ``"auto"``.
+        ids_path: The dictionary of labels to write, or those of both ends.
         memory: Bytes that a task may hold, which Ray sets aside for it. Default: 2 GB.
         threads: The number of threads, and of Ray's CPUs, of a task. Default: 1.
         progress: ``True`` shows bars. A function is called with what is done and all there is of each step in turn.
@@ -59,7 +62,6 @@ def run_on_ray(
     where = os.path.abspath(os.fsdecode(folder))
     budget = _MEMORY if memory is None else byte_count(memory)
     cpus = integer_from(1 if threads is None else threads, 1, "threads")
-    tasks = missing_tasks(where)
     with _connected(address) as ray:
         nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         _check_room(nodes, budget + _WORKER, cpus)
@@ -69,28 +71,22 @@ def run_on_ray(
         options: dict[str, Any] = {"num_cpus": cpus, "memory": budget + _WORKER, "max_retries": _RETRIES}
         options["scheduling_strategy"] = "SPREAD"
 
-        def run(title: str, unit: str, steps: dict[str, tuple[Any, ...]]) -> None:
-            done: list[str] = []
-            with watching(progress, title, len(steps), unit, lambda: len(done)):
-                begun = {
-                    remote.options(name=name, **options).remote(*step, where, budget, cpus): name
-                    for name, step in steps.items()
-                }
+        for stage in stages(where):
+            done: list[Any] = []
+            with watching(progress, stage.title, len(stage.steps), stage.unit, functools.partial(len, done)):
+                begun = {}
+                for step in stage.steps:
+                    name = " ".join(map(str, (step[0], *step[1])))
+                    begun[remote.options(name=name, **options).remote(where, step, budget, cpus)] = name
                 _finish(ray, begun, done)
-
-        run("partitioning", "tasks", {f"partition_edges {task}": ("partition", task) for task in tasks})
-        parts = missing_parts(where)
-        run("sorting", "shards", {f"compile_shard {name} {at}": ("compile", name, at) for name, at in parts})
-    report = commit_shards(where, path, threads=None)
+    report = commit_shards(where, path, ids_path=ids_path)
     return dataclasses.replace(report, seconds=clock.perf_counter() - begin)
 
 
-def _step(kind: str, *details: Any) -> None:
+def _step(folder: str, step: Step, memory: int, threads: int) -> None:
     """Run one step in a process of Ray. An error of the system says on which node."""
-    *which, folder, memory, threads = details
-    step: Callable[..., None] = partition_edges if kind == "partition" else compile_shard
     try:
-        step(folder, *which, memory=memory, threads=threads)
+        run_step(folder, step, memory=memory, threads=threads)
     except OSError as error:
         if error.errno is None:
             raise
