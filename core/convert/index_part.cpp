@@ -9,9 +9,6 @@
 namespace gz {
 namespace {
 
-// Bytes of records that are read at a time.
-constexpr std::uint64_t kReadBytes = 256 << 10;
-
 struct Range {
   std::uint32_t shift;
   std::uint64_t begin, end;  // buckets
@@ -28,21 +25,26 @@ typename EdgeBuckets<Narrow>::Sorted blocks_of(const RecordSet& records, Directi
     const RecordFile& file = *records.files()[i];
     const RecordIndex& index = *file.index(direction);
     const std::uint64_t record = file.fields().record_size;
-    const auto start_of = [&](std::uint64_t bucket) {
-      const std::uint64_t own = bucket << (range.shift - index.shift);
-      return index.starts[std::min<std::uint64_t>(own, index.starts.size() - 1)];
+    // Buckets of this file may be narrower than those of the part.
+    const auto own_of = [&](std::uint64_t bucket) {
+      return std::min<std::uint64_t>(bucket << (range.shift - index.shift),
+                                     index.starts.size() - 1);
     };
     for (std::uint64_t bucket = range.begin; bucket < range.end; ++bucket) {
-      const std::uint64_t end = start_of(bucket + 1);
-      for (std::uint64_t at = start_of(bucket); at < end;) {
-        RecordBlock block;
-        block.wide = (file.fields().kinds & kRecordWide) != 0;
-        block.count = static_cast<std::uint32_t>(std::min(end - at, kReadBytes / record));
-        block.file = &file.file();
-        block.offset = index.offset + at * record;
-        block.first_edge = records.first_edge(i);
-        at += block.count;
-        sorted.buckets[bucket - range.begin].push_back(std::move(block));
+      for (std::uint64_t own = own_of(bucket); own < own_of(bucket + 1); ++own) {
+        std::uint64_t number = index.blocks[own];
+        for (std::uint64_t at = index.starts[own]; at < index.starts[own + 1]; ++number) {
+          RecordBlock block;
+          block.wide = (file.fields().kinds & kRecordWide) != 0;
+          block.count = static_cast<std::uint32_t>(
+              std::min(index.starts[own + 1] - at, records_in_block(record)));
+          block.file = &file.file();
+          block.offset = index.offset + at * record;
+          block.first_edge = records.first_edge(i);
+          block.checksum = index.checksums[number];
+          at += block.count;
+          sorted.buckets[bucket - range.begin].push_back(std::move(block));
+        }
       }
     }
   }

@@ -438,11 +438,41 @@ def test_damaged_records_and_parts(planned):
     ):
         sharded.commit_shards("steps", "g.gl")
     assert not os.path.exists("g.gl")
+
+
+def test_damaged_records(planned):
+    run_until_commit(planned)
     records = os.fspath(step_file("task-000000"))
-    data = contents(records)
-    table = struct.unpack_from("<Q", data, 256 + 40 + 16)[0]  # the second section
-    damage(records, table + 8)
-    with raises(gz.FormatError, rf".*{records}: the table of its buckets does not fit its \d+ records: it is .*"):
+    whole = contents(records)
+    # Of the sections: the records, where their buckets begin, and the checksums of their blocks.
+    first, table, checksums = (struct.unpack_from("<Q", whole, 256 + 40 * at + 16)[0] for at in range(3))
+    for at in (table + 8, checksums):
+        damage(records, at)
+        with raises(gz.FormatError, rf".*{records}: the tables of its buckets do not fit its \d+ records: it is .*"):
+            sharded.compile_shard("steps", "out", 0)
+        pathlib.Path(records).write_bytes(whole)
+    damage(records, first)
+    message = (
+        rf".*{records}: the checksum of \d+ records at byte {first} differs: it is damaged, remove it and repeat .*"
+    )
+    with raises(gz.FormatError, message):
+        sharded.compile_shard("steps", "out", 0)
+    for length in (100, 4096, len(whole) - 1):
+        pathlib.Path(records).write_bytes(whole[:length])
+        with pytest.raises((gz.FormatError, OSError), match=records):
+            sharded.compile_shard("steps", "out", 0)
+
+
+def test_blocks_of_records_have_checksums_of_their_own():
+    rng = np.random.default_rng(3)
+    np.save("edges.npy", np.stack([np.full(60_000, 6), rng.integers(0, 1000, 60_000)]))  # one bucket, several blocks
+    sharded.plan_shards("edges.npy", "steps", shards=1, index="out")
+    sharded.partition_edges("steps", 0)
+    records = os.fspath(step_file("task-000000"))
+    first = struct.unpack_from("<Q", contents(records), 256 + 16)[0]
+    in_block = (256 << 10) // 12 * 12
+    damage(records, first + in_block + 5)
+    with raises(gz.FormatError, rf".*: the checksum of \d+ records at byte {first + in_block} differs: .*"):
         sharded.compile_shard("steps", "out", 0)
 
 
