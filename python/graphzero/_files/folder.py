@@ -99,7 +99,7 @@ class NewFolder:
                 raise
             self._release()
             with contextlib.suppress(OSError):
-                _remove(self.temporary)  # the old one, if there was one, which we still hold
+                remove(self.temporary)  # the old one, if there was one, which we still hold
         return True
 
     def _take_place_in_two_steps(self) -> None:
@@ -111,7 +111,7 @@ class NewFolder:
         except OSError:
             os.rename(old, self._target)
             raise
-        _remove(old)
+        remove(old)
 
     def abort(self) -> None:
         """Remove what was written. May be called again."""
@@ -207,11 +207,12 @@ def _remove_unlocked(path: str) -> None:
     lock = lock_path(path)
     if lock is not None:
         with contextlib.suppress(OSError):
-            _remove(path)
+            remove(path)
         lock.release()
 
 
-def _remove(path: str) -> None:
+def remove(path: str) -> None:
+    """Remove a file, or a folder with all that is in it; of a link, the link."""
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
     else:
