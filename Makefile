@@ -8,8 +8,8 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 # The tools of .venv come first: cmake and ninja need not be on the machine.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test quick check check-platforms check-aarch64 check-wheel format asan tsan fuzz fuzz-parsers load bench docs \
-	pictures install wheel wheels release-check clean
+.PHONY: demo test test-ray quick check check-platforms check-aarch64 check-wheel format asan tsan fuzz fuzz-parsers load bench \
+	docs pictures install wheel wheels release-check clean
 
 demo: $(VENV)/.package $(VENV)/.demo
 	$(BIN)/graphzero demo
@@ -17,6 +17,10 @@ demo: $(VENV)/.package $(VENV)/.demo
 test: $(VENV)/.package $(VENV)/.test build/dev/gz_tests
 	build/dev/gz_tests
 	$(BIN)/python .ci/tests.py
+
+# Apart from the other tests: Ray is 80 MB to load and 270 MB on disk, and its nodes take both cores to start.
+test-ray: $(VENV)/.package $(VENV)/.test $(VENV)/.ray
+	$(BIN)/python -m pytest -q -p no:cacheprovider tests/python/test_ray_conversion.py
 
 # The tests that tell most for their time: files, converting, sampling, batches and commands, each at its heart.
 QUICK := layers types container gl_format gd_format graph features dataset text_guesses sampling \
@@ -114,7 +118,7 @@ $(VENV)/.made:
 	mkdir -p build && touch $@
 
 # Each group of pyproject.toml's [dependency-groups] is installed once.
-$(VENV)/.build $(VENV)/.test $(VENV)/.check $(VENV)/.docs $(VENV)/.bench $(VENV)/.demo $(VENV)/.release $(VENV)/.wheels: $(VENV)/.%: $(VENV)/.made pyproject.toml constraints.txt
+$(VENV)/.build $(VENV)/.test $(VENV)/.check $(VENV)/.docs $(VENV)/.bench $(VENV)/.demo $(VENV)/.ray $(VENV)/.release $(VENV)/.wheels: $(VENV)/.%: $(VENV)/.made pyproject.toml constraints.txt
 	$(PIP_INSTALL) $$($(BIN)/python .ci/group.py $*)
 	touch $@
 

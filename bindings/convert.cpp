@@ -297,11 +297,12 @@ void bind_edge_converter(nb::module_& m) {
           "path"_a)
       .def(
           "finish_records",
-          [](Converter& self, const nb::bytes& path) {
+          [](Converter& self, const nb::bytes& path, std::uint64_t other_bad_lines) {
             const std::string name = path_of(path);
-            self.use([&](EdgeConverter& converter) { converter.finish_records(name); });
+            self.use(
+                [&](EdgeConverter& converter) { converter.finish_records(name, other_bad_lines); });
           },
-          "path"_a)
+          "path"_a, "other_bad_lines"_a)
       .def("done", [](const Converter& self) { return self.look().done(); });
 }
 

@@ -162,6 +162,19 @@ void bind_builder(nb::module_& m) {
             self.use([&](IdBuilder& builder) { builder.add(labels_of(bytes, offsets)); });
           },
           "bytes"_a.noconvert(), "offsets"_a.noconvert())
+      .def(
+          "add_dictionary",
+          [](Builder& self, const IdDictionary& labels) {
+            self.use([&](IdBuilder& builder) {
+              if (labels.layout().kind == LabelKind::kString) {
+                builder.add(StringLabels{labels.stored_bytes(), labels.stored_offsets()});
+              } else {
+                builder.add(labels.stored_labels());
+              }
+              labels.mapping()->check_intact();
+            });
+          },
+          "labels"_a)
       .def("finish", [](Builder& self) {
         return self.use([](IdBuilder& builder) { return builder.finish(); });
       });

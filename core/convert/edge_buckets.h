@@ -13,7 +13,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/error.h"
 #include "core/base/file.h"
+#include "core/base/hash.h"
 #include "core/base/object_pool.h"
 #include "core/base/temporary_file.h"
 #include "core/convert/edge_record.h"
@@ -41,6 +43,7 @@ struct RecordBlock {
   std::uint64_t offset = 0;
   const File* file = nullptr;    // outlives the block
   std::uint64_t first_edge = 0;  // added to the edge ids of what is in `file`
+  std::uint64_t checksum = 0;    // of what is in `file`
 };
 
 // One set per index. Keys are not known beforehand, so neither is the range of a bucket: it doubles
@@ -252,6 +255,11 @@ class EdgeBuckets {
     const auto bytes = std::as_writable_bytes(std::span(buffer));
     if (block.file != nullptr) {
       block.file->read_exact_at(bytes, block.offset);
+      if (xxh64(bytes) != block.checksum) {
+        throw FormatError(block.file->path(), "the checksum of ", block.count, " records at byte ",
+                          block.offset,
+                          " differs: it is damaged, remove it and repeat the step that wrote it");
+      }
     } else {
       memory_.spilled.read_exact_at(bytes, block.offset);
     }

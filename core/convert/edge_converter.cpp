@@ -95,7 +95,7 @@ class EdgeConverter::Engine {
 
   virtual void place(const Columns& columns, std::uint64_t first_row) = 0;
   virtual EdgeReport finish(const std::string& path) = 0;
-  virtual void finish_records(const std::string& path) = 0;
+  virtual void finish_records(const std::string& path, std::uint64_t other_bad_lines) = 0;
 
   // The largest ids of a batch.
   struct Largest {
@@ -203,7 +203,7 @@ class EdgeConverter::TypedEngine final : public Engine {
   }
 
   EdgeReport finish(const std::string& path) override;
-  void finish_records(const std::string& path) override;
+  void finish_records(const std::string& path, std::uint64_t other_bad_lines) override;
 
  private:
   template <class Record>
@@ -335,7 +335,8 @@ void EdgeConverter::TypedEngine<Narrow>::append_records(EdgeBuckets<Narrow>& buc
 }
 
 template <class Narrow>
-void EdgeConverter::TypedEngine<Narrow>::finish_records(const std::string& path) {
+void EdgeConverter::TypedEngine<Narrow>::finish_records(const std::string& path,
+                                                        std::uint64_t other_bad_lines) {
   out_.close();
   in_.close();
   const bool wide = out_.has_wide() || in_.has_wide();
@@ -345,7 +346,7 @@ void EdgeConverter::TypedEngine<Narrow>::finish_records(const std::string& path)
   fields.record_size = static_cast<std::uint32_t>(wide ? sizeof(Wide) : sizeof(Narrow));
   fields.num_rows = num_rows;
   fields.num_lines = num_lines;
-  fields.num_bad_lines = bad_lines.count;
+  fields.num_bad_lines = bad_lines.count + other_bad_lines;
   fields.num_self_loops = self_loops;
   fields.num_src_ids = largest_src;
   fields.num_dst_ids = largest_dst;
@@ -498,6 +499,8 @@ void EdgeConverter::add_edges(std::span<const NodeId> src, std::span<const NodeI
 
 EdgeReport EdgeConverter::finish(const std::string& path) { return engine_->finish(path); }
 
-void EdgeConverter::finish_records(const std::string& path) { engine_->finish_records(path); }
+void EdgeConverter::finish_records(const std::string& path, std::uint64_t other_bad_lines) {
+  engine_->finish_records(path, other_bad_lines);
+}
 
 }  // namespace gz

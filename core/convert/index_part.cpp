@@ -9,9 +9,6 @@
 namespace gz {
 namespace {
 
-// Bytes of records that are read at a time.
-constexpr std::uint64_t kReadBytes = 256 << 10;
-
 struct Range {
   std::uint32_t shift;
   std::uint64_t begin, end;  // buckets
@@ -22,10 +19,10 @@ Range range_of(const RecordSet& records, const PartPlace& place) {
   return {cuts.shift, cuts.bounds[place.part], cuts.bounds[place.part + 1]};
 }
 
-// The first record of a bucket, in a file whose own buckets are as wide or narrower.
-std::uint64_t start_of(const RecordIndex& index, const Range& range, std::uint64_t bucket) {
+// The first bucket of a file within a bucket of the part, which is as wide or wider.
+std::size_t own_bucket(const RecordIndex& index, const Range& range, std::uint64_t bucket) {
   const std::uint64_t own = bucket << (range.shift - index.shift);
-  return index.starts[std::min<std::uint64_t>(own, index.starts.size() - 1)];
+  return static_cast<std::size_t>(std::min<std::uint64_t>(own, index.starts.size() - 1));
 }
 
 template <class Narrow>
@@ -40,16 +37,21 @@ typename EdgeBuckets<Narrow>::Sorted blocks_of(const RecordSet& records, Directi
     const RecordIndex& index = *file.index(direction);
     const std::uint64_t record = file.fields().record_size;
     for (std::uint64_t bucket = range.begin; bucket < range.end; ++bucket) {
-      const std::uint64_t end = start_of(index, range, bucket + 1);
-      for (std::uint64_t at = start_of(index, range, bucket); at < end;) {
-        RecordBlock block;
-        block.wide = (file.fields().kinds & kRecordWide) != 0;
-        block.count = static_cast<std::uint32_t>(std::min(end - at, kReadBytes / record));
-        block.file = &file.file();
-        block.offset = index.offset + at * record;
-        block.first_edge = records.first_edge(i);
-        at += block.count;
-        sorted.buckets[bucket - range.begin].push_back(std::move(block));
+      const std::size_t end = own_bucket(index, range, bucket + 1);
+      for (std::size_t own = own_bucket(index, range, bucket); own < end; ++own) {
+        std::uint64_t number = index.blocks[own];
+        for (std::uint64_t at = index.starts[own]; at < index.starts[own + 1]; ++number) {
+          RecordBlock block;
+          block.wide = (file.fields().kinds & kRecordWide) != 0;
+          block.count = static_cast<std::uint32_t>(
+              std::min(index.starts[own + 1] - at, records_in_block(record)));
+          block.file = &file.file();
+          block.offset = index.offset + at * record;
+          block.first_edge = records.first_edge(i);
+          block.checksum = index.checksums[number];
+          at += block.count;
+          sorted.buckets[bucket - range.begin].push_back(std::move(block));
+        }
       }
     }
   }
@@ -65,8 +67,8 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> part_slices(const RecordSet
   for (const auto& file : records.files()) {
     const RecordIndex& index = *file->index(place.direction);
     const std::uint64_t size = file->fields().record_size;
-    const std::uint64_t begin = start_of(index, range, range.begin);
-    const std::uint64_t end = start_of(index, range, range.end);
+    const std::uint64_t begin = index.starts[own_bucket(index, range, range.begin)];
+    const std::uint64_t end = index.starts[own_bucket(index, range, range.end)];
     slices.emplace_back(index.offset + begin * size, (end - begin) * size);
   }
   return slices;

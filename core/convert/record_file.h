@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/file.h"
+#include "core/base/hash.h"
 #include "core/format/container_writer.h"
 
 namespace gz {
@@ -37,6 +38,11 @@ struct RecordFields {
 };
 static_assert(sizeof(RecordFields) <= kFieldsSize);
 
+// Records of a bucket are read, and have a checksum, by blocks of so many; the last may have fewer.
+constexpr std::uint64_t records_in_block(std::uint64_t record_size) {
+  return (256 << 10) / record_size;
+}
+
 // begin(), then append() … and end_bucket() for each bucket, then end(); the same for the other
 // index; then finish(), which puts the file in place.
 class RecordFileWriter {
@@ -46,30 +52,38 @@ class RecordFileWriter {
 
   void begin(Direction direction, std::uint32_t shift);
   void append(std::span<const std::byte> records);
-  void end_bucket() { starts_.push_back(count_); }
+  void end_bucket();
   void end();
   // Shifts are known from begin().
   void finish(RecordFields fields);
 
  private:
+  void end_block();
+
   ContainerWriter container_;
   std::size_t record_size_;
   Direction direction_ = Direction::kOut;
   std::uint32_t shifts_[2] = {0, 0};
   std::uint64_t count_ = 0;
   std::vector<std::uint64_t> starts_;
+  Xxh64 block_;
+  std::uint64_t block_bytes_ = 0;  // of the block that is not full yet
+  std::vector<std::uint64_t> checksums_;
 };
 
 // The records of one index in such a file.
 struct RecordIndex {
   std::uint32_t shift = 0;
-  std::uint64_t offset = 0;           // of the first record, in the file
-  std::vector<std::uint64_t> starts;  // the first record of each bucket, then how many there are
+  std::uint64_t offset = 0;              // of the first record, in the file
+  std::vector<std::uint64_t> starts;     // the first record of each bucket, then how many there are
+  std::vector<std::uint64_t> blocks;     // the first block of each bucket, then how many there are
+  std::vector<std::uint64_t> checksums;  // of each block
 };
 
 class RecordFile {
  public:
-  // Throws FormatError if the header or a table is wrong; records are not read.
+  // Throws FormatError if the header or a table is wrong; records are not read. Whoever reads them
+  // compares the checksums of their blocks.
   explicit RecordFile(const std::string& path);
 
   const File& file() const { return file_; }

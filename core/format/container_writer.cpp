@@ -33,6 +33,10 @@ void ContainerWriter::begin(std::uint32_t kind, Dtype dtype, std::uint32_t flags
 
 void ContainerWriter::append(std::span<const std::byte> bytes) {
   checksum_.update(bytes);
+  append_unsummed(bytes);
+}
+
+void ContainerWriter::append_unsummed(std::span<const std::byte> bytes) {
   table_.back().length += bytes.size();
   while (!bytes.empty()) {
     if (pending_.empty() && bytes.size() >= kWriteSize) {

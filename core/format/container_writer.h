@@ -21,6 +21,8 @@ class ContainerWriter {
 
   void begin(std::uint32_t kind, Dtype dtype, std::uint32_t flags);
   void append(std::span<const std::byte> bytes);
+  // The same, left out of the checksum of the section: for bytes that have others.
+  void append_unsummed(std::span<const std::byte> bytes);
   void end();
   // Goes back to the start of the section in progress, to write it anew. Until they are
   // overwritten, the bytes written so far can be read back; `offset` counts from the start of the

@@ -66,6 +66,7 @@ FOLDER_LAYERS = {
         ["edge_feeds"],
         ["edge_labels", "edge_options", "conversion_report"],
         ["sharded"],
+        ["ray_engine"],
         ["edges", "features", "estimate"],
         ["dataset_draft"],
         ["dataset_writer", "dataset_editor", "layouts"],

@@ -285,17 +285,17 @@ def test_wrong_arguments_of_a_plan():
         sharded.plan_shards("edges.csv", "steps", shards=1, task_size=0)
     with raises(TypeError, "source: expected files for a conversion in shards, found ndarray; write it to one"):
         sharded.plan_shards(np.zeros((2, 3), int), "steps", shards=1)
-    labels = r"names\.csv: expected integer ids, found labels: number them with ids='map' and without shards="
-    with raises(ValueError, labels):
-        sharded.plan_shards("names.csv", "steps", shards=1)
+    labels = r"names\.csv: expected integer ids, found labels; give ids='map' to number them"
+    with raises(TypeError, labels):
+        sharded.plan_shards("names.csv", "steps", shards=1, ids="dense")
     with raises(ValueError, "time_unit: expected a column of times, found none"):
         sharded.plan_shards("edges.csv", "steps", shards=1, time_unit="s")
     with raises(ValueError, "edge ids can be left out of a directed graph with one index only: .*"):
         sharded.plan_shards("edges.csv", "steps", shards=1, edge_ids=False)
     with raises(ValueError, "num_nodes: expected a pair for a bipartite graph, found 4"):
         sharded.plan_shards("edges.csv", "steps", shards=1, bipartite=True, num_nodes=4)
-    with raises(ValueError, "ids: expected 'auto' or 'dense' with shards=2, which take integer ids only"):
-        gz.convert_edges("edges.csv", "g.gl", shards=2, ids="map")
+    with raises(ValueError, "ids: expected 'auto', 'dense' or 'map' with shards=2, found a dictionary"):
+        gz.convert_edges("edges.csv", "g.gl", shards=2, ids="people.gi")
 
 
 def test_compressed_texts_are_looked_at_when_planned():
@@ -303,8 +303,8 @@ def test_compressed_texts_are_looked_at_when_planned():
         pathlib.Path(name).write_bytes(gzip.compress(text.encode()))
 
     write("names.csv.gz", "src,dst\nann,bob\n")
-    with raises(ValueError, r"names\.csv\.gz: expected integer ids, found labels: number them with .*"):
-        sharded.plan_shards("names.csv.gz", "steps", shards=1)
+    with raises(TypeError, r"names\.csv\.gz: expected integer ids, found labels; give ids='map' to number them"):
+        sharded.plan_shards("names.csv.gz", "steps", shards=1, ids="dense")
     write("a.csv.gz", "src,dst,t\n0,1,2024-01-01\n")
     write("b.csv.gz", "src,dst,t\n0,1,7\n")
     with raises(ValueError, r"b\.csv\.gz: time: line 2: expected ISO 8601 times, as in a\.csv\.gz, found '7'"):
@@ -341,7 +341,7 @@ def test_steps_out_of_order(planned):
 
 def test_a_plan_of_another_version(planned):
     pathlib.Path("steps/plan.json").write_text('{"version": 9}')
-    with raises(ValueError, r".*plan\.json: expected a plan of version 1, found 9; plan it again"):
+    with raises(ValueError, r".*plan\.json: expected a plan of version 2, found 9; plan it again"):
         sharded.partition_edges("steps", 0)
 
 
@@ -438,11 +438,41 @@ def test_damaged_records_and_parts(planned):
     ):
         sharded.commit_shards("steps", "g.gl")
     assert not os.path.exists("g.gl")
+
+
+def test_damaged_records(planned):
+    run_until_commit(planned)
     records = os.fspath(step_file("task-000000"))
-    data = contents(records)
-    table = struct.unpack_from("<Q", data, 256 + 40 + 16)[0]  # the second section
-    damage(records, table + 8)
-    with raises(gz.FormatError, rf".*{records}: the table of its buckets does not fit its \d+ records: it is .*"):
+    whole = contents(records)
+    # Of the sections: the records, where their buckets begin, and the checksums of their blocks.
+    first, table, checksums = (struct.unpack_from("<Q", whole, 256 + 40 * at + 16)[0] for at in range(3))
+    for at in (table + 8, checksums):
+        damage(records, at)
+        with raises(gz.FormatError, rf".*{records}: the tables of its buckets do not fit its \d+ records: it is .*"):
+            sharded.compile_shard("steps", "out", 0)
+        pathlib.Path(records).write_bytes(whole)
+    damage(records, first)
+    message = (
+        rf".*{records}: the checksum of \d+ records at byte {first} differs: it is damaged, remove it and repeat .*"
+    )
+    with raises(gz.FormatError, message):
+        sharded.compile_shard("steps", "out", 0)
+    for length in (100, 4096, len(whole) - 1):
+        pathlib.Path(records).write_bytes(whole[:length])
+        with pytest.raises((gz.FormatError, OSError), match=records):
+            sharded.compile_shard("steps", "out", 0)
+
+
+def test_blocks_of_records_have_checksums_of_their_own():
+    rng = np.random.default_rng(3)
+    np.save("edges.npy", np.stack([np.full(60_000, 6), rng.integers(0, 1000, 60_000)]))  # one bucket, several blocks
+    sharded.plan_shards("edges.npy", "steps", shards=1, index="out")
+    sharded.partition_edges("steps", 0)
+    records = os.fspath(step_file("task-000000"))
+    first = struct.unpack_from("<Q", contents(records), 256 + 16)[0]
+    in_block = (256 << 10) // 12 * 12
+    damage(records, first + in_block + 5)
+    with raises(gz.FormatError, rf".*: the checksum of \d+ records at byte {first + in_block} differs: .*"):
         sharded.compile_shard("steps", "out", 0)
 
 
@@ -466,7 +496,7 @@ def test_parts_of_another_graph(planned):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--engine", "spark", "--shards", "2"], "--engine: expected local, found spark"),
+        (["--engine", "spark", "--shards", "2"], "--engine: expected 'local' or 'ray', found 'spark'"),
         (["--engine", "local"], "--engine: expected --shards with it, found none"),
         (["--shards", "0"], "--shards: expected at least 1, found 0"),
     ],

@@ -108,6 +108,72 @@ def test_a_graph_in_parts_is_replaced_and_another_data_set_is_not(edges, storage
             gz.convert_edges(edges, f"{storage}/{name}", shards=2)
 
 
+@pytest.fixture
+def names(tmp_path):
+    """A text whose ids are labels, and its plain conversions."""
+    rng = np.random.default_rng(2)
+    lines = "".join(f"name {a},{b * 7}\n" for a, b in rng.integers(0, 300, (2000, 2)).tolist())
+    path = tmp_path / "names.csv"
+    path.write_text(f"src,dst\n{lines}")
+    gz.convert_edges(path, tmp_path / "one.gl")
+    gz.convert_edges(path, tmp_path / "two.gl", bipartite=True)
+    return path
+
+
+@pytest.mark.parametrize("inside", [True, False])
+@pytest.mark.parametrize("bipartite", [False, True])
+def test_labels_are_numbered_in_storage(names, storage, tmp_path, bipartite, inside):
+    steps = f"{storage}/ds/steps" if inside else f"{storage}/steps"
+    plan = sharded.plan_shards(names, steps, shards=2, task_size="8KB", bipartite=bipartite)
+    assert plan.has_labels
+    assert plan.num_tasks > 2
+    sharded.run_shards(plan.folder, tmp_path / "here.gl")
+    plain, ends = ("two", {"src": ".src", "dst": ".dst"}) if bipartite else ("one", {"node": ""})
+    assert filecmp.cmp(tmp_path / "here.gl", tmp_path / f"{plain}.gl", shallow=False)
+    report = sharded.commit_shards(plan.folder, f"{storage}/ds")
+    assert report.ids_path.endswith(".labels.gi")
+    gz.stage(f"{storage}/ds", tmp_path / "ds", verify="full")
+    assert filecmp.cmp(one_graph(tmp_path / "ds"), tmp_path / f"{plain}.gl", shallow=False)
+    manifest = json.loads((tmp_path / "ds" / MANIFEST).read_text())
+    for kind, end in ends.items():
+        assert filecmp.cmp(tmp_path / f"here{end}.gi", tmp_path / f"{plain}{end}.gi", shallow=False)
+        staged = tmp_path / "ds" / manifest["nodes"][kind]["ids"]["file"]
+        assert filecmp.cmp(staged, tmp_path / f"{plain}{end}.gi", shallow=False)
+
+
+def test_a_call_writes_labels_to_storage_and_replaces_them(names, edges, storage, tmp_path):
+    for source in (names, edges, names):
+        gz.convert_edges(source, f"{storage}/ds", shards=2)
+    gz.stage(f"{storage}/ds", tmp_path / "ds", verify="full")
+    [labels] = (tmp_path / "ds").rglob("*.gi")
+    assert filecmp.cmp(labels, tmp_path / "one.gi", shallow=False)
+    with pytest.raises(ValueError, match="^ids_path: expected none, as a data set in storage has its dictionary of la"):
+        gz.convert_edges(names, f"{storage}/ds", shards=2, ids_path=tmp_path / "x.gi")
+    with pytest.raises(ValueError, match="^num_nodes: expected none for labels of a data set in storage, where every "):
+        gz.convert_edges(names, f"{storage}/ds", shards=2, num_nodes=10_000)
+
+
+def test_labels_that_were_left_out_are_named(names, storage):
+    plan = sharded.plan_shards(names, f"{storage}/steps", shards=2)
+    with pytest.raises(FileNotFoundError, match=r"expected the file of collect_labels\(folder, 0\), which comes first"):
+        sharded.merge_labels(plan.folder)
+    sharded.collect_labels(plan.folder, 0)
+    with pytest.raises(FileNotFoundError, match=r"expected the file of merge_labels\(folder\), which comes first"):
+        sharded.partition_edges(plan.folder, 0)
+
+
+def test_damaged_records_in_storage(edges, storage):
+    plan = sharded.plan_shards(edges, f"{storage}/steps", shards=2)
+    sharded.partition_edges(plan.folder, 0)
+    path = located(plan.folder) / sharded._Conversion(plan.folder).records(0)
+    data = bytearray(read_range(path, 0, 1 << 24))
+    data[int.from_bytes(data[256 + 16 : 256 + 24], "little")] ^= 1  # the first record
+    remove_stored(path)
+    write_stored(path, iter([bytes(data)]))
+    with pytest.raises(gz.FormatError, match=r"the checksum of \d+ records at byte \d+ differs: it is damaged, remove"):
+        sharded.compile_shard(plan.folder, "out", 0)
+
+
 @pytest.mark.parametrize("options", [{}, {"shards": 2}])
 def test_one_graph_is_not_written_to_storage(edges, options):
     message = (

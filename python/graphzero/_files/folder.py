@@ -100,7 +100,7 @@ class NewFolder:
                 raise
             self._release()
             with contextlib.suppress(OSError):
-                _remove(self.temporary)  # the old one, if there was one, which we still hold
+                remove(self.temporary)  # the old one, if there was one, which we still hold
         return True
 
     def _take_place_in_two_steps(self) -> None:
@@ -113,7 +113,7 @@ class NewFolder:
             os.rename(old, self._target)
             raise
         with contextlib.suppress(OSError):  # Windows keeps files that are open; the next writer removes them
-            _remove(old)
+            remove(old)
 
     def abort(self) -> None:
         """Remove what was written. May be called again."""
@@ -213,11 +213,12 @@ def _remove_unlocked(path: str) -> None:
     lock = lock_path(path)
     if lock is not None:
         with contextlib.suppress(OSError):
-            _remove(path)
+            remove(path)
         lock.release()
 
 
-def _remove(path: str) -> None:
+def remove(path: str) -> None:
+    """Remove a file, or a folder with all that is in it; of a link, the link."""
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path)
     else:

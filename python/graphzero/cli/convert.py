@@ -25,7 +25,8 @@ _TEXT = {"delimiter", "header", "skip_bad_lines", "threads", "dry_run"}
 OPTIONS_OF_TARGET = {
     _EDGES: _TEXT
     | {"undirected", "index", "src", "dst", "weight", "time", "time_unit", "num_nodes", "bipartite", "drop_duplicates"}
-    | {"dedup", "drop_self_loops", "no_edge_ids", "ids", "ids_file", "tmp_dir", "engine", "shards"},
+    | {"dedup", "drop_self_loops", "no_edge_ids", "ids", "ids_file", "tmp_dir", "engine", "shards"}
+    | {"address", "work_dir"},
     _FEATURES: _TEXT | {"dtype", "hot_order", "columns", "id_column", "ids_file", "key", "shape", "num_rows"},
     _DATASET: {"dtype", "overwrite", "resume", "label", "split", "task", "add_inverse_edge", "num_nodes"}
     | {"weight", "time", "undirected", "index", "no_edge_ids"},
@@ -99,10 +100,17 @@ def convert(
     tmp_dir: Annotated[Path | None, typer.Option(help="Where to put what does not fit in memory.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads to use.")] = None,
     engine: Annotated[
-        str | None, typer.Option(help="Edges: what runs the steps of a conversion in shards; only local so far.")
+        str | None, typer.Option(help="Edges: what runs the steps of a conversion in shards: local or ray.")
     ] = None,
     shards: Annotated[
         int | None, typer.Option(help="Edges: make each index in so many parts; the file is the same.")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="Edges: host:port of the head of a Ray cluster. Default: this machine's cluster.")
+    ] = None,
+    work_dir: Annotated[
+        str | None,
+        typer.Option(help="Edges: the folder for files of the steps, which all nodes see; kept on failure."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Data sets: which of several labels.")] = None,
     split: Annotated[str | None, typer.Option(help="Data sets: which of several splits.")] = None,
@@ -140,7 +148,7 @@ def convert(
             duplicates="drop" if drop_duplicates or dedup else "keep",
             self_loops="drop" if drop_self_loops else "keep",
             bad_lines="skip" if skip_bad_lines else "raise", threads=threads, shards=shards,
-            progress=progress,
+            engine=engine or "local", address=address, work_dir=work_dir, progress=progress,  # type: ignore[arg-type]
         )  # fmt: skip
     elif kind == _FEATURES:
         graph = None if hot_order is None else gz.Graph(hot_order)
@@ -203,11 +211,7 @@ def _refuse_other_options(context: typer.Context, kind: str, target: str) -> Non
 
 
 def _check_engine(engine: str | None, shards: int | None) -> None:
-    if engine is None:
-        return
-    if engine != "local":
-        raise value_error("engine", f"expected local, found {engine}")
-    if shards is None:
+    if engine is not None and shards is None:
         raise error_of(ValueError, Argument("engine"), ": expected ", Setting("shards"), " with it, found none")
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
-from typing import IO, Any, Protocol, TypeAlias
+from typing import IO, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -263,13 +264,8 @@ class StreamFeed:
             self._is_text = kinds[0] == "string"
         for name, block, begin, lines, form, columns in self._blocks():
             columns.row_lines = kinds is not None
-            is_text = self._is_text if kinds is not None else has_labels(form, columns, mapped=True)
-            if self._is_text is None:
-                self._is_text = is_text
-            if is_text and not self._is_text:
-                raise ValueError(
-                    f"{name}: line {form.lines_before_data + 1}: expected integer ids, as in {self.name}, found labels"
-                )
+            if kinds is None:
+                self._note_kind(name, form, columns)
             parse = _core.parse_text_labels if self._is_text else _core.parse_integer_labels
             parsed = parse(os.fsencode(name), block, begin, sum(lines), form, columns, self._options.skip_bad_lines)
             before = sum(lines)
@@ -287,13 +283,32 @@ class StreamFeed:
                 lines_before=before,
             )
 
+    def _note_kind(self, name: str, form: _core.TextFormat, columns: _core.EdgeColumns) -> None:
+        """Let the first text decide whether labels are text, and refuse another that differs."""
+        is_text = has_labels(form, columns, mapped=True)
+        if self._is_text is None:
+            self._is_text = is_text
+        if is_text and not self._is_text:
+            raise ValueError(
+                f"{name}: line {form.lines_before_data + 1}: expected integer ids, as in {self.name}, found labels"
+            )
+
     def look(self) -> None:
-        """Read how every text begins: what is known of plain files from the start."""
+        """Read how every text begins: what is known of plain files from the start, but for guessed headers."""
         is_text = False
         for _, _, _, _, form, columns in self._blocks(only_first=True):
             self.has_labels = self.has_labels or has_labels(form, columns)
             is_text = is_text or has_labels(form, columns, mapped=True)
         self._is_text = is_text
+
+    @property
+    def labels_are_text(self) -> bool:
+        """Whether labels are text, and not numbers; to be told for a part of the texts that were looked at."""
+        return self._is_text is not False
+
+    @labels_are_text.setter
+    def labels_are_text(self, value: bool) -> None:
+        self._is_text = value
 
     def _blocks(
         self, *, only_first: bool = False
@@ -348,6 +363,7 @@ class FileFeed(StreamFeed):
     ) -> None:
         super().__init__(streams, options, block)
         self._paths = paths
+        self._range: tuple[int, int, bool] | None = None
         longest = _core.longest_line(block)
         self._formats = [
             _core.sniff_file(path_bytes(path), options.delimiter, options.header, options.comment, longest)
@@ -379,6 +395,25 @@ class FileFeed(StreamFeed):
                     yield path, begin, stop
                     begin = stop
 
+    def keep_range(self, begin: int, end: int, *, count_lines: bool) -> None:
+        """Let ``labels()`` read one of these ranges alone, of the only file; lines count as in ``run_range()``."""
+        self._range = begin, end, count_lines
+
+    def _blocks(
+        self, *, only_first: bool = False
+    ) -> Iterator[tuple[str, bytes, int, list[int], _core.TextFormat, _core.EdgeColumns]]:
+        if self._range is None:
+            yield from super()._blocks(only_first=only_first)
+            return
+        begin, end, count_lines = self._range
+        path, form, columns = self._paths[0], self._formats[0], self._columns[0]
+        with open(path, "rb") as file:
+            before = count_newlines(file, form.data_begin, begin) if count_lines else 0
+            file.seek(begin)
+            lines = [form.lines_before_data + before]
+            for block in line_blocks(cast("IO[bytes]", _FirstBytes(file, end - begin)), path, self._block):
+                yield path, block, 0, lines, form, columns
+
     def run_range(self, converter: _core.EdgeConverter, begin: int, end: int, *, count_lines: bool) -> None:
         """Add the edges of one of these ranges, of the only file.
 
@@ -391,6 +426,18 @@ class FileFeed(StreamFeed):
                 lines += count_newlines(file, form.data_begin, begin)
         with _naming(path):
             converter.add_text_part(path_bytes(path), begin, end, lines, form, columns)
+
+
+class _FirstBytes(io.RawIOBase):
+    """So many bytes of an open file, from where it stands."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file, self._left = file, size
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(self._left if size < 0 else min(size, self._left))
+        self._left -= len(data)
+        return data
 
 
 class BatchFeed:

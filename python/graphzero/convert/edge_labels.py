@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,43 +53,58 @@ def dictionary_paths(ids_path: Any, target: str, bipartite: bool) -> list[str]:
     return paths
 
 
+class LabelCollector:
+    """Collects the labels of edges: in one dictionary, or in two, of sources and of destinations."""
+
+    def __init__(self, paths: list[str], memory: int, folder: str) -> None:
+        self._paths, self._folder = paths, folder
+        self._share = memory // len(paths)
+        self._builders: list[_core.IdBuilder | None] = [None] * len(paths)
+        self.count = 0
+
+    def builder(self, which: int, kind: _core.LabelKind) -> _core.IdBuilder:
+        """Return what builds one of the dictionaries; the first labels decide of which kind they are."""
+        found = self._builders[which]
+        if found is None:
+            path, folder = path_bytes(self._paths[which]), path_bytes(self._folder)
+            found = self._builders[which] = _core.IdBuilder(path, kind, self._share, folder)
+        return found
+
+    def _add(self, which: int, labels: Labels) -> None:
+        if isinstance(labels, tuple):
+            self.builder(which, _core.LabelKind.STRING).add_strings(*labels)
+        else:
+            self.builder(which, _core.LabelKind.INTEGER).add_integers(labels)
+
+    def read(self, feed: Feed) -> None:
+        """Add the labels of all edges of a feed."""
+        for batch in feed.labels():
+            self._add(0, batch.src)
+            self._add(len(self._paths) - 1, batch.dst)
+            self.count += num_labels(batch.src)
+
+    def finish(self) -> None:
+        """Write the dictionaries."""
+        for which in range(len(self._paths)):
+            self.builder(which, _core.LabelKind.STRING).finish()  # a source without edges has no kind
+
+
 def build_dictionaries(
     feed: Feed, paths: list[str], memory: int, folder: str, progress: Progress
 ) -> tuple[LabelLookup, ...]:
     """Collect the labels of all edges: in one dictionary, or in two, of sources and of destinations."""
-    builders: list[_core.IdBuilder | None] = [None] * len(paths)
-    count = 0
-
-    def add(which: int, labels: Labels) -> None:
-        builder = builders[which]
-        if builder is None:
-            kind = _core.LabelKind.STRING if isinstance(labels, tuple) else _core.LabelKind.INTEGER
-            share = memory // len(paths)
-            builder = builders[which] = _core.IdBuilder(path_bytes(paths[which]), kind, share, path_bytes(folder))
-        if isinstance(labels, tuple):
-            builder.add_strings(*labels)
-        else:
-            builder.add_integers(labels)
-
-    with watching(progress, "collecting labels", None, "edges", lambda: count):
-        for batch in feed.labels():
-            add(0, batch.src)
-            add(len(paths) - 1, batch.dst)
-            count += num_labels(batch.src)
-        for which in range(len(paths)):
-            if builders[which] is None:  # a source without edges
-                add(which, (np.empty(0, np.uint8), np.zeros(1, np.int64)))
-        for builder in builders:
-            if builder is not None:
-                builder.finish()
+    labels = LabelCollector(paths, memory, folder)
+    with watching(progress, "collecting labels", None, "edges", lambda: labels.count):
+        labels.read(feed)
+        labels.finish()
     lookups = tuple(LabelLookup(IdDictionary(path)) for path in paths)
-    _refuse_headers_of_labels(feed, lookups)
+    refuse_headers_of_labels(feed.guessed_headers, lookups)
     return lookups
 
 
-def _refuse_headers_of_labels(feed: Feed, lookups: tuple[LabelLookup, ...]) -> None:
+def refuse_headers_of_labels(headers: Mapping[str, Sequence[str]], lookups: tuple[LabelLookup, ...]) -> None:
     """Refuse a first line that was taken for a header, but names a node: it may be an edge."""
-    for name, ends in feed.guessed_headers.items():
+    for name, ends in headers.items():
         for end, lookup in zip(ends, (lookups[0], lookups[-1]), strict=True):
             if lookup.kind == "string" and lookup.find(_core.pack_labels([end], "header"), name)[0] >= 0:
                 refuse_doubtful_header(name, ", ".join(ends))
@@ -123,7 +139,7 @@ class EdgeTranslator:
                 time = None if time is None else time[known]
             converter.add_edges(src, dst, weight, time)
         if self._kinds is not None:  # what the first lines are is known now
-            _refuse_headers_of_labels(self._feed, (self._src, self._dst))
+            refuse_headers_of_labels(self._feed.guessed_headers, (self._src, self._dst))
 
     def _refuse(self, batch: LabelBatch, src: NDArray[np.int64], unknown: NDArray[np.int64]) -> None:
         for at in unknown[:_KEPT_BAD_LINES].tolist():

@@ -1,31 +1,43 @@
 """A conversion of edges in steps that any number of machines can run: through files in a folder that all of them see.
 
 ``plan_shards()`` once, ``partition_edges()`` for each task, ``compile_shard()`` for each index and shard, and
-``commit_shards()`` once. The tasks of a step may run in any order, at the same time, and again: a step writes one file,
-which appears whole or not at all. The graph is the one that ``convert_edges()`` writes, byte for byte.
+``commit_shards()`` once. Where ids are labels, ``collect_labels()`` for each task and ``merge_labels()`` once come
+before ``partition_edges()``. The tasks of a step may run in any order, at the same time, and again: a file of theirs
+appears whole or not at all. The graph is the one that ``convert_edges()`` writes, byte for byte.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
+import functools
 import json
 import os
+import re
 import time as clock
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from graphzero import _core
-from graphzero._base.argument_errors import Setting, error_of, parts_of, type_error, value_error
+from graphzero._base.argument_errors import error_of, parts_of, type_error, value_error
 from graphzero._base.integers import integer, integer_from
 from graphzero._base.memory_sizes import byte_count, conversion_budget, peak_memory
 from graphzero._core import FormatError
-from graphzero._files.folder import check_regular
+from graphzero._files.folder import (
+    check_regular,
+    hidden_folder,
+    link_or_copy,
+    lock_path,
+    remove,
+    replace_together,
+)
 from graphzero._files.manifest import (
     LARGEST_MANIFEST,
     MANIFEST,
     EdgeRecord,
+    FileRecord,
     Manifest,
     NodeRecord,
     Part,
@@ -48,17 +60,47 @@ from graphzero._files.storage import (
     write_stored,
 )
 from graphzero.convert.conversion_report import ConversionReport
-from graphzero.convert.edge_feeds import BatchFeed, Column, FileFeed, StreamFeed, TextOptions, edge_feed
+from graphzero.convert.edge_feeds import (
+    BatchFeed,
+    Column,
+    Feed,
+    FileFeed,
+    StreamFeed,
+    TextOptions,
+    edge_feed,
+    labels_without_map,
+)
+from graphzero.convert.edge_labels import (
+    EdgeTranslator,
+    LabelCollector,
+    dictionary_paths,
+    refuse_headers_of_labels,
+)
 from graphzero.convert.edge_options import edge_options, refuse_unmapped_ids, threads_within
 from graphzero.convert.edge_sources import range_source, source_ranges
+from graphzero.convert.label_lookup import LabelLookup
 from graphzero.convert.step_files import RecordTables, StepFiles
 from graphzero.convert.stored import stored_paths
 from graphzero.convert.text import is_chosen, text_paths
+from graphzero.ids import IdDictionary
 from graphzero.threads import using_threads
 
 _PLAN = "plan.json"
-_VERSION = 1
+_VERSION = 2
 _TEXT_BLOCK = 1 << 20
+_LABELS = ".labels.gi"  # how names of files with labels end
+
+# Files that steps, attempts at them and drivers leave in their folder.
+_STEP_FILE = re.compile(
+    r"plan\.json|\.[0-9a-f]{32}\.graphzero-seen|"
+    r"\.?(all|src|dst|(task|out|in)-\d{6}(-all|-src|-dst)?)\.[0-9a-f]{12}\.(records|part|labels\.gi)"
+    r"(\.[0-9a-f]{16}\.graphzero-tmp)?"
+)
+
+# Where dictionaries go, as users say it.
+IdsPath: TypeAlias = "str | os.PathLike[str] | tuple[str | os.PathLike[str], str | os.PathLike[str]]"
+
+_Result = TypeVar("_Result")
 
 # What the core is told of a graph, and a plan keeps.
 _CORE_OPTIONS = (
@@ -77,12 +119,14 @@ class ShardPlan:
         num_tasks: How many tasks ``partition_edges()`` has.
         shards: How many parts of an index ``compile_shard()`` makes.
         indexes: Which indexes it makes them of: ``"out"``, ``"in"`` or both.
+        has_labels: Whether ids are labels, so that ``collect_labels()`` and ``merge_labels()`` come first.
     """
 
     folder: str
     num_tasks: int
     shards: int
     indexes: tuple[Literal["out", "in"], ...]
+    has_labels: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,6 +160,7 @@ def plan_shards(
     duplicates: Literal["keep", "drop"] = "keep",
     self_loops: Literal["keep", "drop"] = "keep",
     edge_ids: bool = True,
+    ids: Literal["auto", "dense", "map"] = "auto",
     bad_lines: Literal["raise", "skip"] = "raise",
 ) -> ShardPlan:
     r"""Plan a conversion in shards: cut its files into tasks, and keep what every step has to know.
@@ -124,9 +169,8 @@ def plan_shards(
     a text, and headers and footers of other files, are read.
 
     Args:
-        source: Files with integer ids: a path, a list of paths, or a glob; or URLs, whose credentials the plan does
-            not keep. Plain text, Parquet and ``.npy`` files are cut; any other file, and text in storage, is read by
-            one task.
+        source: Files: a path, a list of paths, or a glob; or URLs, whose credentials the plan does not keep. Plain
+            text, Parquet and ``.npy`` files are cut; any other file, and text in storage, is read by one task.
         folder: The folder for the plan and the files of the steps, which all machines see; it is made if missing. Or
             a URL, such as ``s3://bucket/steps``: a step then keeps what it works on in ``GRAPHZERO_TMPDIR``, or where
             the system has temporary files.
@@ -147,14 +191,15 @@ def plan_shards(
         duplicates: ``"drop"`` keeps only the first of equal edges.
         self_loops: ``"drop"`` leaves out edges from a node to itself.
         edge_ids: ``False`` saves the space of edge ids in a graph with one index.
+        ids: ``"dense"`` uses integers as they are, ``"map"`` numbers labels, ``"auto"`` numbers text only.
         bad_lines: ``"raise"`` or ``"skip"``.
 
     Returns:
         The plan.
 
     Raises:
-        ValueError: Options do not suit the source, or ids are labels.
-        TypeError: The source is not made of files.
+        ValueError: Options do not suit the source.
+        TypeError: The source is not made of files, or ids are labels that are not to be numbered.
 
     Examples:
         >>> with open("edges.csv", "w") as file:
@@ -194,11 +239,11 @@ def plan_shards(
             for name in paths:
                 if not isinstance(name, StoredPath):
                     check_regular(name)
-    if feed.has_labels:
-        raise error_of(
-            ValueError, f"{feed.name}: expected integer ids, found labels: number them with ", Setting("ids", "map"),
-            " and without ", Setting("shards"),
-        )  # fmt: skip
+        has_labels = ids == "map" or (ids == "auto" and feed.has_labels)
+        if feed.has_labels and not has_labels:
+            raise labels_without_map(feed.name)
+        if has_labels and isinstance(feed, FileFeed):
+            feed.look()
     if time_unit is not None and not feed.has_time:
         raise value_error("time_unit", "expected a column of times, found none")
     options = edge_options(
@@ -215,7 +260,11 @@ def plan_shards(
         "shards": shards,
         "directed": directed,
         "is_text": isinstance(feed, FileFeed),
-        "finds_nodes": num_nodes is None and feed.num_nodes is None,
+        "finds_nodes": num_nodes is None and feed.num_nodes is None and not has_labels,
+        "has_labels": has_labels,
+        "counts_labels": has_labels and num_nodes is None,
+        "labels_are_text": isinstance(feed, StreamFeed) and feed.labels_are_text,
+        "guessed_headers": feed.guessed_headers,
         "time_unit": feed.time_unit if feed.has_time else None,
         "unused_columns": feed.unused_columns,
         "text": dataclasses.asdict(text),
@@ -224,6 +273,78 @@ def plan_shards(
     }
     files.replace(_PLAN, json.dumps(plan, indent=1).encode())
     return _Conversion(files.folder).plan
+
+
+def collect_labels(
+    folder: str | os.PathLike[str], task: int, *, memory: int | str | None = None, threads: int | None = None
+) -> None:
+    """Read the labels of one task, and write each once, in sorted order.
+
+    Args:
+        folder: The folder of the plan.
+        task: Which task, from 0 on.
+        memory: Bytes to hold. Default: as in [`convert_edges`][graphzero.convert_edges].
+        threads: The number of threads.
+
+    Raises:
+        ValueError: A line is malformed, or a file has changed since it was planned.
+        OSError: A file cannot be read or written.
+    """
+    conversion = _Conversion(folder)
+    pieces = conversion.unchanged_pieces(task)
+    budget = conversion_budget(memory)
+    files, names = conversion.files, conversion.labels(task)
+    with files.scratch() as scratch:
+
+        def collect(count_lines: bool) -> None:
+            labels = LabelCollector([files.written(name, scratch) for name in names], budget // 2, scratch)
+            for piece in pieces:
+                labels.read(conversion.label_feed(piece, budget, scratch, count_lines=count_lines))
+            labels.finish()
+
+        with using_threads(threads_within(budget, threads)):
+            _counting_lines_for_errors(pieces, collect)
+        for name in names:
+            files.finish(name, scratch)
+
+
+def merge_labels(
+    folder: str | os.PathLike[str], *, memory: int | str | None = None, threads: int | None = None
+) -> None:
+    """Number the labels of all tasks in sorted order, and write the dictionary, or those of both ends.
+
+    Args:
+        folder: The folder of the plan.
+        memory: Bytes to hold. Default: as in [`convert_edges`][graphzero.convert_edges].
+        threads: The number of threads.
+
+    Raises:
+        ValueError: The labels of a task are damaged, or what was taken for a header names a node.
+        OSError: A file cannot be read or written; that of a task is missing.
+    """
+    conversion = _Conversion(folder)
+    budget = conversion_budget(memory)
+    files, names, tasks = conversion.files, conversion.dictionaries(), range(conversion.plan.num_tasks)
+    for task in tasks:
+        for name in conversion.labels(task):
+            files.expect(name, f"collect_labels(folder, {task})")
+    with files.scratch() as scratch, using_threads(threads_within(budget, threads)):
+        # They take their names in the end: a header that turns out to be an edge leaves nothing behind.
+        with hidden_folder(os.path.join(scratch, names[0])) as hidden:
+            new = [os.path.join(hidden, name) for name in names]
+            merged = LabelCollector(new, budget // 2, scratch)
+            for task in tasks:
+                with files.held(conversion.labels(task), scratch) as paths:
+                    for which, path in enumerate(paths):
+                        with IdDictionary(path, verify="full") as labels:
+                            if len(labels):  # those of a task without edges are of no kind
+                                merged.builder(which, labels._core.kind).add_dictionary(labels._core)
+            merged.finish()
+            refuse_headers_of_labels(conversion.told["guessed_headers"], tuple(map(LabelLookup, new)))
+            for path, name in zip(new, names, strict=True):
+                os.replace(path, files.written(name, scratch))
+        for name in names:
+            files.finish(name, scratch)
 
 
 def partition_edges(
@@ -242,18 +363,14 @@ def partition_edges(
         OSError: A file cannot be read or written.
     """
     conversion = _Conversion(folder)
-    pieces = conversion.pieces[_place(task, len(conversion.pieces), "task")]
-    for piece in pieces:
-        if (found := size_of(_source(piece.path))) != piece.size:
-            raise ValueError(
-                f"{piece.path}: expected {piece.size} bytes, as when it was planned, found {found}; plan it again"
-            )
+    pieces = conversion.unchanged_pieces(task)
     files, name = conversion.files, conversion.records(task)
     with files.scratch() as scratch:
+        lookups = conversion.lookups(scratch)
         options = conversion.options(memory, scratch)
         with using_threads(threads_within(options.memory, threads)):
-            converter = conversion.converter(task, pieces, options)
-            converter.finish_records(path_bytes(files.written(name, scratch)))
+            converter, num_bad = conversion.converter(task, pieces, options, lookups)
+            converter.finish_records(path_bytes(files.written(name, scratch)), num_bad)
         files.finish(name, scratch)
 
 
@@ -297,7 +414,11 @@ def compile_shard(
 
 
 def commit_shards(
-    folder: str | os.PathLike[str], path: str | os.PathLike[str], *, threads: int | None = None
+    folder: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    ids_path: IdsPath | None = None,
+    threads: int | None = None,
 ) -> ConversionReport:
     """Put all parts together as one graph, which appears whole or not at all.
 
@@ -308,6 +429,8 @@ def commit_shards(
         path: The ``.gl`` file to write. Or a URL, such as ``s3://bucket/name``: parts stay parts there, under a
             manifest that is written last, and ``stage`` puts them together. They are not copied if the folder of the
             plan is below this URL. A graph in parts that is there is replaced, any other data set is not.
+        ids_path: The dictionary of labels to write, or those of both ends. Default: as in
+            [`convert_edges`][graphzero.convert_edges]; at a URL, it is part of the data set.
         threads: The number of threads.
 
     Returns:
@@ -324,6 +447,7 @@ def commit_shards(
         index: [conversion.part(index, shard) for shard in range(plan.shards)] if index in plan.indexes else []
         for index in _DIRECTIONS
     }
+    conversion.check_target(path, ids_path)
     with files.scratch() as scratch, using_threads(threads):
         totals = conversion.record_set(conversion.tables(scratch), conversion.options(None, scratch)).totals
         for index, parts in names.items():
@@ -331,30 +455,26 @@ def commit_shards(
                 files.expect(name, f"compile_shard(folder, {index!r}, {shard})")
                 _check_graph(files.path(name), files.header(name), totals)
         if is_url(path):
-            target, num_edges, num_duplicates, size = _commit_stored(conversion, names, located(path))
+            made = _commit_stored(conversion, names, located(path))
         else:
-            target = os.fsdecode(path)
-            out_parts, in_parts = (
-                [path_bytes(name) for name in files.brought(names[index], scratch)] for index in _DIRECTIONS
-            )
-            found = _core.assemble_graph(out_parts, in_parts, path_bytes(target))
-            num_edges, num_duplicates, size = found.num_edges, found.num_duplicates, os.path.getsize(target)
+            made = _commit_here(conversion, names, os.fsdecode(path), ids_path, scratch)
     exchanged = [*map(conversion.records, range(plan.num_tasks)), *names["out"], *names["in"]]
     return ConversionReport(
-        path=target,
-        ids_path=None,
+        path=made.path,
+        ids_path=made.ids[0] if made.ids else None,
+        dst_ids_path=made.ids[1] if len(made.ids) == 2 else None,
         num_rows=totals.num_rows,
-        num_edges=num_edges,
+        num_edges=made.num_edges,
         num_src_nodes=totals.num_src_nodes,
         num_dst_nodes=totals.num_dst_nodes,
         smallest_id=totals.smallest_id,
         largest_id=totals.largest_id,
         num_self_loops=totals.num_self_loops,
-        num_duplicates=num_duplicates,
+        num_duplicates=made.num_duplicates,
         num_bad_lines=totals.num_bad_lines,
         first_bad_lines=(),
         unused_columns=tuple(conversion.told["unused_columns"]),
-        size=size,
+        size=made.size,
         spilled=totals.spilled_bytes + sum(size_of(files.path(name)) for name in exchanged),
         seconds=clock.perf_counter() - begin,
         peak_memory=peak_memory(),
@@ -373,27 +493,71 @@ def _check_graph(path: str, found: PartHeader, totals: Any) -> None:
         )
 
 
-def _commit_stored(
-    conversion: _Conversion, names: dict[str, list[str]], place: StoredPath
-) -> tuple[str, int, int, int]:
-    """Write a data set in storage whose graph is in parts, the manifest last; return edges, duplicates and bytes."""
-    _refuse_another(place)
-    told = conversion.told["options"]
-    ends = ("src", "dst") if told["bipartite"] else ("node", "node")
-    triple = (ends[0], "to", ends[1])
-    inside = conversion.files.inside(place)
+@dataclass(frozen=True)
+class _Made:
+    """What a commit has written."""
+
+    path: str
+    ids: list[str]
+    num_edges: int
+    num_duplicates: int
+    size: int
+
+
+def _commit_here(
+    conversion: _Conversion, names: dict[str, list[str]], target: str, ids_path: IdsPath | None, scratch: str
+) -> _Made:
+    """Write a file, and the dictionaries of labels with it."""
+    files, has_labels = conversion.files, conversion.plan.has_labels
+    final_ids = dictionary_paths(ids_path, target, conversion.is_bipartite) if has_labels else []
+    with contextlib.ExitStack() as stack:
+        new_graph, new_ids = target, []
+        if has_labels:
+            new_graph = os.path.join(stack.enter_context(hidden_folder(target)), os.path.basename(target))
+            new_ids = [os.path.join(stack.enter_context(hidden_folder(path)), "ids.gi") for path in final_ids]
+        out_parts, in_parts = (
+            [path_bytes(name) for name in files.brought(names[index], scratch)] for index in _DIRECTIONS
+        )
+        found = _core.assemble_graph(out_parts, in_parts, path_bytes(new_graph))
+        if has_labels:
+            for merged, new in zip(files.brought(conversion.dictionaries(), scratch), new_ids, strict=True):
+                link_or_copy(merged, new)
+            replace_together({**dict(zip(new_ids, final_ids, strict=True)), new_graph: target})
+    return _Made(target, final_ids, found.num_edges, found.num_duplicates, os.path.getsize(target))
+
+
+def _commit_stored(conversion: _Conversion, names: dict[str, list[str]], place: StoredPath) -> _Made:
+    """Write a data set in storage whose graph is in parts, the manifest last."""
+    files = conversion.files
+    ends = ("src", "dst") if conversion.is_bipartite else ("node",)
+    triple = (ends[0], "to", ends[-1])
+    inside = files.inside(place)
+
+    def bring(name: str, folder: str) -> str:
+        """Return where a file is below the place; it is copied unless it is there."""
+        if inside is not None:
+            return f"{inside}{name}"
+        files.copy(name, place / f"{folder}/{name}")
+        return f"{folder}/{name}"
+
     parts, duplicates, size = [], {"out": 0, "in": 0}, 0
     for index, own in names.items():
         for name in own:
-            header = conversion.files.header(name)
-            target = f"{inside}{name}" if inside is not None else f"{graph_path(triple)}.parts/{name}"
-            if inside is None:
-                conversion.files.copy(name, place / target)
+            header = files.header(name)
+            target = bring(name, f"{graph_path(triple)}.parts")
             parts.append(Part(target, header.begin, header.end, header.fingerprint, index, header.edges))
             duplicates[index] += header.num_duplicates
             size += header.size
+    nodes = {kind: NodeRecord(count, {}) for kind, count in zip(ends, header.num_nodes, strict=False)}
+    ids = []
+    if conversion.plan.has_labels:
+        for kind, name in zip(ends, conversion.dictionaries(), strict=True):
+            # Its name is that of the plan: one that a manifest of an older conversion names stays as it is.
+            target = bring(name, f"nodes/{kind}")
+            nodes[kind].ids = FileRecord(target, files.header(name).fingerprint)
+            ids.append(str(place / target))
     manifest = Manifest(
-        nodes={kind: NodeRecord(count, {}) for kind, count in zip(ends, header.num_nodes, strict=True)},
+        nodes=nodes,
         edges={
             triple: EdgeRecord(PartsRecord(graph_path(triple), 0, parts), {}, time_unit=conversion.told["time_unit"])
         },
@@ -401,7 +565,12 @@ def _commit_stored(
     write_stored(place / MANIFEST, iter([manifest_text(manifest)]))
     last = names["in"] or names["out"]
     edges = sum(part.edges or 0 for part in parts if part.file.endswith(tuple(last)))
-    return str(place), edges, duplicates["in" if names["in"] else "out"], size
+    return _Made(str(place), ids, edges, duplicates["in" if names["in"] else "out"], size)
+
+
+def check_target(folder: str | os.PathLike[str], path: str | os.PathLike[str], ids_path: IdsPath | None) -> None:
+    """Refuse a target that ``commit_shards()`` would refuse, before any step runs."""
+    _Conversion(folder).check_target(path, ids_path)
 
 
 def _refuse_another(place: StoredPath) -> None:
@@ -411,8 +580,8 @@ def _refuse_another(place: StoredPath) -> None:
         return
     try:
         old, _ = parsed_manifest(read_range(goal, 0, LARGEST_MANIFEST + 1), goal)
-        files = list(old.files())
-        ours = len(files) == len(old.edges) == 1 and isinstance(files[0], PartsRecord) and not old.metadata
+        others = [file for file in old.files() if not file.file.endswith(_LABELS)]
+        ours = len(others) == len(old.edges) == 1 and isinstance(others[0], PartsRecord) and not old.metadata
     except FormatError:
         ours = False
     if not ours:
@@ -427,15 +596,17 @@ def run_shards(
     folder: str | os.PathLike[str],
     path: str | os.PathLike[str],
     *,
+    ids_path: IdsPath | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
     progress: Progress = False,
 ) -> ConversionReport:
-    """Run all steps of a plan, here and one after the other.
+    """Run the steps of a plan that are not done yet, here and one after the other.
 
     Args:
         folder: The folder of the plan.
         path: As in ``commit_shards()``.
+        ids_path: The dictionary of labels to write, or those of both ends.
         memory: Bytes that a step may hold. Default: as in [`convert_edges`][graphzero.convert_edges].
         threads: The number of threads.
         progress: ``True`` shows bars. A function is called with what is done and all there is of each step in turn.
@@ -444,22 +615,88 @@ def run_shards(
         A report, as of ``commit_shards()``.
     """
     begin = clock.perf_counter()
-    plan = _Conversion(folder).plan
-    if is_url(path):
-        _refuse_another(located(path))
-    done: list[int] = []
-    with watching(progress, "partitioning", plan.num_tasks, "tasks", lambda: len(done)):
-        for task in range(plan.num_tasks):
-            partition_edges(folder, task, memory=memory, threads=threads)
-            done.append(task)
-    done.clear()
-    with watching(progress, "sorting", plan.shards * len(plan.indexes), "shards", lambda: len(done)):
-        for index in plan.indexes:
-            for shard in range(plan.shards):
-                compile_shard(folder, index, shard, memory=memory, threads=threads)
-                done.append(shard)
-    report = commit_shards(folder, path, threads=threads)
+    check_target(folder, path, ids_path)
+    for stage in stages(folder):
+        done: list[Step] = []
+        with watching(progress, stage.title, len(stage.steps), stage.unit, functools.partial(len, done)):
+            for step in stage.steps:
+                run_step(folder, step, memory=memory, threads=threads)
+                done.append(step)
+    report = commit_shards(folder, path, ids_path=ids_path, threads=threads)
     return dataclasses.replace(report, seconds=clock.perf_counter() - begin)
+
+
+# The name of a step, and what it takes beside the folder.
+Step: TypeAlias = tuple[str, tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Steps that may run at the same time, when those of the stage before are done."""
+
+    title: str
+    unit: str
+    steps: list[Step]
+
+
+def stages(folder: str | os.PathLike[str]) -> Iterator[Stage]:
+    """Yield the stages before the last one, each when that before is done, with the steps that have no file yet."""
+    conversion = _Conversion(folder)
+    plan = conversion.plan
+    tasks = range(plan.num_tasks)
+
+    def are_there(*names: str) -> bool:
+        return all(map(conversion.files.has, names))
+
+    if plan.has_labels and not are_there(*conversion.dictionaries()):
+        missing: list[Step] = [("collect_labels", (task,)) for task in tasks if not are_there(*conversion.labels(task))]
+        yield Stage("collecting labels", "tasks", missing)
+        yield Stage("numbering labels", "dictionaries", [("merge_labels", ())])
+    missing = [("partition_edges", (task,)) for task in tasks if not are_there(conversion.records(task))]
+    yield Stage("partitioning", "tasks", missing)
+    missing = [
+        ("compile_shard", (index, shard))
+        for index in plan.indexes
+        for shard in range(plan.shards)
+        if not are_there(conversion.part(index, shard))
+    ]
+    yield Stage("sorting", "shards", missing)
+
+
+def run_step(
+    folder: str | os.PathLike[str], step: Step, *, memory: int | str | None = None, threads: int | None = None
+) -> None:
+    """Run one of the steps of a stage."""
+    steps: dict[str, Callable[..., None]] = {
+        "collect_labels": collect_labels,
+        "merge_labels": merge_labels,
+        "partition_edges": partition_edges,
+        "compile_shard": compile_shard,
+    }
+    name, details = step
+    steps[name](folder, *details, memory=memory, threads=threads)
+
+
+@contextlib.contextmanager
+def work_folder(path: str) -> Iterator[str]:
+    """Make a folder for steps, which stays if the block fails: the next one goes on with the files that are there."""
+    os.makedirs(path, exist_ok=True)
+    locked = os.path.join(path, ".graphzero-lock")  # not the folder itself, which may be that of the target
+    with open(locked, "ab"):
+        pass
+    lock = lock_path(locked)
+    if lock is None:
+        raise OSError(errno.EBUSY, "another process converts here; wait for it, or name another folder", path)
+    try:
+        yield path
+        for name in os.listdir(path):
+            if _STEP_FILE.fullmatch(name):
+                remove(os.path.join(path, name))
+    finally:
+        os.remove(locked)
+        with contextlib.suppress(OSError):  # it is not empty
+            os.rmdir(path)
+        lock.release()
 
 
 class _Conversion:
@@ -487,7 +724,10 @@ class _Conversion:
             indexes.append("out")
         if told["in_index"] and told["directed"]:
             indexes.append("in")
-        self.plan = ShardPlan(self.folder, len(self.pieces), self.told["shards"], tuple(indexes))
+        self.is_bipartite = bool(told["bipartite"])
+        self.plan = ShardPlan(
+            self.folder, len(self.pieces), self.told["shards"], tuple(indexes), self.told["has_labels"]
+        )
 
     def records(self, task: int) -> str:
         return f"task-{task:06d}.{self.fingerprint}.records"
@@ -495,23 +735,62 @@ class _Conversion:
     def part(self, index: str, shard: int) -> str:
         return f"{index}-{shard:06d}.{self.fingerprint}.part"
 
+    def labels(self, task: int) -> list[str]:
+        """Return the files with the labels of a task: of all nodes, or of sources and of destinations."""
+        return [self._labels(f"task-{task:06d}-{end}") for end in self._ends]
+
+    def dictionaries(self) -> list[str]:
+        """Return those of all tasks."""
+        return [self._labels(end) for end in self._ends]
+
+    @property
+    def _ends(self) -> tuple[str, ...]:
+        return ("src", "dst") if self.is_bipartite else ("all",)
+
+    def _labels(self, name: str) -> str:
+        return f"{name}.{self.fingerprint}{_LABELS}"
+
+    def lookups(self, scratch: str) -> tuple[LabelLookup, ...]:
+        """Mount the dictionaries; there are none where ids are integers."""
+        if not self.plan.has_labels:
+            return ()
+        self._expect_dictionaries()
+        return tuple(map(LabelLookup, self.files.brought(self.dictionaries(), scratch)))
+
+    def _expect_dictionaries(self) -> None:
+        for name in self.dictionaries():
+            self.files.expect(name, "merge_labels(folder)")
+
+    def unchanged_pieces(self, task: int) -> list[_Piece]:
+        """Return what a task reads, if it is as it was planned."""
+        pieces = self.pieces[_place(task, len(self.pieces), "task")]
+        for piece in pieces:
+            if (found := size_of(_source(piece.path))) != piece.size:
+                raise ValueError(
+                    f"{piece.path}: expected {piece.size} bytes, as when it was planned, found {found}; plan it again"
+                )
+        return pieces
+
     def options(self, memory: int | str | None, scratch: str) -> _core.EdgeConverterOptions:
         options = _core.EdgeConverterOptions()
         for name, value in self.told["options"].items():
             setattr(options, name, value)
         options.memory = conversion_budget(memory)
         options.temporary_folder = path_bytes(scratch)
+        if self.told["counts_labels"]:
+            self._expect_dictionaries()
+            counts = [len(LabelLookup(self.files.with_header(name, scratch))) for name in self.dictionaries()]
+            options.num_src_nodes, options.num_dst_nodes = counts[0], counts[-1]
         return options
 
-    def converter(self, task: int, pieces: list[_Piece], options: _core.EdgeConverterOptions) -> _core.EdgeConverter:
-        """Return a converter that has read the edges of a task."""
+    def converter(
+        self, task: int, pieces: list[_Piece], options: _core.EdgeConverterOptions, lookups: tuple[LabelLookup, ...]
+    ) -> tuple[_core.EdgeConverter, int]:
+        """Return a converter that has read the edges of a task, and how many bad lines it has not seen itself."""
         try:
-            return self._filled(pieces, options, count_lines=False)
-        except ValueError:
-            if all(piece.begin is None for piece in pieces):
-                raise
-            # It fails again, and the error has the number of the line in the file.
-            return self._filled(pieces, options, count_lines=True)
+            return _counting_lines_for_errors(
+                pieces, lambda count_lines: self._filled(pieces, options, lookups, count_lines=count_lines)
+            )
         except IndexError as error:
             if task == 0:
                 raise
@@ -519,29 +798,64 @@ class _Conversion:
             raise error_of(IndexError, *parts_of(error), first) from None
 
     def _filled(
-        self, pieces: list[_Piece], options: _core.EdgeConverterOptions, *, count_lines: bool
-    ) -> _core.EdgeConverter:
+        self,
+        pieces: list[_Piece],
+        options: _core.EdgeConverterOptions,
+        lookups: tuple[LabelLookup, ...],
+        *,
+        count_lines: bool,
+    ) -> tuple[_core.EdgeConverter, int]:
         converter = _core.EdgeConverter(options)
-        text = self.text
         scratch = os.fsdecode(options.temporary_folder)
+        num_bad = 0
         for piece in pieces:
-            path = _source(piece.path)
-            if not self.told["is_text"] and piece.begin is not None and piece.end is not None:
-                source = range_source(
-                    path, piece.begin, piece.end, src=text.src, dst=text.dst, weight=text.weight, time=text.time,
-                    time_unit=text.time_unit,
-                )  # fmt: skip
-                BatchFeed(source, text).run(converter)
+            if lookups:
+                labels = self.label_feed(piece, options.memory, scratch, count_lines=count_lines)
+                EdgeTranslator(labels, lookups, exist=False, skip_bad_lines=False).run(converter)
+                num_bad += getattr(labels, "num_bad", 0)
                 continue
-            feed = edge_feed(
-                path, scratch, text, directed=self.told["directed"], tmp_dir=scratch,
-                block=max(1 << 20, options.memory // 16),
-            )  # fmt: skip
+            feed = self._feed(piece, options.memory, scratch)
             if isinstance(feed, FileFeed) and piece.begin is not None and piece.end is not None:
                 feed.run_range(converter, piece.begin, piece.end, count_lines=count_lines)
             else:
                 feed.run(converter)
-        return converter
+        return converter, num_bad
+
+    def label_feed(self, piece: _Piece, memory: int, scratch: str, *, count_lines: bool) -> Feed:
+        """Return the edges of a piece, to be read with their labels."""
+        feed = self._feed(piece, memory, scratch)
+        if isinstance(feed, StreamFeed):
+            feed.labels_are_text = self.told["labels_are_text"]
+        if isinstance(feed, FileFeed) and piece.begin is not None and piece.end is not None:
+            feed.keep_range(piece.begin, piece.end, count_lines=count_lines)
+        return feed
+
+    def _feed(self, piece: _Piece, memory: int, scratch: str) -> Feed:
+        text, path = self.text, _source(piece.path)
+        if not self.told["is_text"] and piece.begin is not None and piece.end is not None:
+            source = range_source(
+                path, piece.begin, piece.end, src=text.src, dst=text.dst, weight=text.weight, time=text.time,
+                time_unit=text.time_unit,
+            )  # fmt: skip
+            return BatchFeed(source, text)
+        return edge_feed(
+            path, scratch, text, directed=self.told["directed"], tmp_dir=scratch, block=max(1 << 20, memory // 16)
+        )
+
+    def check_target(self, path: str | os.PathLike[str], ids_path: IdsPath | None) -> None:
+        """Refuse a target that cannot be written."""
+        if not is_url(path):
+            return
+        if ids_path is not None:
+            raise value_error(
+                "ids_path", "expected none, as a data set in storage has its dictionary of labels beside the graph"
+            )
+        if self.plan.has_labels and not self.told["counts_labels"]:
+            raise value_error(
+                "num_nodes",
+                "expected none for labels of a data set in storage, where every node has one; plan it again",
+            )
+        _refuse_another(located(path))
 
     def tables(self, scratch: str) -> RecordTables:
         """Find what all tasks have written."""
@@ -565,6 +879,16 @@ def _source(path: str) -> str:
 
 def _modified(path: str) -> int:
     return int(facts_of([path])[0].mtime_ns or 0) if isinstance(path, StoredPath) else os.stat(path).st_mtime_ns
+
+
+def _counting_lines_for_errors(pieces: list[_Piece], read: Callable[[bool], _Result]) -> _Result:
+    """Read pieces; if that fails, once more, so that the error has the number of the line in the file."""
+    try:
+        return read(False)
+    except ValueError:
+        if all(piece.begin is None for piece in pieces):
+            raise
+        return read(True)
 
 
 def _place(value: int, count: int, name: str) -> int:

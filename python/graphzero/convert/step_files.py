@@ -33,7 +33,7 @@ _THREADS = 8
 _PAGE = 4096
 _NUM_SECTIONS = slice(32, 36)
 _TABLE, _ENTRY = 256, 40
-_STARTS = 1  # the kind of a section that says where buckets begin, below the bit of its index
+_RECORDS = 2  # the kind of the section with records, below the bit of its index; the others are tables
 
 
 class StepFiles:
@@ -60,9 +60,14 @@ class StepFiles:
     def expect(self, name: str, step: str) -> str:
         """Return where a file is; refuse if the step that writes it did not run."""
         path = self.path(name)
-        if not (is_there(path) if isinstance(path, StoredPath) else os.path.exists(path)):
+        if not self.has(name):
             raise FileNotFoundError(errno.ENOENT, f"is missing: expected the file of {step}, which comes first", path)
         return path
+
+    def has(self, name: str) -> bool:
+        """Whether a file is there."""
+        path = self.path(name)
+        return is_there(path) if isinstance(path, StoredPath) else os.path.exists(path)
 
     def read(self, name: str) -> bytes:
         """Return a small file."""
@@ -116,6 +121,26 @@ class StepFiles:
             list(pool.map(_bring, paths, copies))
         return copies
 
+    @contextmanager
+    def held(self, names: Sequence[str], scratch: str) -> Iterator[list[str]]:
+        """Give paths on this machine of whole files for a block; copies are removed behind it."""
+        paths = self.brought(names, scratch)
+        yield paths
+        if self._place is not None:
+            for path in paths:
+                os.remove(path)
+
+    def with_header(self, name: str, scratch: str) -> str:
+        """Return a path on this machine of a file of which at least the first page can be read."""
+        path = self.path(name)
+        if not isinstance(path, StoredPath):
+            return path
+        copy = os.path.join(scratch, f"header-{name}")
+        with open(copy, "wb") as file:
+            file.write(read_range(path, 0, _PAGE))
+            file.truncate(size_of(path))
+        return copy
+
     def inside(self, place: StoredPath) -> str | None:
         """Return the path from ``place`` to this folder, with a slash behind it, if it is there."""
         if self._place is None or not self._place.filesystem.equals(place.filesystem):
@@ -124,7 +149,7 @@ class StepFiles:
         return own.removeprefix(other) if own.startswith(other) else None
 
     def header(self, name: str) -> PartHeader:
-        """Return what the first page of a part says."""
+        """Return what the first page of a part says; of other files, only size and fingerprint mean anything."""
         header = part_header(first_bytes(self.path(name), HEADER_BYTES))
         if header.size != (found := size_of(self.path(name))):
             raise FormatError(f"{self.path(name)}: expected {header.size} bytes, found {found}; repeat the step")
@@ -169,7 +194,7 @@ class RecordTables:
             begin = _TABLE + entry * _ENTRY
             kind = int.from_bytes(page[begin : begin + 4], "little")
             offset, length = (int.from_bytes(page[begin + at : begin + at + 8], "little") for at in (16, 24))
-            if kind % 16 == _STARTS and offset + length <= self._facts[number].size:
+            if kind % 16 != _RECORDS and offset + length <= self._facts[number].size:
                 _bring_range(source, self.paths[number], offset, length)
 
     def bring(self, slices: Sequence[tuple[int, int]]) -> None:
