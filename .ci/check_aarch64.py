@@ -17,7 +17,7 @@ WORK = ROOT / "build/aarch64"
 # Debian 12 has Python 3.11.
 SUITE, VERSION, TAG = "bookworm", "3.11", "cp311"
 KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
-PACKAGES = ("numpy", "typer", "rich", "pytest", "hypothesis", "xxhash")
+PACKAGES = ("numpy", "scipy", "typer", "rich", "pytest", "hypothesis", "xxhash")
 # What needs neither torch nor child processes, which an emulator does not start, nor a compiler.
 TESTS = [
     "container",
