@@ -192,7 +192,8 @@ std::string quoted_label(std::span<const std::byte> label) {
   std::string out = "'";
   for (const std::byte b : label.first(shown)) {
     const auto c = std::to_integer<char>(b);
-    const bool plain = c < 0 ? text : c >= 32 && c != 127;
+    const auto code = static_cast<unsigned char>(c);  // char is unsigned on arm64
+    const bool plain = code >= 128 ? text : code >= 32 && code != 127;
     out += plain ? std::string(1, c) : concat("\\x", hex_of(c));
   }
   return out + (shown < label.size() ? "…'" : "'");
