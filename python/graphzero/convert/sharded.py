@@ -17,6 +17,7 @@ import os
 import re
 import time as clock
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -340,7 +341,8 @@ def merge_labels(
                             if len(labels):  # those of a task without edges are of no kind
                                 merged.builder(which, labels._core.kind).add_dictionary(labels._core)
             merged.finish()
-            refuse_headers_of_labels(conversion.told["guessed_headers"], tuple(map(LabelLookup, new)))
+            with _mounted(new) as lookups:
+                refuse_headers_of_labels(conversion.told["guessed_headers"], lookups)
             for path, name in zip(new, names, strict=True):
                 os.replace(path, files.written(name, scratch))
         for name in names:
@@ -366,9 +368,8 @@ def partition_edges(
     pieces = conversion.unchanged_pieces(task)
     files, name = conversion.files, conversion.records(task)
     with files.scratch() as scratch:
-        lookups = conversion.lookups(scratch)
         options = conversion.options(memory, scratch)
-        with using_threads(threads_within(options.memory, threads)):
+        with using_threads(threads_within(options.memory, threads)), conversion.lookups(scratch) as lookups:
             converter, num_bad = conversion.converter(task, pieces, options, lookups)
             converter.finish_records(path_bytes(files.written(name, scratch)), num_bad)
         files.finish(name, scratch)
@@ -750,12 +751,12 @@ class _Conversion:
     def _labels(self, name: str) -> str:
         return f"{name}.{self.fingerprint}{_LABELS}"
 
-    def lookups(self, scratch: str) -> tuple[LabelLookup, ...]:
-        """Mount the dictionaries; there are none where ids are integers."""
+    def lookups(self, scratch: str) -> AbstractContextManager[tuple[LabelLookup, ...]]:
+        """Mount the dictionaries for a block; there are none where ids are integers."""
         if not self.plan.has_labels:
-            return ()
+            return contextlib.nullcontext(())
         self._expect_dictionaries()
-        return tuple(map(LabelLookup, self.files.brought(self.dictionaries(), scratch)))
+        return _mounted(self.files.brought(self.dictionaries(), scratch))
 
     def _expect_dictionaries(self) -> None:
         for name in self.dictionaries():
@@ -779,8 +780,8 @@ class _Conversion:
         options.temporary_folder = path_bytes(scratch)
         if self.told["counts_labels"]:
             self._expect_dictionaries()
-            counts = [len(LabelLookup(self.files.with_header(name, scratch))) for name in self.dictionaries()]
-            options.num_src_nodes, options.num_dst_nodes = counts[0], counts[-1]
+            with _mounted([self.files.with_header(name, scratch) for name in self.dictionaries()]) as lookups:
+                options.num_src_nodes, options.num_dst_nodes = len(lookups[0]), len(lookups[-1])
         return options
 
     def converter(
@@ -870,6 +871,13 @@ class _Conversion:
         if self.told["finds_nodes"]:
             refuse_unmapped_ids(records.totals.largest_id, records.totals.num_rows, self.told["name"])
         return records
+
+
+@contextlib.contextmanager
+def _mounted(paths: list[str]) -> Iterator[tuple[LabelLookup, ...]]:
+    """Mount dictionaries for a block: Windows removes no file that is mapped."""
+    with contextlib.ExitStack() as stack:
+        yield tuple(LabelLookup(stack.enter_context(IdDictionary(path))) for path in paths)
 
 
 def _source(path: str) -> str:
