@@ -15,14 +15,8 @@ import wheels
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 WORK = ROOT / "build/aarch64"
 # Debian 12 has Python 3.11.
-<<<<<<< HEAD
 VERSION, TAG = "3.11", "cp311"
-PACKAGES = ("numpy", "typer", "rich", "pytest", "hypothesis", "xxhash")
-=======
-SUITE, VERSION, TAG = "bookworm", "3.11", "cp311"
-KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
 PACKAGES = ("numpy", "scipy", "typer", "rich", "pytest", "hypothesis", "xxhash")
->>>>>>> wt-wheels
 # What needs neither torch nor child processes, which an emulator does not start, nor a compiler.
 TESTS = [
     "container",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -97,6 +96,8 @@ class DividedRows:
         self, new: KeptFolder, shared: HostShare, ids: NDArray[np.int64], workers: int, done: Callable[[int], None]
     ) -> ShareRecord:
         """Write the files of a host, unless an earlier run has."""
+        import hashlib  # slow to load
+
         ranges, width = shared.ranges(self.num_nodes), self.stored.row_bytes
         begin, end = ranges[shared.host], ranges[shared.host + 1]
         own, hot_ids, hot_rows = self.files()
