@@ -215,10 +215,11 @@ def _windows_headers() -> Path:
 
 def macos() -> None:
     """MacOS arm64 and x86-64 by zig: everything compiles and links; nothing runs here."""
-    try:
-        import ziglang  # noqa: F401
-    except ImportError:
-        subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "ziglang"], check=False)
+    python = os.environ.setdefault("ZIG_PYTHON", sys.executable)
+    if subprocess.run([python, "-m", "ziglang", "version"], capture_output=True, check=False).returncode:
+        subprocess.run([python, "-m", "pip", "install", "--quiet", "ziglang"], check=False)
+    if subprocess.run([python, "-m", "ziglang", "version"], capture_output=True, check=False).returncode:
+        raise Missing("zig is not there; pip install ziglang")
     for machine in ("aarch64", "x86_64"):
         toolchain = f"-DCMAKE_TOOLCHAIN_FILE={ROOT / 'cmake' / 'macos-zig.cmake'}"
         build(f"macos-{machine}", toolchain, f"-DGZ_MACHINE={machine}", "-DGZ_TESTS=ON", "-DGZ_PYTHON=OFF")
