@@ -39,9 +39,9 @@ class PageRequests {
   static constexpr std::uint64_t kMost = 128 << 10;
 
   void flush() {
-    for (; end_ > begin_; begin_ += std::min(kMost, end_ - begin_))
+    for (; end_ > begin_; begin_ += std::min<std::uint64_t>(kMost, end_ - begin_))
       advise_memory(Advice::kWillNeed, reinterpret_cast<const std::byte*>(begin_),
-                    std::min(kMost, end_ - begin_));
+                    std::min<std::uint64_t>(kMost, end_ - begin_));
   }
 
   std::uint64_t gap_;

@@ -44,7 +44,7 @@ bool gathers(const std::vector<std::int64_t>& rows, const RowLayout& layout,
 
 TEST(a_plan_brings_every_row_to_its_place) {
   std::mt19937 rng(1);
-  for (const std::uint64_t row_bytes : {1, 2, 12, 100, 512, 4096, 5000, 40000}) {
+  for (const std::uint64_t row_bytes : {1u, 2u, 12u, 100u, 512u, 4096u, 5000u, 40000u}) {
     for (const std::uint64_t data_offset : {std::uint64_t{32}, std::uint64_t{4096}}) {
       const RowLayout layout = {data_offset, row_bytes, 300};
       std::vector<std::int64_t> rows(200);

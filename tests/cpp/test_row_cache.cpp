@@ -128,7 +128,7 @@ TEST(an_empty_cache_is_full_and_finds_nothing) {
 TEST(a_part_that_could_not_be_read_is_read_again_and_no_other) {
   constexpr std::size_t kRowBytes = 1000, kOfPart = (16 << 20) / kRowBytes, kCount = 3 * kOfPart;
   const RowLayout layout = {0, kRowBytes, 2 * kCount};
-  for (const std::uint64_t step : {1, 2}) {
+  for (const std::uint64_t step : {1u, 2u}) {
     std::optional<RowCache> cache;
     if (step == 1) {
       cache.emplace(layout, RowSet(5, 5 + kCount));

@@ -9,7 +9,8 @@ namespace gz {
 namespace {
 
 TEST(rows_without_a_wanted_type_are_copied_byte_by_byte) {
-  for (const std::size_t size : {0, 1, 2, 3, 4, 8, 16, 31, 32, 64, 128, 200, 256, 512, 5000}) {
+  for (const std::size_t size :
+       {0u, 1u, 2u, 3u, 4u, 8u, 16u, 31u, 32u, 64u, 128u, 200u, 256u, 512u, 5000u}) {
     const RowCopy copy(Dtype::kUint8, false, size, {});
     EXPECT(!copy.converts());
     EXPECT(copy.stored_bytes() == size && copy.out_bytes() == size);

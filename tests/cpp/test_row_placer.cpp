@@ -14,7 +14,7 @@ namespace gz {
 namespace {
 
 TEST(buckets_give_rows_back_in_the_order_they_came_whatever_fits_the_memory) {
-  for (const std::uint64_t room : {0, 100, 1 << 20}) {
+  for (const std::uint64_t room : {0u, 100u, 1u << 20}) {
     RowBuckets buckets(".", 10, sizeof(std::int32_t), room);
     std::map<std::uint64_t, std::vector<std::pair<std::uint32_t, std::int32_t>>> expected;
     std::mt19937 random(1);

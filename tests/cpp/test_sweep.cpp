@@ -161,7 +161,7 @@ std::size_t take_turns(Sweep& sweep, Progress& progress, std::initializer_list<c
 
 TEST(rows_that_threads_ask_for_are_those_of_the_files) {
   const Rows odd(333, 20000), large(10007, 300, "gz_tests.sweep_large");
-  for (const std::size_t threads : {1, 3}) {
+  for (const std::size_t threads : {1u, 3u}) {
     for (const bool use_ring : {true, false}) {
       Progress progress;
       Sweep sweep(sources_of({odd.source(), large.source()}),

@@ -878,7 +878,7 @@ KILLED = {
     "files get their paths": "graphzero.convert.dataset_draft.write_manifest",
     "others are linked": "graphzero.convert.dataset_editor.DatasetEditor._keep_unnamed_files",
     "the old folder is checked": "graphzero.convert.dataset_editor.DatasetEditor._check_unchanged",
-    "the old folder is removed": "graphzero._files.folder._remove",
+    "the old folder is removed": "graphzero._files.folder.remove",
 }
 
 
