@@ -8,7 +8,9 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "core/base/error.h"
 #include "core/base/path.h"
@@ -18,7 +20,7 @@
 namespace gz {
 namespace {
 
-// A temporary file that is not locked belongs to a process that died.
+// A temporary file, or a folder of such files, that is not locked belongs to a process that died.
 void remove_stale(const std::string& path) {
   const std::string folder = folder_of(path);
   DIR* const directory = ::opendir(folder.c_str());
@@ -29,7 +31,8 @@ void remove_stale(const std::string& path) {
     const std::string stale = concat(folder, "/", name);
     const int descriptor = ::open(stale.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (descriptor < 0) continue;
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) ::unlink(stale.c_str());
+    std::error_code ignored;
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(stale, ignored);
     ::close(descriptor);
   }
   ::closedir(directory);
