@@ -128,7 +128,8 @@ def make():
 print(json.dumps(at_once(make)))
 """
     )
-    assert set(errors) <= {OVER, "ValueError: the pipeline is closed"}
+    closed = "ValueError: the pipeline is closed: make a new one; stats() and status() are there until close()"
+    assert set(errors) <= {OVER, closed}
 
 
 # What each of four threads adds, to an object that is not theirs alone.

@@ -618,7 +618,7 @@ def test_types_without_sampled_nodes_do_no_harm():
         ({"model": "gat", "hidden": 10, "heads": 4}, "hidden: expected a multiple of heads, 4, found 10"),
         ({"seed": 2**64}, f"seed: expected an integer of 64 bits, found {2**64}"),
         ({"memory": "much"}, "memory: expected a size such as '2GB' or '512MiB', found 'much'"),
-        ({"memory": -1}, "memory: expected a number of bytes, found -1"),
+        ({"memory": -1}, "memory: expected a size from 0 on, found -1"),
     ],
 )
 def test_wrong_setting_is_named(changed, message):
