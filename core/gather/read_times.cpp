@@ -95,7 +95,7 @@ Clock::duration latency(Target& target, std::uint64_t bytes) {
 }  // namespace
 
 std::optional<ReadTimes> time_reads(const DirectFile& file, std::uint64_t file_size) {
-  const std::uint64_t small = std::max(kPage, file.alignment());
+  const std::uint64_t small = std::max<std::uint64_t>(kPage, file.alignment());
   const std::uint64_t large = 16 * small;
   const DirectMemory memory(kDepth * large, file.alignment());
   // Not the places of the last time: something on the way may have kept them.

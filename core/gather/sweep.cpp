@@ -47,7 +47,7 @@ Sweep::Sweep(std::vector<Source> sources, Options options)
   for (const Source& source : sources) {
     total += source.layout.num_rows * source.layout.row_bytes;
     const std::uint64_t block = block_of(*source.file);
-    room_ = std::max(room_, (source.layout.row_bytes / block + 2) * block);
+    room_ = std::max<std::size_t>(room_, (source.layout.row_bytes / block + 2) * block);
     alignment_ = std::max(alignment_, block);
   }
   room_ = (room_ + alignment_ - 1) / alignment_ * alignment_;

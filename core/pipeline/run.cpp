@@ -56,9 +56,9 @@ Run::Run(RunOptions options)
       wakeup_(std::make_shared<Wakeup>()),
       next_number_(options_.first),
       sample_bytes_(options_.ahead.sample_bytes),
-      sample_room_(
-          options_.budget.window -
-          std::min(options_.budget.window, options_.ahead.chunks * options_.ahead.chunk_bytes)) {
+      sample_room_(options_.budget.window -
+                   std::min<std::uint64_t>(options_.budget.window,
+                                           options_.ahead.chunks * options_.ahead.chunk_bytes)) {
   const auto wake = [wakeup = wakeup_] {
     bool is_called = false;
     {

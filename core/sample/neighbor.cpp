@@ -220,7 +220,7 @@ class Sampler {
       return;
     }
     // What was drawn waits until it is relabelled, so there is not too much of it at a time.
-    const std::size_t at_once = std::max(frontier.size / (expected / kMost + 1), task);
+    const std::size_t at_once = std::max<std::size_t>(frontier.size / (expected / kMost + 1), task);
     for (std::size_t first = 0; first < frontier.size; first += at_once) {
       const std::size_t last = std::min(first + at_once, frontier.size);
       for (Drawn& drawn : drawn_) {
