@@ -8,7 +8,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check 
 # The tools of .venv come first: cmake and ninja need not be on the machine.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: demo test test-ray quick check check-platforms check-aarch64 check-wheel format asan tsan fuzz fuzz-parsers load bench \
+.PHONY: demo test test-ray quick check check-platforms check-aarch64 check-wheel test-wheel format asan tsan fuzz fuzz-parsers load bench \
 	docs pictures install wheel wheels release-check clean
 
 demo: $(VENV)/.package $(VENV)/.demo
@@ -45,7 +45,7 @@ check: $(VENV)/.package $(VENV)/.test $(VENV)/.check $(VENV)/.docs
 	$(MAKE) docs
 
 # Other systems: their tools are installed first. PLATFORMS names some; without it all are checked.
-check-platforms: $(VENV)/.build
+check-platforms: $(VENV)/.package $(VENV)/.wheels
 	$(BIN)/python .ci/check_platforms.py $(PLATFORMS)
 
 format: $(VENV)/.check
@@ -72,14 +72,20 @@ install: $(VENV)/.package
 wheel: $(VENV)/.build
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-# What a release has, in dist/: wheels for Linux on x86-64 and aarch64, and the source distribution.
-wheels: $(VENV)/.build $(VENV)/.wheels
+# What a release has, in dist/: wheels for Linux on x86-64 and aarch64, and for Windows, and the source distribution.
+wheels: $(VENV)/.package $(VENV)/.wheels
 	$(BIN)/python .ci/wheels.py
+	$(BIN)/python .ci/windows_wheel.py
 
 # The wheel of a release for this Python, in an empty environment without a compiler.
 check-wheel: $(VENV)/.build $(VENV)/.wheels $(VENV)/.demo
 	$(BIN)/python .ci/wheels.py --this-python --no-sdist --arch x86_64 --out build/wheels/tried
 	$(BIN)/python .ci/try_wheel.py build/wheels/tried --torch-of $(BIN)/python
+
+# tests/python from an installed wheel. WITH names another Python; only this one has PyTorch, which .venv lends it.
+test-wheel: $(VENV)/.build $(VENV)/.wheels $(VENV)/.test
+	$(BIN)/python .ci/wheels.py --no-sdist --arch x86_64 --out build/wheels/tested
+	$(BIN)/python .ci/test_wheel.py build/wheels/tested $(if $(WITH),--python $(WITH),--torch-of $(BIN)/python)
 
 # C++ tests, Python tests and the same bits as here, on an emulated processor.
 check-aarch64: $(VENV)/.build $(VENV)/.wheels

@@ -80,25 +80,6 @@ def system() -> pathlib.Path:
     return root
 
 
-def cpp_tests() -> pathlib.Path:
-    """Compile the C++ tests, and return the program."""
-    folder = WORK / "cpp"
-    environment = os.environ | {"CXX": wheels.compiler("aarch64")}
-    defines = {
-        "CMAKE_BUILD_TYPE": "Release",
-        "CMAKE_SYSTEM_NAME": "Linux",
-        "CMAKE_SYSTEM_PROCESSOR": "aarch64",
-        "CMAKE_AR": wheels.tool("ar"),
-        "CMAKE_RANLIB": wheels.tool("ranlib"),
-        "GZ_TESTS": "ON",
-        "GZ_PYTHON": "OFF",
-    }
-    given = [f"-D{key}={value}" for key, value in defines.items()]
-    wheels.run("cmake", "-G", "Ninja", "-S", ROOT, "-B", folder, *given, env=environment)
-    wheels.run("cmake", "--build", folder, "--parallel", len(os.sched_getaffinity(0)), "--target", "gz_tests")
-    return folder / "gz_tests"
-
-
 def packages() -> pathlib.Path:
     """Build the wheel, and install it beside NumPy and pytest for aarch64; return the folder."""
     site, made = WORK / "site", WORK / "wheel"
@@ -117,7 +98,7 @@ def main() -> None:
     qemu, root = emulator(), system()
     run = [qemu, "-L", str(root)]
     print("compiling the C++ tests", flush=True)
-    program = cpp_tests()
+    program = wheels.compiled("aarch64", "gz_tests") / "gz_tests"
     failed = subprocess.run([*run, str(program)]).returncode != 0
     print("building the wheel", flush=True)
     environment = os.environ | {"PYTHONPATH": str(packages()), "PYTHONDONTWRITEBYTECODE": "1"}

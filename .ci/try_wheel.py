@@ -15,23 +15,22 @@ import venv
 SMOKE = pathlib.Path(__file__).with_name("smoke.py")
 
 
-def suiting(folder: pathlib.Path) -> str:
-    """Have pip choose: return the path of the wheel in `folder` that this Python would install."""
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-deps",
-        "--no-index",
-    ]
+def suiting(folder: pathlib.Path, python: str = sys.executable) -> str:
+    """Have pip choose: return the path of the wheel in `folder` that a Python would install."""
+    command = [python, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-index"]
     command += ["--isolated", "--pre", "--only-binary", ":all:", "--find-links", str(folder)]
     with tempfile.TemporaryDirectory() as chosen:
         subprocess.run([*command, "--dest", chosen, "graphzero"], check=True)
         (name,) = os.listdir(chosen)
     return str(folder / name)
+
+
+def lend(python: str, environment: pathlib.Path) -> None:
+    """Let an environment import what another one of the same version has, behind what it has itself."""
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    lent = subprocess.run([python, "-c", where], check=True, capture_output=True, text=True).stdout
+    (site,) = environment.glob("lib/python*/site-packages")
+    (site / "lent.pth").write_text(lent)
 
 
 def main() -> None:
@@ -47,10 +46,7 @@ def main() -> None:
         quiet = ("--quiet", "--disable-pip-version-check", "--only-binary", ":all:")
         subprocess.run([python, "-m", "pip", "install", *quiet, wheel], check=True)
         if options.torch_of:
-            where = "import sysconfig; print(sysconfig.get_path('purelib'))"
-            lent = subprocess.run([options.torch_of, "-c", where], check=True, capture_output=True, text=True).stdout
-            (site,) = folder.glob("venv/lib/python*/site-packages")
-            (site / "lent.pth").write_text(lent)  # comes after the environment's own packages
+            lend(options.torch_of, folder / "venv")
         # No folder of PATH has a compiler, nor anything else.
         subprocess.run([python, SMOKE], check=True, cwd=folder, env={"PATH": str(folder / "nothing"), "HOME": made})
     print(f"{os.path.basename(wheel)} works in an empty environment of Python {sys.version.split()[0]}")

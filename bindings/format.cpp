@@ -1,11 +1,16 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+
+#include <cstring>
+#include <tuple>
 
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
 #include "bindings/one_thread.h"
 #include "core/format/gd_writer.h"
+#include "core/format/header_page.h"
 #include "core/format/row_places.h"
 
 namespace gz {
@@ -22,6 +27,26 @@ void append_places(Writer& self, const InputArray<Id>& places) {
   self.use([&](GdWriter& writer) { writer.append_row_map(items); });
 }
 
+GdLayout layout_of(const nb::bytes& path, const nb::bytes& page, std::uint64_t file_size) {
+  const std::string name = path_of(path);
+  HeaderPage header;
+  if (page.size() != header.size()) {
+    throw FormatError(name, "too short: expected at least the header's ", header.size(),
+                      " bytes, found ", page.size());
+  }
+  std::memcpy(header.data(), page.c_str(), header.size());
+  return read_gd(name, header, file_size);
+}
+
+// Kind, offset and checksum of each.
+std::vector<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>> sections_of(
+    const GdLayout& layout) {
+  std::vector<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>> found;
+  for (const Section& section : layout.sections)
+    found.emplace_back(section.kind, section.offset, section.checksum);
+  return found;
+}
+
 }  // namespace
 
 void bind_format(nb::module_& m) {
@@ -36,6 +61,19 @@ void bind_format(nb::module_& m) {
       .value("INT16", Dtype::kInt16)
       .value("UINT8", Dtype::kUint8)
       .value("BOOL", Dtype::kBool);
+  nb::class_<GdLayout>(m, "GdHeader")
+      .def(
+          "__init__",
+          [](GdLayout* self, const nb::bytes& path, const nb::bytes& page,
+             std::uint64_t file_size) { new (self) GdLayout(layout_of(path, page, file_size)); },
+          "path"_a, "page"_a, "file_size"_a)
+      .def_ro("dtype", &GdLayout::dtype)
+      .def_ro("shape", &GdLayout::shape)
+      .def_prop_ro("row_bytes",
+                   [](const GdLayout& layout) {
+                     return byte_size(layout.dtype, {layout.shape.begin() + 1, layout.shape.end()});
+                   })
+      .def_prop_ro("sections", &sections_of);
   nb::class_<RowPlaces>(m, "RowPlaces")
       .def_static(
           "hottest_first",

@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <stdexcept>
 #include <string_view>
@@ -15,7 +16,13 @@ namespace nb = nanobind;
 namespace {
 
 // Messages may hold a path, and a path may hold any bytes: they become text as os.fsdecode does it.
-nb::object text(const char* message) { return nb::steal(PyUnicode_DecodeFSDefault(message)); }
+// On Windows that refuses what is not UTF-8, such as a label of a damaged file.
+nb::object text(const char* message) {
+  if (PyObject* const decoded = PyUnicode_DecodeFSDefault(message)) return nb::steal(decoded);
+  PyErr_Clear();
+  const auto size = static_cast<Py_ssize_t>(std::strlen(message));
+  return nb::steal(PyUnicode_DecodeUTF8(message, size, "surrogateescape"));
+}
 
 void raise(PyObject* type, const std::exception& error) {
   PyErr_SetObject(type, text(error.what()).ptr());

@@ -26,6 +26,13 @@ from graphzero.loaders import NeighborLoader
 
 def run(rank: int, processes: int, folder: str, meeting: str, epochs: int) -> None:
     dist.init_process_group("gloo", init_method=f"file://{meeting}/ranks", rank=rank, world_size=processes)
+    train(rank, processes, folder, epochs)
+    # The model ended with train(), and with it what it keeps of the group: docs/guide/several-gpus.md.
+    dist.barrier()  # nobody leaves a group that another still uses
+    dist.destroy_process_group()
+
+
+def train(rank: int, processes: int, folder: str, epochs: int) -> None:
     torch.set_num_threads(max(1, gz.num_threads() // processes))
     torch.manual_seed(0)  # the same model everywhere
     data = gz.open(f"{folder}/blocks")
@@ -62,8 +69,6 @@ def run(rank: int, processes: int, folder: str, meeting: str, epochs: int) -> No
     if rank == 0:
         accuracy = counts[0].item() / counts[1].item()
         print(f"test accuracy: {accuracy:.3f} (features alone: {mlp_accuracy(data):.3f})")
-    dist.barrier()  # nobody leaves a group that another still uses
-    dist.destroy_process_group()
 
 
 def main() -> None:

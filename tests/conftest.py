@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 
 # torch is told before anybody loads it: its threads spin while they wait, and take the cores that the core's threads are to
 # use. With two cores a model of a few rows is trained in a twentieth of the time by one thread. Children inherit it.
@@ -14,6 +15,10 @@ import pytest
 import graphzero as gz
 from faults import compiled_shim
 from storage_server import s3, s3_server, storage  # noqa: F401  (fixtures)
+from systems import IS_WINDOWS
+
+# A shell's background job ignores Ctrl-C, and so would all processes that tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples at every run: a test that fails for one of us fails for all.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
@@ -69,6 +74,8 @@ def tiny_dataset(tmp_path):
 
 @pytest.fixture
 def shim(tmp_path):
+    if IS_WINDOWS:
+        pytest.skip("Windows loads no library in between by LD_PRELOAD")
     return compiled_shim(tmp_path)
 
 

@@ -52,8 +52,16 @@ def main(rank, world_size, init_file, dataset, out):
     torch.distributed.init_process_group(
         "gloo", init_method=f"file://{init_file}", rank=int(rank), world_size=int(world_size)
     )
+    with open(out, "w") as file:
+        json.dump(train(int(rank), dataset), file)
+    torch.distributed.barrier()  # nobody leaves a group that another still uses
+    torch.distributed.destroy_process_group()
+
+
+def train(rank, dataset):
+    """Return what can be compared. The model, which uses the group, ends here."""
     trained = torch.nn.parallel.DistributedDataParallel(model())
-    torch.manual_seed(int(rank) + 10)  # no two draw the same seed by themselves
+    torch.manual_seed(rank + 10)  # no two draw the same seed by themselves
     batches = loader(gz.open(dataset))
     optimizer = torch.optim.SGD(trained.parameters(), lr=0.1)
     steps = []
@@ -63,11 +71,7 @@ def main(rank, world_size, init_file, dataset, out):
             loss_of(trained, batch).backward()
             optimizer.step()
             steps.append({"input_id": batch.input_id.tolist(), "gradients": gradients(trained)})
-    report = {"seed": batches.state_dict()["seed"], "steps": steps, "weights": weights(trained)}
-    with open(out, "w") as file:
-        json.dump(report, file)
-    torch.distributed.barrier()  # nobody leaves a group that another still uses
-    torch.distributed.destroy_process_group()
+    return {"seed": batches.state_dict()["seed"], "steps": steps, "weights": weights(trained)}
 
 
 if __name__ == "__main__":

@@ -92,9 +92,9 @@ def descriptors():
 
 
 def settled(count, wanted):
-    """What ``count()`` is once it is ``wanted`` again, or after two seconds."""
+    """What ``count()`` is once it is ``wanted`` again, or after half a minute."""
     gc.collect()
-    end = time.monotonic() + 2
+    end = time.monotonic() + 30
     while count() != wanted and time.monotonic() < end:
         time.sleep(0.01)
     return count()

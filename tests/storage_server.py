@@ -37,8 +37,24 @@ class StorageServer:
         self.mend()
 
     @property
+    def credentials(self):
+        """What the environment has to have."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "NO_PROXY": "127.0.0.1",
+        }
+
+    @property
     def endpoint(self):
         return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def direct(self):
+        """Host and port that no cut reaches."""
+        return f"127.0.0.1:{self._moto}"
 
     def check_credentials(self, after):
         """Refuse unknown keys after so many requests, or never if there are very many."""
@@ -139,11 +155,8 @@ def s3(s3_server, monkeypatch):
     s3_server.mend()
     s3_server.check_credentials(10**9)
     s3_server.make_bucket()
-    monkeypatch.setenv("AWS_ENDPOINT_URL", s3_server.endpoint)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    for name, value in s3_server.credentials.items():
+        monkeypatch.setenv(name, value)
     return s3_server
 
 

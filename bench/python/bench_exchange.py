@@ -194,6 +194,7 @@ def report_training(ranks):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=["exchange", "train"], help="measure this alone")
     parser.add_argument("--rank", nargs=2, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.rank:
@@ -201,8 +202,10 @@ def main():
         return
     with tempfile.TemporaryDirectory() as folder:
         write_data(folder)
-        report_exchange(run_ranks(folder, "exchange"))
-        report_training(run_ranks(folder, "train"))
+        if given.only != "train":
+            report_exchange(run_ranks(folder, "exchange"))
+        if given.only != "exchange":
+            report_training(run_ranks(folder, "train"))
 
 
 if __name__ == "__main__":

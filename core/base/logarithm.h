@@ -12,12 +12,12 @@ namespace gz {
 constexpr double natural_log(double x) {
   constexpr std::uint64_t kMantissa = (std::uint64_t{1} << 52) - 1;
   const auto bits = std::bit_cast<std::uint64_t>(x);
-  auto exponent = static_cast<std::int64_t>(bits >> 52) - 1023;
-  double m = std::bit_cast<double>((bits & kMantissa) | (std::uint64_t{1023} << 52));
-  if (m > 1.4142135623730951) {  // sqrt(2): m lies in 0.7 … 1.4, where the series is short
-    m *= 0.5;
-    ++exponent;
-  }
+  // Above sqrt(2) half of it is taken: m lies in 0.7 … 1.4, where the series is short. Computed,
+  // not decided: of random numbers every other branch would be mispredicted.
+  constexpr auto kRootOfTwo = std::bit_cast<std::uint64_t>(1.4142135623730951) & kMantissa;
+  const std::uint64_t halved = (bits & kMantissa) > kRootOfTwo ? 1 : 0;
+  const auto exponent = static_cast<std::int64_t>((bits >> 52) + halved) - 1023;
+  const auto m = std::bit_cast<double>((bits & kMantissa) | ((1023 - halved) << 52));
   // log(m) = 2 atanh(z) = 2 (z + z^3/3 + z^5/5 + …) with z = (m - 1) / (m + 1), at most 0.172.
   const double z = (m - 1.0) / (m + 1.0);
   const double y = z * z;

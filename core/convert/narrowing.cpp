@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "core/base/error.h"
@@ -16,58 +17,108 @@ namespace gz {
 namespace {
 
 constexpr std::size_t kChunk = 1 << 16;
+// Numbers that are narrowed before any of them is measured: the first can be done several at a
+// time, while sums are taken in order.
+constexpr std::size_t kBlock = 512;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargestFloat = std::numeric_limits<float>::max();
 
-// A binary float of 16 bits, by the size of its parts.
+// How the source's numbers are laid out in bits.
+template <class Float>
+struct Layout {
+  using Bits = std::conditional_t<sizeof(Float) == 8, std::uint64_t, std::uint32_t>;
+  static constexpr int kMantissa = std::numeric_limits<Float>::digits - 1;
+  static constexpr int kBias = std::numeric_limits<Float>::max_exponent - 1;
+  static constexpr int kSign = 8 * sizeof(Float) - 1;
+
+  static constexpr Bits power_of_two(int exponent) {
+    return static_cast<Bits>(exponent + kBias) << kMantissa;
+  }
+};
+
+// Without a branch, so that compilers can work on several numbers at a time.
+template <class Bits>
+Bits choose(bool condition, Bits yes, Bits no) {
+  const Bits mask = Bits{0} - static_cast<Bits>(condition);
+  return (yes & mask) | (no & ~mask);
+}
+
+// A binary float of 16 bits, by the size of its parts. Numbers are compared by their bits, which
+// have the same order.
 template <int kMantissa, int kBias>
 struct Half {
-  static constexpr int kDropped = 52 - kMantissa;
+  using Stored = std::uint16_t;
   static constexpr std::uint16_t kInfinite =
       static_cast<std::uint16_t>((2 * kBias + 1) << kMantissa);
+  static constexpr std::uint16_t kNotANumber = kInfinite | kInfinite >> 1;
 
-  static std::uint16_t rounded(double number) {
-    const auto bits = std::bit_cast<std::uint64_t>(number);
-    const auto sign = static_cast<std::uint16_t>(bits >> 63 << 15);
-    const double magnitude = std::abs(number);
-    if (std::isnan(number)) return static_cast<std::uint16_t>(sign | kInfinite | kInfinite >> 1);
-    if (magnitude < std::ldexp(1.0, 1 - kBias)) {
-      // Below the normal numbers they are as far apart as the smallest of them.
-      const double steps = std::nearbyint(std::ldexp(magnitude, kBias - 1 + kMantissa));
-      return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(steps));
-    }
-    const std::uint64_t whole = bits & ~(std::uint64_t{1} << 63);
-    const std::uint64_t half = (std::uint64_t{1} << (kDropped - 1)) - 1 + (whole >> kDropped & 1);
-    const std::uint64_t value =
-        ((whole + half) >> kDropped) - (std::uint64_t{1023 - kBias} << kMantissa);
-    return static_cast<std::uint16_t>(sign | std::min<std::uint64_t>(value, kInfinite));
+  template <class Float>
+  struct From : Layout<Float> {
+    using typename Layout<Float>::Bits;
+    static constexpr int kDropped = Layout<Float>::kMantissa - kMantissa;
+    static constexpr Bits kBiases = static_cast<Bits>(Layout<Float>::kBias - kBias) << kMantissa;
+    static constexpr Bits kLeastNormal = Layout<Float>::power_of_two(1 - kBias);
+    static constexpr Bits kEndless = Layout<Float>::power_of_two(Layout<Float>::kBias + 1);
+    // The step of this number is that of the numbers below the normal ones.
+    static constexpr Bits kSteps =
+        Layout<Float>::power_of_two(Layout<Float>::kMantissa + 1 - kBias - kMantissa);
+    // From here on the nearest one is infinite.
+    static constexpr Bits kTooLarge = Layout<Float>::power_of_two(kBias) +
+                                      (Bits{1} << Layout<Float>::kMantissa) -
+                                      (Bits{1} << (kDropped - 1));
+  };
+
+  template <class Float>
+  static std::uint16_t rounded(Float number) {
+    using F = From<Float>;
+    using Bits = typename F::Bits;
+    const auto bits = std::bit_cast<Bits>(number);
+    const Bits whole = bits & ~(Bits{1} << F::kSign);
+    const Bits half = (Bits{1} << (F::kDropped - 1)) - 1 + (whole >> F::kDropped & 1);
+    const Bits normal = ((whole + half) >> F::kDropped) - F::kBiases;
+    const auto in_steps = std::bit_cast<Float>(whole) + std::bit_cast<Float>(F::kSteps);
+    const Bits small = std::bit_cast<Bits>(in_steps) - F::kSteps;
+    Bits value = choose<Bits>(whole < F::kLeastNormal, small, normal);
+    value = choose<Bits>(whole < F::kTooLarge, value, kInfinite);
+    value = choose<Bits>(whole > F::kEndless, kNotANumber, value);
+    return static_cast<std::uint16_t>(bits >> F::kSign << 15 | value);
   }
 
-  static double value(std::uint16_t half) {
-    const std::uint64_t sign = std::uint64_t{half} >> 15 << 63;
-    const std::uint64_t rest = half & 0x7fff;
-    if (rest >= kInfinite)
-      return rest == kInfinite ? (sign ? -kInfinity : kInfinity) : std::nan("");
-    if (rest < std::uint64_t{1} << kMantissa) {
-      const double magnitude = std::ldexp(static_cast<double>(rest), 1 - kBias - kMantissa);
-      return sign ? -magnitude : magnitude;
-    }
-    return std::bit_cast<double>(sign | (rest + (std::uint64_t{1023 - kBias} << kMantissa))
-                                            << kDropped);
+  // Infinite for what is no number, too: it is only measured, beside a source that is none either.
+  template <class Float>
+  static Float value(std::uint16_t half) {
+    using F = From<Float>;
+    using Bits = typename F::Bits;
+    const Bits sign = static_cast<Bits>(half >> 15) << F::kSign;
+    const Bits rest = half & 0x7fff;
+    const Bits normal = (rest + F::kBiases) << F::kDropped;
+    const auto small = std::bit_cast<Float>(F::kSteps | rest) - std::bit_cast<Float>(F::kSteps);
+    Bits value = choose<Bits>(rest < Bits{1} << kMantissa, std::bit_cast<Bits>(small), normal);
+    value = choose<Bits>(rest < kInfinite, value, F::kEndless);
+    return std::bit_cast<Float>(value | sign);
   }
 };
 
+using ToFloat16 = Half<10, 15>;
+using ToBfloat16 = Half<7, 127>;
 struct ToFloat32 {
   using Stored = float;
-  static float rounded(double number) { return static_cast<float>(number); }
-  static double value(float stored) { return stored; }
+  template <class Float>
+  static float rounded(Float number) {
+    return static_cast<float>(number);
+  }
+  template <class Float>
+  static Float value(float stored) {
+    return stored;
+  }
 };
-struct ToFloat16 : Half<10, 15> {
-  using Stored = std::uint16_t;
-};
-struct ToBfloat16 : Half<7, 127> {
-  using Stored = std::uint16_t;
-};
+
+// The nearest integer, the even one of two, of a number below 2^51. std::nearbyint is a call where
+// the processor need not have an instruction for it.
+double nearest(double number) {
+  constexpr double kOnlyIntegers = 0x1.8p52;
+  return (number + kOnlyIntegers) - kOnlyIntegers;
+}
 
 NarrowingLoss no_loss() {
   NarrowingLoss loss;
@@ -104,16 +155,26 @@ NarrowingLoss joined(const std::vector<NarrowingLoss>& parts) {
 }
 
 template <class Target, class Float>
-NarrowingLoss narrow_to(std::span<const Float> numbers, std::span<std::uint8_t> out) {
+NarrowingLoss narrow_block(std::span<const Float> numbers, std::uint8_t* out, NarrowingLoss loss) {
   using Stored = typename Target::Stored;
+  Float after[kBlock];
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Stored stored = Target::rounded(numbers[i]);
+    std::memcpy(out + i * sizeof stored, &stored, sizeof stored);
+    after[i] = Target::template value<Float>(stored);
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i) measure(loss, numbers[i], after[i]);
+  return loss;
+}
+
+template <class Target, class Float>
+NarrowingLoss narrow_to(std::span<const Float> numbers, std::span<std::uint8_t> out) {
   std::vector<NarrowingLoss> parts((numbers.size() + kChunk - 1) / kChunk, no_loss());
   parallel_chunks(numbers.size(), kChunk, [&](std::size_t begin, std::size_t end) {
     NarrowingLoss loss = no_loss();
-    for (std::size_t i = begin; i < end; ++i) {
-      const auto number = static_cast<double>(numbers[i]);
-      const Stored stored = Target::rounded(number);
-      std::memcpy(out.data() + i * sizeof stored, &stored, sizeof stored);
-      measure(loss, number, Target::value(stored));
+    for (std::size_t i = begin; i < end; i += kBlock) {
+      loss = narrow_block<Target>(numbers.subspan(i, std::min(kBlock, end - i)),
+                                  out.data() + i * sizeof(typename Target::Stored), loss);
     }
     parts[begin / kChunk] = loss;
   });
@@ -172,7 +233,7 @@ std::size_t quantise(std::span<const Float> numbers, std::size_t width, std::spa
       const double divisor = scale == 0 ? 1 : static_cast<double>(scale);
       for (std::size_t i = 0; i < width; ++i) {
         const auto number = static_cast<double>(in[i]);
-        const double level = std::clamp(std::nearbyint(number / divisor), -127.0, 127.0);
+        const double level = std::clamp(nearest(number / divisor), -127.0, 127.0);
         out[row * width + i] = static_cast<std::uint8_t>(static_cast<std::int8_t>(level));
         measure(part, number, static_cast<float>(level) * scale);
       }

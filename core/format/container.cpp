@@ -7,6 +7,7 @@
 #include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/base/hash.h"
+#include "core/format/header_page.h"
 
 namespace gz {
 namespace {
@@ -142,9 +143,17 @@ Container read_container(const File& file, const Magic& magic, bool (*is_known)(
     throw FormatError(file.path(), "too short: expected at least the header's ", kPage,
                       " bytes, found ", actual_size);
   }
+  HeaderPage page;
+  file.read_exact_at(page, 0);
+  return read_container(file.path(), page, actual_size, magic, is_known);
+}
+
+Container read_container(const std::string& path, const HeaderPage& page, std::uint64_t file_size,
+                         const Magic& magic, bool (*is_known)(std::uint32_t)) {
+  const HeaderReader reader{{path}};
   Container container;
-  file.read_exact_at(container.page, 0);
-  const ContainerHeader header = reader.header(container.page, magic, actual_size);
+  container.page = page;
+  const ContainerHeader header = reader.header(page, magic, file_size);
   container.flags = header.flags;
   container.fingerprint = header.header_checksum;
   container.file_size = header.file_size;
@@ -152,10 +161,10 @@ Container read_container(const File& file, const Magic& magic, bool (*is_known)(
   std::uint64_t end = kPage;
   for (std::size_t i = 0; i < header.num_sections; ++i) {
     SectionEntry entry;
-    std::memcpy(&entry, container.page.data() + entry_offset(i), sizeof entry);
+    std::memcpy(&entry, page.data() + entry_offset(i), sizeof entry);
     const Section section = reader.section(entry, i, end, header.file_size, is_known);
     if (container.find(section.kind) != nullptr) {
-      throw FormatError(file.path(), "section kind ", section.kind, " at byte ", entry_offset(i),
+      throw FormatError(path, "section kind ", section.kind, " at byte ", entry_offset(i),
                         " appears twice, expected once");
     }
     container.sections.push_back(section);

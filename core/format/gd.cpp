@@ -9,6 +9,7 @@
 #include "core/format/gi.h"
 #include "core/format/gl.h"
 #include "core/format/graphzero02.h"
+#include "core/format/header_page.h"
 
 namespace gz {
 namespace {
@@ -47,43 +48,7 @@ GdRowMap proven_row_map(const HeaderChecks& checks, const Section& map, std::uin
   return {map.offset, narrow ? IdWidth::k4 : IdWidth::k8};
 }
 
-}  // namespace
-
-std::string gd_section_name(std::uint32_t kind) {
-  if (kind == kGdScale) return "scale";
-  if (kind == kGdRowMap) return "row_map";
-  return kind == kGdData ? "data" : concat("kind ", kind);
-}
-
-std::uint64_t byte_size(Dtype dtype, const std::vector<std::uint64_t>& shape) {
-  std::optional<std::uint64_t> size = item_size(dtype);
-  bool empty = false;
-  for (const std::uint64_t extent : shape) {
-    // A zero must not hide extents that no array can have, nor a row too long for its own size.
-    size = checked_mul(*size, std::max<std::uint64_t>(extent, 1));
-    if (!size || *size > kMaxBytes) {
-      throw std::length_error(concat("an array of shape ", shape_text(shape), " and dtype ",
-                                     dtype_name(dtype), " exceeds 2^62 bytes"));
-    }
-    empty = empty || extent == 0;
-  }
-  return empty ? 0 : *size;
-}
-
-GdLayout read_gd(const File& file) {
-  const std::string& path = file.path();
-  const auto magic = read_magic(file);
-  if (magic == kGraphZero02GdMagic) return read_graphzero02_gd(file);
-  if (magic == kGlMagic || magic == kGraphZero02GlMagic) {
-    throw FormatError(
-        path, "is a topology file (.gl), expected a feature file (.gd): open it with Graph");
-  }
-  if (magic == kGiMagic) {
-    throw FormatError(
-        path,
-        "is an id dictionary (.gi), expected a feature file (.gd): open it with IdDictionary");
-  }
-  const Container container = read_container(file, kGdMagic, &is_known);
+GdLayout proven_layout(const std::string& path, const Container& container) {
   GdFields fields;
   std::memcpy(&fields, container.page.data() + kFieldsOffset, sizeof fields);
 
@@ -121,6 +86,49 @@ GdLayout read_gd(const File& file) {
   layout.fingerprint = container.fingerprint;
   layout.sections = container.sections;
   return layout;
+}
+
+}  // namespace
+
+std::string gd_section_name(std::uint32_t kind) {
+  if (kind == kGdScale) return "scale";
+  if (kind == kGdRowMap) return "row_map";
+  return kind == kGdData ? "data" : concat("kind ", kind);
+}
+
+std::uint64_t byte_size(Dtype dtype, const std::vector<std::uint64_t>& shape) {
+  std::optional<std::uint64_t> size = item_size(dtype);
+  bool empty = false;
+  for (const std::uint64_t extent : shape) {
+    // A zero must not hide extents that no array can have, nor a row too long for its own size.
+    size = checked_mul(*size, std::max<std::uint64_t>(extent, 1));
+    if (!size || *size > kMaxBytes) {
+      throw std::length_error(concat("an array of shape ", shape_text(shape), " and dtype ",
+                                     dtype_name(dtype), " exceeds 2^62 bytes"));
+    }
+    empty = empty || extent == 0;
+  }
+  return empty ? 0 : *size;
+}
+
+GdLayout read_gd(const File& file) {
+  const std::string& path = file.path();
+  const auto magic = read_magic(file);
+  if (magic == kGraphZero02GdMagic) return read_graphzero02_gd(file);
+  if (magic == kGlMagic || magic == kGraphZero02GlMagic) {
+    throw FormatError(
+        path, "is a topology file (.gl), expected a feature file (.gd): open it with Graph");
+  }
+  if (magic == kGiMagic) {
+    throw FormatError(
+        path,
+        "is an id dictionary (.gi), expected a feature file (.gd): open it with IdDictionary");
+  }
+  return proven_layout(path, read_container(file, kGdMagic, &is_known));
+}
+
+GdLayout read_gd(const std::string& path, const HeaderPage& page, std::uint64_t file_size) {
+  return proven_layout(path, read_container(path, page, file_size, kGdMagic, &is_known));
 }
 
 }  // namespace gz

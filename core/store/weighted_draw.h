@@ -7,6 +7,7 @@
 
 #include "core/base/prefetch.h"
 #include "core/base/random.h"
+#include "core/base/short_loop.h"
 #include "core/base/types.h"
 #include "core/store/topology.h"
 
@@ -35,12 +36,14 @@ class WeightedDraw {
       at -= kWeightStride;
       sum = at > list.begin ? sums_[at / kWeightStride] : 0;
     }
+    GZ_SHORT_LOOP
     for (at = std::max(at, list.begin); at < position; ++at) sum += weights_[at];
     return sum;
   }
 
   double total(EdgeRange list) const {
     double sum = *last_sum(list);
+    GZ_SHORT_LOOP
     for (EdgeId at = last_block(list); at < list.end; ++at) sum += weights_[at];
     return sum;
   }
@@ -115,6 +118,7 @@ class WeightedDraw {
     const EdgeId line_begin = std::max(line, search.low);
     const EdgeId line_end = std::min(line + kLine, end);
     EdgeId below = 0;  // counted, not searched for: a branch would be mispredicted
+    GZ_SHORT_LOOP
     for (EdgeId at = line_begin; at < line_end; ++at) below += !(sums_[at] > search.target);
     const EdgeId found = line_begin + below;
     if (found > line_begin) search.low = found;
@@ -137,6 +141,7 @@ class WeightedDraw {
   EdgeId finish_search(EdgeRange list, const Search& search) const {
     EdgeId at = first(list, search);
     double sum = at > list.begin ? sums_[search.low - 1] : 0;
+    GZ_SHORT_LOOP
     for (; at < list.end; ++at) {
       sum += weights_[at];
       if (sum > search.target) return at;

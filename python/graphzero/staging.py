@@ -20,8 +20,15 @@ from graphzero._base.visible import visible
 from graphzero._core import FormatError
 from graphzero._dataset.feature_parts import part_file_size, part_ranges, write_part
 from graphzero._dataset.joined_parts import JOINED, join, joined_before, room_to_join
-from graphzero._dataset.share_files import IDENTITY, bring_shares, divided_attributes, read_host_share, without
-from graphzero._files.file_header import HEADER_SIZE, fingerprint_of, is_done, size_in
+from graphzero._dataset.share_files import (
+    IDENTITY,
+    bring_shares,
+    divided_attributes,
+    objects_read,
+    read_host_share,
+    without,
+)
+from graphzero._files.file_header import HEADER_SIZE, fingerprint_of, is_done
 from graphzero._files.folder import KeptFolder, check_free_space, hidden_folder, spill_folder
 from graphzero._files.manifest import (
     LARGEST_MANIFEST,
@@ -55,6 +62,7 @@ from graphzero._files.storage import (
     write_stored,
 )
 from graphzero._files.stored_manifest import stored_manifest
+from graphzero._files.stored_objects import checked_objects, objects_of
 from graphzero._look.reports import ShownReport
 from graphzero.dataset import open_dataset
 from graphzero.features import FeatureStore
@@ -252,11 +260,10 @@ def stage(
         there = {
             file: os.path.getsize(path) for file, record in records.items() if is_done(path := new.file(file), record)
         }
-        objects = _objects({file: record for file, record in records.items() if file not in there}, place)
-        sources = _objects({rows.record.file: rows.record for rows in divided.values()}, place)
+        objects = checked_objects({file: record for file, record in records.items() if file not in there}, place)
         size = sum(facts.size for facts in objects.values())
-        of_shares = sum(rows.nbytes(shared) for rows in divided.values() if shared is not None)
-        share_files = [file for rows in divided.values() for file in rows.files()]
+        of_shares = sum(rows.nbytes for rows in divided.values())
+        share_files = [file for rows in divided.values() for file in rows.kept()]
         _drop_others(new.temporary, [*records, *share_files, *joined, *(file + JOINED for file in joined)])
         room = size - _held(new.temporary, objects) + room_to_join(rest, joined, objects)
         check_free_space(target, room + of_shares)
@@ -270,7 +277,12 @@ def stage(
             made = _with_files(wanted, joined)
             if shared is not None:
                 made = bring_shares(new, made, divided, shared, workers, meter.add)
-                _check_unchanged(new, place, sources, text)
+                try:
+                    _check_unchanged(new, place, objects_read(divided), text)
+                except FormatError:
+                    for rows in divided.values():
+                        rows.discard(new)
+                    raise
         write_manifest(new.file(MANIFEST), made)
         _drop_others(new.temporary, [MANIFEST, *(record.file for record in made.files())])
         for rows in divided.values():
@@ -492,35 +504,9 @@ def _blocks(path: str, record: FileRecord, meter: _Meter) -> Iterator[bytes]:
             block = file.read(_BLOCK)
 
 
-def _objects(records: Mapping[str, FileRecord], place: StoredPath) -> dict[str, Any]:
-    """Return size and time of each file in storage, and refuse one that is not that of the manifest."""
-    objects = _objects_of(list(records), place)
-    for file, facts in objects.items():
-        header = read_range(place / file, 0, HEADER_SIZE)
-        found = fingerprint_of(header)
-        if found is None:
-            continue
-        if found != records[file].fingerprint:
-            raise FormatError(
-                f"{place / file}: expected the fingerprint {records[file].fingerprint:#018x} of {MANIFEST}, found "
-                f"{found:#018x}: this is another file; push the data set again"
-            )
-        size = size_in(header)
-        if size != facts.size:
-            raise FormatError(
-                f"{place / file}: expected {size} bytes, as its header says, found {facts.size}; push the data set "
-                "again"
-            )
-    return objects
-
-
-def _objects_of(files: list[str], place: StoredPath) -> dict[str, Any]:
-    return dict(zip(files, facts_of([place / file for file in files]), strict=True))
-
-
 def _check_unchanged(new: KeptFolder, place: StoredPath, objects: Mapping[str, Any], text: bytes) -> None:
     """Refuse a data set that was replaced since ``objects`` were looked at, and drop what came of it."""
-    changed = [file for file, now in _objects_of(list(objects), place).items() if _differ(objects[file], now)]
+    changed = [file for file, now in objects_of(objects, place).items() if _differ(objects[file], now)]
     if changed or stored_manifest(place)[0] != text:
         for file in changed:
             if os.path.exists(new.file(file)):

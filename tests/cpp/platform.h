@@ -28,4 +28,9 @@ inline constexpr bool kIsWindows = false;
 // A Windows that is not one.
 bool is_wine();
 
+// Skip the test where the system itself lacks what it is about, as qemu and some containers do.
+// The system is asked, not our code: one that fails where there is such a thing fails its tests.
+void require_io_ring();
+void require_direct_reads();
+
 }  // namespace gz::test

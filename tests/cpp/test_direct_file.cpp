@@ -12,6 +12,7 @@ namespace gz {
 namespace {
 
 TEST(a_direct_file_reads_up_to_the_end_in_its_last_block) {
+  test::require_direct_reads();
   const ScratchFile scratch(10000);
   const File file(scratch.path());
   const DirectFile direct(file);
@@ -25,6 +26,7 @@ TEST(a_direct_file_reads_up_to_the_end_in_its_last_block) {
 }
 
 TEST(a_direct_read_goes_on_behind_what_is_there) {
+  test::require_direct_reads();
   const ScratchFile scratch(16384);
   const File file(scratch.path());
   const DirectFile direct(file);
@@ -37,6 +39,7 @@ TEST(a_direct_read_goes_on_behind_what_is_there) {
 }
 
 TEST(a_direct_file_that_ends_early_is_named_with_its_end) {
+  test::require_direct_reads();
   const ScratchFile scratch(20000);
   const File file(scratch.path());
   const DirectFile direct(file);
@@ -51,6 +54,7 @@ TEST(a_direct_file_that_ends_early_is_named_with_its_end) {
 }
 
 TEST(a_direct_file_is_the_same_file_under_any_name) {
+  test::require_direct_reads();
   if (test::is_wine()) SKIP("under wine a file that is open keeps its name when it is removed");
   const ScratchFile scratch(4096);
   const File file(scratch.path());
@@ -63,6 +67,7 @@ TEST(a_direct_file_is_the_same_file_under_any_name) {
 }
 
 TEST(an_unaligned_direct_read_names_its_offset) {
+  test::require_direct_reads();
   if (test::is_wine()) SKIP("wine reads at any place");
   const ScratchFile scratch(8192);
   const File file(scratch.path());

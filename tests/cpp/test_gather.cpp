@@ -26,6 +26,7 @@ TEST(auto_maps_what_fits_with_room_to_spare) {
 
 // A file that is cut behind the check of its size: the reader itself must see it.
 TEST(readers_name_the_end_of_a_file_that_shrank_under_them) {
+  test::require_direct_reads();
   const ScratchFile scratch(4096 * 1000);
   const File file(scratch.path());
   const auto direct = std::make_shared<const DirectFile>(file);
@@ -47,6 +48,7 @@ TEST(readers_name_the_end_of_a_file_that_shrank_under_them) {
 }
 
 TEST(options_of_a_plan_follow_the_gap) {
+  test::require_direct_reads();
   const ScratchFile scratch(4096 * 100);
   const File file(scratch.path());
   const DirectFile direct(file);

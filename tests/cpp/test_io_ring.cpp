@@ -14,12 +14,14 @@
 #include "core/base/file.h"
 #include "core/base/io_ring.h"
 #include "tests/cpp/check.h"
+#include "tests/cpp/platform.h"
 #include "tests/cpp/scratch_file.h"
 
 namespace gz {
 namespace {
 
 TEST(reads_of_a_ring_complete_with_their_tags_and_bytes) {
+  test::require_io_ring();
   const ScratchFile scratch(1 << 16);
   const File file(scratch.path());
   IoRing ring(8);
@@ -51,6 +53,7 @@ TEST(reads_of_a_ring_complete_with_their_tags_and_bytes) {
 }
 
 TEST(a_read_that_fails_completes_with_its_errno) {
+  test::require_io_ring();
   IoRing ring(2);
   std::array<std::byte, 16> into;
   std::array<IoRing::Done, 2> done;
@@ -61,6 +64,7 @@ TEST(a_read_that_fails_completes_with_its_errno) {
 }
 
 TEST(a_read_behind_the_end_has_no_bytes) {
+  test::require_io_ring();
   const ScratchFile scratch(100);
   const File file(scratch.path());
   IoRing ring(1);
@@ -73,6 +77,7 @@ TEST(a_read_behind_the_end_has_no_bytes) {
 }
 
 TEST(a_ring_may_go_while_reads_are_in_flight) {
+  test::require_io_ring();
   const ScratchFile scratch(1 << 20);
   const File file(scratch.path());
   for (int repeat = 0; repeat < 20; ++repeat) {
@@ -86,6 +91,8 @@ TEST(a_ring_may_go_while_reads_are_in_flight) {
 }
 
 TEST(a_ring_that_goes_has_waited_for_reads_from_the_device) {
+  test::require_io_ring();
+  test::require_direct_reads();
   const ScratchFile scratch(1 << 20);
   const File file(scratch.path());
   const DirectFile direct(file);
@@ -108,6 +115,7 @@ TEST(a_ring_that_goes_has_waited_for_reads_from_the_device) {
 
 // Bytes come into the pipe one by one, and each ends one read.
 TEST(a_wait_is_for_as_many_as_it_is_told) {
+  test::require_io_ring();
 #ifdef _WIN32
   SKIP("Windows has no reads of pipes beside those of files");
 #else
@@ -136,6 +144,7 @@ TEST(a_wait_is_for_as_many_as_it_is_told) {
 }
 
 TEST(what_was_waited_for_beyond_the_room_is_taken_later) {
+  test::require_io_ring();
   const ScratchFile scratch(1 << 16);
   const File file(scratch.path());
   IoRing ring(8);
@@ -148,6 +157,7 @@ TEST(what_was_waited_for_beyond_the_room_is_taken_later) {
 }
 
 TEST(registered_memory_and_files_change_nothing_but_the_cost) {
+  test::require_io_ring();
   const ScratchFile scratch(1 << 20), other(1 << 12, "gz_tests.other");
   const File file(scratch.path()), unregistered(other.path());
   const DirectMemory memory(8 * 4096, 4096);

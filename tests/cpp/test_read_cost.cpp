@@ -57,6 +57,7 @@ TEST(times_that_no_line_explains_give_the_narrowest_gap_the_widest_or_none) {
 }
 
 TEST(a_small_file_has_the_common_cost) {
+  test::require_direct_reads();
   const ScratchCache cache;
   const ScratchFile scratch(1 << 20);
   const File file(scratch.path());
@@ -66,6 +67,7 @@ TEST(a_small_file_has_the_common_cost) {
 }
 
 TEST(a_file_with_holes_has_the_common_cost) {
+  test::require_direct_reads();
   const ScratchCache cache;
   const ScratchFile scratch(1 << 20);
   std::filesystem::resize_file(scratch.path(), 64 << 20);
@@ -77,6 +79,7 @@ TEST(a_file_with_holes_has_the_common_cost) {
 }
 
 TEST(reads_of_a_device_take_time) {
+  test::require_direct_reads();
   const ScratchFile scratch(32 << 20);
   const File file(scratch.path());
   const DirectFile direct(file);
@@ -92,6 +95,7 @@ TEST(reads_of_a_device_take_time) {
 
 // The process keeps what it measured, so the file is written once, whatever happens to it.
 TEST(a_measured_cost_is_left_for_the_next_process) {
+  test::require_direct_reads();
   const ScratchCache cache;
   const ScratchFile scratch(17 << 20);
   const File file(scratch.path());
@@ -139,6 +143,7 @@ TEST(lines_that_are_not_understood_are_passed_over) {
 }
 
 TEST(the_environment_has_the_last_word_about_the_gap) {
+  test::require_direct_reads();
   const ScratchFile scratch(4096);
   const File file(scratch.path());
   const DirectFile direct(file);

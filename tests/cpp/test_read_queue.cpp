@@ -31,6 +31,8 @@ bool is_from(const std::byte* bytes, std::uint64_t offset, std::size_t length) {
 }
 
 TEST(both_queues_read_the_same_bytes) {
+  test::require_io_ring();
+  test::require_direct_reads();
   const ScratchFile scratch(kBlocks * 4096);
   const File file(scratch.path());
   const DirectFile direct(file);
@@ -69,6 +71,7 @@ TEST(both_queues_read_the_same_bytes) {
 }
 
 TEST(a_wait_ends_with_all_there_are) {
+  test::require_direct_reads();
   const ScratchFile scratch(kBlocks * 4096);
   const File file(scratch.path());
   const DirectFile direct(file);
@@ -91,6 +94,7 @@ TEST(a_wait_ends_with_all_there_are) {
 }
 
 TEST(a_short_read_and_a_failed_one_complete_with_what_there_is) {
+  test::require_direct_reads();
   const ScratchFile scratch(4096 + 100);
   const File file(scratch.path());
   const DirectFile direct(file);
@@ -109,6 +113,7 @@ TEST(a_short_read_and_a_failed_one_complete_with_what_there_is) {
 }
 
 TEST(behind_a_queue_nothing_writes_to_a_buffer) {
+  test::require_direct_reads();
   const ScratchFile scratch(kBlocks * 4096);
   const File file(scratch.path());
   const DirectFile direct(file);

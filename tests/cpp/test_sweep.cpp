@@ -13,6 +13,7 @@
 #include "core/base/random.h"
 #include "core/gather/sweep.h"
 #include "tests/cpp/check.h"
+#include "tests/cpp/platform.h"
 #include "tests/cpp/scratch_file.h"
 
 namespace gz {
@@ -160,6 +161,7 @@ std::size_t take_turns(Sweep& sweep, Progress& progress, std::initializer_list<c
 }
 
 TEST(rows_that_threads_ask_for_are_those_of_the_files) {
+  test::require_direct_reads();
   const Rows odd(333, 20000), large(10007, 300, "gz_tests.sweep_large");
   for (const std::size_t threads : {1u, 3u}) {
     for (const bool use_ring : {true, false}) {
@@ -186,6 +188,7 @@ TEST(rows_that_threads_ask_for_are_those_of_the_files) {
 }
 
 TEST(rows_of_one_byte_and_of_a_megabyte_are_read) {
+  test::require_direct_reads();
   const Rows tiny(1, 100000), huge(1'000'003, 5, "gz_tests.sweep_large");
   Progress progress;
   Sweep sweep(sources_of({tiny.source(), huge.source()}), options_of(progress, 90, 1'000'003));
@@ -193,6 +196,7 @@ TEST(rows_of_one_byte_and_of_a_megabyte_are_read) {
 }
 
 TEST(a_row_that_several_need_at_once_is_read_once) {
+  test::require_direct_reads();
   const Rows rows(512, 100'000);
   Progress progress;
   Sweep sweep(sources_of({rows.source()}), options_of(progress, 10, 4096));
@@ -207,6 +211,7 @@ TEST(a_row_that_several_need_at_once_is_read_once) {
 }
 
 TEST(the_first_batch_goes_on_without_a_section_that_finds_no_memory) {
+  test::require_direct_reads();
   const Rows rows(100, 1000);
   Progress progress;
   Sweep sweep(sources_of({rows.source()}), options_of(progress, 2, 100));
@@ -220,6 +225,7 @@ TEST(the_first_batch_goes_on_without_a_section_that_finds_no_memory) {
 
 // Rows of one section each; three of them fit beside what is kept for the first batch.
 TEST(later_batches_wait_while_memory_comes_back) {
+  test::require_direct_reads();
   const Rows rows(4096, 1000);
   Progress progress;
   Sweep sweep(sources_of({rows.source()}), options_of(progress, 5, 4096));
@@ -236,6 +242,7 @@ TEST(later_batches_wait_while_memory_comes_back) {
 }
 
 TEST(the_last_batch_gives_way_if_no_memory_comes_back) {
+  test::require_direct_reads();
   const Rows rows(4096, 10'000);
   Progress progress;
   Sweep sweep(sources_of({rows.source()}), options_of(progress, 6, 4096));
@@ -283,6 +290,7 @@ TEST(what_is_dropped_is_wanted_again) {
 }
 
 TEST(what_is_released_before_it_is_there_is_not_read) {
+  test::require_direct_reads();
   const Rows rows(100, 1000);
   Progress progress;
   Sweep sweep(sources_of({rows.source()}), options_of(progress, 4, 100));
@@ -296,6 +304,7 @@ TEST(what_is_released_before_it_is_there_is_not_read) {
 }
 
 TEST(rows_side_by_side_are_one_read) {
+  test::require_direct_reads();
   const Rows rows(512, 400);
   Progress progress;
   Sweep sweep(sources_of({rows.source(/*gap=*/0)}), options_of(progress, 100, 4096));
@@ -310,6 +319,7 @@ TEST(rows_side_by_side_are_one_read) {
 }
 
 TEST(the_end_of_a_file_that_shrank_reaches_those_who_wait) {
+  test::require_direct_reads();
   for (const bool use_ring : {true, false}) {
     const Rows rows(512, 2000);
     Progress progress;
@@ -327,6 +337,7 @@ TEST(the_end_of_a_file_that_shrank_reaches_those_who_wait) {
 }
 
 TEST(a_sweep_may_go_while_it_reads) {
+  test::require_direct_reads();
   const Rows rows(4096, 2000);
   for (int repeat = 0; repeat < 10; ++repeat) {
     Progress progress;
@@ -339,6 +350,7 @@ TEST(a_sweep_may_go_while_it_reads) {
 }
 
 TEST(a_sweep_over_no_rows_has_nothing_to_do) {
+  test::require_direct_reads();
   const Rows rows(8, 0);
   Progress progress;
   Sweep sweep(sources_of({rows.source()}), options_of(progress, 1, 8));

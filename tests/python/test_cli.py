@@ -11,7 +11,11 @@ import pytest
 
 import graphzero as gz
 from graphzero.cli.command import run
+from systems import IS_WINDOWS
 from terminals import COMMAND, shown
+
+# What the core adds to a message that comes from Windows.
+BY_WINDOWS = " (Windows error 2)" if IS_WINDOWS else ""
 
 
 def ran(*arguments):
@@ -83,7 +87,7 @@ def test_exit_codes_reach_the_shell(tiny_gd):
     missing = ran("verify", "missing.gd")
     assert (missing.returncode, missing.stderr) == (
         2,
-        "graphzero: missing.gd: cannot open: No such file or directory\n",
+        f"graphzero: missing.gd: cannot open: No such file or directory{BY_WINDOWS}\n",
     )
 
 
@@ -92,7 +96,7 @@ def test_debug_adds_the_traceback_wherever_it_stands(arguments, capsys):
     assert run(arguments) == 2
     error = capsys.readouterr().err
     assert error.startswith("Traceback")
-    assert error.endswith("graphzero: missing.gl: cannot open: No such file or directory\n")
+    assert error.endswith(f"graphzero: missing.gl: cannot open: No such file or directory{BY_WINDOWS}\n")
 
 
 def test_what_we_did_not_foresee_names_its_type(tiny_gd, monkeypatch, capsys):
@@ -278,7 +282,7 @@ def test_verify_of_a_file_that_was_replaced(tiny_dataset, json_of):
 
 
 def test_verify_of_a_missing_file(tiny_dataset, json_of):
-    path = f"{tiny_dataset}/nodes/node/y.gd"
+    path = os.path.join(tiny_dataset, "nodes/node/y.gd")
     os.remove(path)
     code, document = json_of("verify", tiny_dataset)
     assert code == 1

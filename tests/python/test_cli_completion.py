@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from graphzero.cli.command import run
+from systems import NO_MODES, posix_only
 from terminals import COMMAND
 
 
@@ -63,6 +64,7 @@ def test_script_is_shown_and_installed(shell, script, place, tmp_path, monkeypat
     assert script in (tmp_path / place).read_text()
 
 
+@posix_only(reason=NO_MODES)
 def test_bash_completes_a_line(tmp_path):
     """The script in a real bash: what Tab would put into the line."""
     program = tmp_path / "graphzero"

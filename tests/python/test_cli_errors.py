@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import graphzero as gz
 from graphzero.cli.command import make_app, run
 from graphzero.cli.convert import OPTIONS_OF_TARGET
 from graphzero.cli.errors import one_line
+from systems import IS_WINDOWS, NO_CALLS, NO_DEVICES, NO_MODES, interrupt, posix_only, start
 from terminals import COMMAND
 
 
@@ -57,7 +57,8 @@ def world(tiny_gl, tiny_gd, tiny_dataset):
     os.remove("lacking/nodes/node/x.gd")
     os.mkdir("nothing")
     os.mkdir("folder.gl")
-    os.symlink("loop", "loop")
+    if not IS_WINDOWS:
+        os.symlink("loop", "loop")
     return sorted(os.listdir("."))
 
 
@@ -223,7 +224,8 @@ def test_damage_is_what_verify_tells_on_standard_output(world, capsys):
             assert ": damaged, 1 of 1 checks failed" in printed.out
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+@posix_only(reason=NO_MODES)
+@pytest.mark.skipif(not IS_WINDOWS and os.geteuid() == 0, reason="root reads everything")
 def test_a_file_that_may_not_be_read_is_named(tiny_gl, capsys):
     os.chmod(tiny_gl, 0)
     for verb in (["info"], ["verify"], ["sample", "0"]):
@@ -231,6 +233,7 @@ def test_a_file_that_may_not_be_read_is_named(tiny_gl, capsys):
         assert f"{tiny_gl}: cannot open: Permission denied" in capsys.readouterr().err
 
 
+@posix_only(reason=NO_CALLS)
 def test_a_folder_that_may_not_be_written_is_named(tmp_path):
     (tmp_path / "e.csv").write_text("0,1\n")
     code = """
@@ -252,6 +255,7 @@ def test_a_folder_that_may_not_be_written_is_named(tmp_path):
         assert error.count("\n") == 1
 
 
+@posix_only(reason=NO_DEVICES)
 @pytest.mark.parametrize(
     "verb", [["info", "tiny.gl"], ["verify", "tiny.gl", "--json"], ["--help"], ["sample", "tiny.gl", "0"]]
 )
@@ -351,12 +355,12 @@ def test_convert_knows_of_each_option_which_targets_take_it():
 
 
 def test_ctrl_c_ends_a_conversion_whose_pipe_is_silent():
-    child = subprocess.Popen(
+    child = start(
         [*COMMAND, "convert", "-", "o.gl"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     child.stdin.write(b"0,1\n" * (1 << 18))  # more than a pipe holds: once it is written, the child reads
     child.stdin.flush()
-    child.send_signal(signal.SIGINT)
+    interrupt(child)
     assert child.wait(timeout=30) == 130
     assert (child.stdout.read(), child.stderr.read()) == (b"", b"graphzero: interrupted\n")
     for pipe in (child.stdin, child.stdout, child.stderr):
@@ -365,14 +369,14 @@ def test_ctrl_c_ends_a_conversion_whose_pipe_is_silent():
 
 
 def test_ctrl_c_leaves_nothing_of_a_data_set_behind():
-    child = subprocess.Popen(
+    child = start(
         [*COMMAND, "synth", "o", "--nodes", "4000000", "--features", "64"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
     while not any(name.endswith(".graphzero-tmp") for name in os.listdir(".")) and child.poll() is None:
         time.sleep(0.01)
-    child.send_signal(signal.SIGINT)
+    interrupt(child)
     printed = child.communicate(timeout=60)
     assert (child.returncode, printed) == (130, (b"", b"graphzero: interrupted\n"))
     assert os.listdir(".") == []

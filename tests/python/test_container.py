@@ -11,6 +11,7 @@ import pytest
 import files
 import graphzero as gz
 from files import ENTRY, HEADER, PAGE, TABLE, Broken, entry_field, patched
+from systems import NO_PIPES, posix_only
 
 GL = (Path(__file__).parent.parent / "data" / "tiny.gl").read_bytes()
 GD = (Path(__file__).parent.parent / "data" / "tiny.gd").read_bytes()
@@ -262,9 +263,9 @@ DAMAGED = [
 @pytest.mark.parametrize("broken", BROKEN, ids=str)
 def test_a_broken_header_does_not_open(broken, tmp_path):
     path = files.write(tmp_path / "broken.gl", broken.data)
-    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: {broken.message}"):
         gz.Graph(path)
-    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: {broken.message}"):
         gz.verify(path)
 
 
@@ -280,7 +281,7 @@ def test_the_slow_reader_finds_the_same_invariant_broken(broken):
 def test_damage_behind_the_header_is_found_by_a_full_check(broken, tmp_path):
     path = files.write(tmp_path / "damaged.gl", broken.data)
     gz.Graph(path).close()
-    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: {broken.message}"):
         gz.Graph(path, verify="full")
     problems = [f"{check.name}: {check.problem}" for check in gz.verify(path) if not check.holds]
     assert re.match(broken.message, problems[0])
@@ -333,6 +334,7 @@ def test_a_folder_is_refused(store, tmp_path):
         store(tmp_path)
 
 
+@posix_only(reason=NO_PIPES)
 @pytest.mark.parametrize("store", [gz.Graph, gz.FeatureStore])
 def test_a_named_pipe_is_refused_without_waiting(store, tmp_path):
     os.mkfifo(tmp_path / "pipe")
@@ -349,21 +351,23 @@ def test_a_device_is_refused(store):
 @pytest.mark.parametrize("store", [gz.Graph, gz.FeatureStore])
 def test_an_empty_file_is_too_short(store, tmp_path):
     path = files.write(tmp_path / "empty", b"")
-    with pytest.raises(gz.FormatError, match=f"^{path}: too short: .* 4096 bytes, found 0"):
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: too short: .* 4096 bytes, found 0"):
         store(path)
 
 
 def test_features_are_no_graph(tmp_path):
     for data in (GD, GD[:8], GD[:100]):
         path = files.write(tmp_path / "x.gd", data)
-        with pytest.raises(gz.FormatError, match=f"^{path}: is a feature file .* open it with FeatureStore"):
+        with pytest.raises(
+            gz.FormatError, match=f"^{re.escape(str(path))}: is a feature file .* open it with FeatureStore"
+        ):
             gz.Graph(path)
 
 
 def test_a_graph_is_no_features(tmp_path):
     for data in (GL, GL[:8], GL[:100]):
         path = files.write(tmp_path / "g.gl", data)
-        with pytest.raises(gz.FormatError, match=f"^{path}: is a topology file .* open it with Graph"):
+        with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: is a topology file .* open it with Graph"):
             gz.FeatureStore(path)
 
 
@@ -384,9 +388,9 @@ def test_a_truncated_file_does_not_open(data, store, resign, tmp_path):
         if resign and length >= PAGE:
             cut = patched(cut, {HEADER["file_size"]: length})
         path = files.write(tmp_path / "cut", cut)
-        with pytest.raises(gz.FormatError, match=f"^{path}: "):
+        with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: "):
             store(path)
-        with pytest.raises(gz.FormatError, match=f"^{path}: "):
+        with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: "):
             gz.verify(path)
 
 

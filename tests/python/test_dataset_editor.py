@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import graphzero as gz
 from data_sets import pyg
+from systems import NO_LIMITS, NO_LINKS, NO_MODES, posix_only
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 CITES = ("paper", "cites", "paper")
@@ -359,6 +360,7 @@ def test_the_result_does_not_depend_on_the_old_folder():
         assert old.split("train", of="paper").tolist() == [0, 2]
 
 
+@posix_only(reason=NO_LINKS)
 def test_what_a_user_put_into_the_folder_stays(tmp_path):
     homogeneous()
     os.makedirs("ds/notes/deep")
@@ -390,6 +392,7 @@ def test_paths_of_another_writer_become_ours():
     assert "rows.gd" not in files("ds")
 
 
+@posix_only(reason=NO_LINKS)
 def test_a_file_that_the_folder_only_links_to_stays_where_it_is():
     homogeneous()
     os.rename("ds/nodes/node/x.gd", "large.gd")
@@ -412,6 +415,7 @@ def test_where_files_cannot_be_linked_they_are_copied(monkeypatch):
     assert_same("ds", write("other", *base(), lambda w: w.add_split("test", [1])))
 
 
+@posix_only(reason=NO_LINKS)
 def test_a_link_to_the_folder_is_followed():
     homogeneous()
     os.symlink("ds", "link")
@@ -423,6 +427,7 @@ def test_a_link_to_the_folder_is_followed():
     assert gz.open("ds").split("test").tolist() == [1]
 
 
+@posix_only(reason=NO_MODES)
 def test_a_private_folder_stays_private():
     homogeneous()
     os.chmod("ds", 0o700)
@@ -909,6 +914,7 @@ def test_a_killed_edit_leaves_the_old_folder_or_the_new_one(moment):
     assert os.listdir() == ["ds"]
 
 
+@posix_only(reason=NO_LIMITS)
 def test_a_full_disk_changes_nothing():
     homogeneous()
     before, old = manifest("ds"), inodes("ds")

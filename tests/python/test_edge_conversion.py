@@ -7,7 +7,6 @@ import io
 import lzma
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import threading
@@ -22,6 +21,7 @@ import files
 import graphzero as gz
 import oracle
 from graphzero.convert.estimate import estimate_edges
+from systems import NO_LIMITS, NO_PIPES, NO_REPLACING, NO_USAGE, interrupt, posix_only, start
 
 
 def entries(graph, direction):
@@ -188,6 +188,10 @@ def test_many_files_a_glob_and_a_pipe(tmp_path):
     with os.fdopen(read, "rb") as pipe:
         assert gz.convert_edges(pipe, "p.gl").num_edges == 2
     writer.join()
+
+
+@posix_only(reason=NO_PIPES)
+def test_a_named_pipe(tmp_path):
     os.mkfifo("fifo")
     writer = threading.Thread(target=lambda: pathlib.Path("fifo").write_text("0,1\n"))
     writer.start()
@@ -203,8 +207,8 @@ def test_columns_by_name_and_position(tmp_path):
     assert g.weights.tolist() == [0.5, 1.5]
     assert g.times.tolist() == [5, 7]
     assert report.unused_columns == ()
-    assert gz.convert_edges("e.csv", "g.gl", src=3, dst=1).unused_columns == ("time", "w")
-    assert "not used    columns time, w" in str(gz.convert_edges("e.csv", "g.gl", src=3, dst=1))
+    assert gz.convert_edges("e.csv", "h.gl", src=3, dst=1).unused_columns == ("time", "w")
+    assert "not used    columns time, w" in str(gz.convert_edges("e.csv", "h.gl", src=3, dst=1))
     with pytest.raises(ValueError, match="e.csv: src: expected a column 'nope', found 4 columns: time, to, w, from"):
         gz.convert_edges("e.csv", "g.gl", src="nope")
     with pytest.raises(ValueError, match="e.csv: weight: expected column 9, found 4 columns"):
@@ -450,18 +454,20 @@ def test_edge_ids_are_left_out_where_they_are_positions(tmp_path):
     g = gz.Graph("g.gl", verify="full")
     assert g.index("out").edge_ids is None
     assert g.index("in").edge_ids is not None
-    gz.convert_edges(write("s.csv", "1,0\n0,1\n"), "g.gl", index="out", edge_ids=False)
-    g = gz.Graph("g.gl", verify="full")
+    gz.convert_edges(write("s.csv", "1,0\n0,1\n"), "without.gl", index="out", edge_ids=False)
+    g = gz.Graph("without.gl", verify="full")
     assert g.edge_ids is None
     assert g.num_input_edges == 2
 
 
+@posix_only(reason=NO_REPLACING)
 def test_a_reader_is_not_disturbed(tiny, tiny_gl):
     gz.convert_edges(write("e.csv", "5,6\n"), tiny_gl)
     assert tiny.neighbors(0).tolist() == [1, 2]
     assert gz.Graph(tiny_gl).num_nodes == 7
 
 
+@posix_only(reason=NO_USAGE)
 def test_memory_stays_within_the_budget(tmp_path):
     rng = np.random.default_rng(3)
     np.savetxt("e.txt", rng.integers(0, 100_000, (2_000_000, 2)), fmt="%d")  # 48 MB of records for two indexes
@@ -507,6 +513,7 @@ def test_a_killed_conversion_leaves_nothing_after_the_next(tmp_path, phase):
     assert os.listdir() == ["g.gl"]
 
 
+@posix_only(reason=NO_LIMITS)
 def test_a_full_disk_is_an_error_in_every_phase(tmp_path):
     write("e.txt", "".join(f"{i} {i * 17 % 60000}\n" for i in range(60_000)))
     code = """
@@ -527,11 +534,11 @@ except OSError as error:
 
 
 def test_ctrl_c_ends_a_conversion_and_leaves_nothing(tmp_path):
-    process = subprocess.Popen([sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = start([sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     for line in process.stdout:
         if line.strip() == "10":
             break
-    process.send_signal(signal.SIGINT)
+    interrupt(process)
     _, errors = process.communicate(timeout=60)
     assert "KeyboardInterrupt" in errors
     assert os.listdir() == []

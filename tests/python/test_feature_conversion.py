@@ -2,7 +2,6 @@
 
 import gzip
 import os
-import resource
 import subprocess
 import sys
 import textwrap
@@ -16,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import graphzero as gz
+from systems import NO_LIMITS, killed, posix_only, resource
 
 ROWS = np.random.default_rng(3).normal(size=(57, 5))
 
@@ -281,6 +281,8 @@ def test_bits_of_bfloat16_pass_and_integers_are_rounded():
         (np.array([1.0, 2.5]), "int64", "source: row 1: 2.5 does not fit int64"),
         (np.array([1.0, np.nan]), "int32", "source: row 1: nan does not fit int32"),
         (np.array([2.0**63]), "int64", r"source: row 0: 9.2\d+e\+18 does not fit int64"),
+        (np.array([-np.inf], np.float16), "int64", "source: row 0: -inf does not fit int64"),
+        (np.array([1, np.inf], np.float16), "int32", "source: row 1: inf does not fit int32"),
         (np.array([0, 1, 2]), "bool", "source: row 2: 2 does not fit bool"),
     ],
 )
@@ -650,7 +652,9 @@ def test_arguments_are_checked_before_anything_is_written():
         ({"source": "none.npy"}, FileNotFoundError, "none.npy"),
         ({"source": "."}, IsADirectoryError, "is a directory, expected a file of features"),
         ({"source": 3}, TypeError, "source: expected a path, an array, .* found int"),
-        ({"source": ["a"]}, TypeError, "source: expected numbers, found <U1"),
+        ({"source": [["a"]]}, TypeError, "source: expected numbers, found <U1"),
+        ({"source": ["x.npy"]}, TypeError, "source: expected one file of features, or rows, found a list of 1 path;"),
+        ({"source": ["a", "b"]}, TypeError, "found a list of 2 paths; join these files to one"),
     ]  # fmt: skip
     for options, error, message in cases:
         with pytest.raises(error, match=message):
@@ -719,6 +723,7 @@ def run(code, **options):
     )
 
 
+@posix_only(reason=NO_LIMITS)
 @pytest.mark.parametrize("source", ["x.npy", "x.csv", "ids.csv"])
 def test_a_full_disk_is_an_error_and_leaves_nothing(source):
     np.save("x.npy", np.zeros((1 << 18, 4)))
@@ -749,12 +754,12 @@ def test_a_killed_conversion_leaves_no_file_and_the_next_one_cleans_up(source):
     text("".join(f"{i ^ 1},2\n" for i in range(300_000)), "ids.csv")
     options = "id_column=0" if source == "ids.csv" else ""
     done = run(f"""
-        import os, signal, graphzero as gz
+        import os, graphzero as gz
         def die(done, total):
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), 9)
         gz.convert_features({source!r}, "x.gd", dtype="float32", memory="16MiB", progress=die, {options})
     """)
-    assert done.returncode == -9
+    assert killed(done.returncode)
     left = set(os.listdir()) - {"x.npy", "ids.csv"}
     assert len(left) == 1
     assert left.pop().startswith(".x.gd.")
@@ -765,9 +770,9 @@ def test_a_killed_conversion_leaves_no_file_and_the_next_one_cleans_up(source):
 def test_ctrl_c_stops_a_conversion_and_leaves_nothing():
     np.save("x.npy", np.zeros((1 << 18, 64)))
     done = run("""
-        import os, signal, threading, graphzero as gz
+        import signal, graphzero as gz
         def interrupt(done, total):
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         try:
             gz.convert_features("x.npy", "x.gd", progress=interrupt)
         except KeyboardInterrupt:
@@ -777,6 +782,7 @@ def test_ctrl_c_stops_a_conversion_and_leaves_nothing():
     assert os.listdir() == ["x.npy"]
 
 
+@posix_only(reason=NO_LIMITS)
 @pytest.mark.no_asan
 @pytest.mark.no_tsan
 @pytest.mark.parametrize("source", ["x.npy", "f.npy", "x.npz", "x.csv", "ids.csv"])
@@ -812,6 +818,7 @@ def test_memory_stays_within_its_budget(source):
     np.testing.assert_array_equal(found[: 1 << 12], rows[: 1 << 12])
 
 
+@posix_only(reason=NO_LIMITS)
 def test_descriptors_are_given_back():
     np.save("x.npy", ROWS)
     text("0,1\n2,x\n")
@@ -827,7 +834,7 @@ def test_descriptors_are_given_back():
 def test_a_disk_that_fills_meanwhile_makes_no_id_wrong(tmp_path, monkeypatch):
     """Room for ids is asked for once: the conversion's own files take some of it."""
     free = iter([1 << 30])
-    monkeypatch.setattr("graphzero.convert.features.free_space", lambda path: next(free, 0))
+    monkeypatch.setattr("graphzero.convert.row_conversion.free_space", lambda path: next(free, 0))
     ids = np.random.default_rng(0).permutation(2_000_000)
     table = pyarrow.table({"id": ids, "x": ids.astype(np.float32)})
     options = {"id_column": "id", "bad_lines": "skip", "memory": "16MiB"}
@@ -853,3 +860,9 @@ print(peak_memory() - before)
 """
     grown = int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
     assert grown < 60e6  # the file has 99 MB
+
+
+def test_several_files_are_refused():
+    np.save("a.npy", ROWS)
+    with pytest.raises(TypeError, match=r"^source: expected one file of features, or rows, found 2 paths; join these"):
+        gz.convert_features(["a.npy", Path("a.npy")], "x.gd")

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import resource
 import subprocess
 import sys
 import warnings
@@ -11,13 +10,14 @@ import numpy as np
 import pytest
 
 import graphzero as gz
-
-torch = pytest.importorskip("torch")
+from optional_torch import needs_torch, torch
+from systems import NO_BYTES, NO_LIMITS, NO_USAGE, killed, posix_only, resource
 
 DTYPES = ["float64", "float32", "float16", "int8", "int16", "int32", "int64", "uint8", "bool"]
 
 
 # test_gd_format.py meets shapes with sizes of items.
+@needs_torch
 @pytest.mark.parametrize(
     ("dtype", "shape"),
     [(dtype, (5, 3)) for dtype in DTYPES]
@@ -36,6 +36,7 @@ def test_any_dtype_and_shape_comes_back(tmp_path, dtype, shape):
     assert fs.row_bytes == fs.feature_dim * array.itemsize
 
 
+@needs_torch
 def test_bfloat16_crosses_as_bits_and_as_torch(tmp_path):
     tensor = torch.randn(6, 4).to(torch.bfloat16)
     gz.write_features("b.gd", tensor)
@@ -48,6 +49,7 @@ def test_bfloat16_crosses_as_bits_and_as_torch(tmp_path):
     assert torch.equal(gz.FeatureStore("c.gd").as_torch(), tensor)
 
 
+@needs_torch
 def test_floats_are_rounded_to_bfloat16_as_torch_rounds(tmp_path):
     rng = np.random.default_rng(0)
     floats = rng.integers(0, 2**32, 100_000, dtype=np.uint32).view(np.float32)
@@ -59,6 +61,7 @@ def test_floats_are_rounded_to_bfloat16_as_torch_rounds(tmp_path):
     assert torch.equal(ours[~ours.isnan()], theirs[~theirs.isnan()])
 
 
+@needs_torch
 def test_numpy_and_torch_see_the_mapping_itself(tiny_gd):
     fs = gz.FeatureStore(tiny_gd)
     with warnings.catch_warnings():
@@ -75,6 +78,7 @@ def mappings_of(path):
     return [tuple(int(part, 16) for part in line.split()[0].split("-")) for line in lines]
 
 
+@needs_torch
 def test_a_write_stays_in_the_process_and_out_of_the_engine(tiny_gd):
     fs = gz.FeatureStore(tiny_gd)
     tensor = torch.from_numpy(fs.get_tensor())
@@ -91,6 +95,7 @@ def test_the_guarded_view_refuses_writes(tiny_gd):
         view[0] = 1
 
 
+@posix_only(reason=NO_LIMITS)
 @pytest.mark.no_asan
 @pytest.mark.no_tsan
 def test_the_guarded_view_is_the_fallback_where_the_kernel_refuses(tmp_path):
@@ -107,6 +112,7 @@ assert tensor[12345].sum() == 0
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@needs_torch
 def test_tensors_outlive_del_and_close(tiny_gd):
     fs = gz.FeatureStore(tiny_gd)
     views = [fs.get_tensor(), fs.get_tensor(writable=False), torch.from_numpy(fs.get_tensor())]
@@ -120,6 +126,7 @@ def test_tensors_outlive_del_and_close(tiny_gd):
             use(closed)
 
 
+@posix_only(reason=NO_USAGE)
 def test_the_mapping_goes_with_its_last_view(tiny_gd):
     fs = gz.FeatureStore(tiny_gd)
     tensor = fs.get_tensor()
@@ -184,6 +191,7 @@ def test_repr_tells_what_it_is(tiny_gd, tmp_path):
     assert repr(gz.FeatureStore("y.gd")) == "FeatureStore('y.gd': 2 rows of int64, 8.2 kB)"
 
 
+@needs_torch
 @pytest.mark.parametrize(
     "source",
     [
@@ -191,16 +199,17 @@ def test_repr_tells_what_it_is(tiny_gd, tmp_path):
         np.arange(24.0).reshape(4, 6)[:, ::2],
         np.arange(12.0, dtype=">f8").reshape(4, 3),
         [[0.0, 1.0], [2.0, 3.0]],
-        torch.arange(12.0).reshape(4, 3).requires_grad_(),
+        pytest.param(torch and torch.arange(12.0).reshape(4, 3).requires_grad_(), marks=needs_torch),
     ],
     ids=["transposed", "strided", "big-endian", "list", "tensor"],
 )
 def test_any_layout_is_written_in_order(tmp_path, source):
     gz.write_features("x.gd", source)
-    expected = source.detach().numpy() if isinstance(source, torch.Tensor) else np.asarray(source)
+    expected = source.detach().numpy() if hasattr(source, "detach") else np.asarray(source)
     assert np.array_equal(gz.FeatureStore("x.gd").get_tensor(), expected)
 
 
+@posix_only(reason=NO_LIMITS)
 @pytest.mark.no_asan
 @pytest.mark.no_tsan
 def test_a_mapped_array_is_written_in_blocks(tmp_path):
@@ -243,6 +252,7 @@ def test_bad_arrays_are_named_and_leave_the_target_alone(tmp_path, array, dtype,
     assert [path.name for path in tmp_path.iterdir()] == ["x.gd"]
 
 
+@needs_torch
 def test_dtypes_go_by_many_names(tmp_path):
     for name in ("float16", np.float16, np.dtype("float16"), torch.float16, gz.DataType.FLOAT16, 4):
         gz.write_features("x.gd", [1.0], dtype=name)
@@ -251,12 +261,13 @@ def test_dtypes_go_by_many_names(tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"cannot create.*no/x\.gd"):
+    with pytest.raises(FileNotFoundError, match=r"cannot create.*no\W+x\.gd"):
         gz.write_features(tmp_path / "no" / "x.gd", [1.0])
     with pytest.raises(IsADirectoryError, match="is a directory, expected a file to write"):
         gz.write_features(tmp_path, [1.0])
 
 
+@posix_only(reason=NO_LIMITS)
 def test_a_full_disk_is_an_error_and_leaves_nothing(tmp_path):
     code = """
 import resource, signal, errno, numpy as np, graphzero as gz
@@ -276,12 +287,12 @@ else:
 
 def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path):
     code = """
-import os, signal, numpy as np, graphzero._core as core
+import os, numpy as np, graphzero._core as core
 writer = core.GdWriter(b"x.gd", core.DataType.UINT8, [1 << 20])
 writer.append(np.zeros(1 << 19, np.uint8))
-os.kill(os.getpid(), signal.SIGKILL)
+os.kill(os.getpid(), 9)
 """
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
+    assert killed(subprocess.run([sys.executable, "-c", code], check=False).returncode)
     left = [path.name for path in tmp_path.iterdir()]
     assert len(left) == 1
     assert left[0].startswith(".x.gd.")
@@ -301,6 +312,7 @@ def test_a_writer_at_work_is_left_alone(tmp_path):
     assert gz.FeatureStore("x.gd").get_tensor().tolist() == [0, 1, 2, 3]
 
 
+@posix_only(reason=NO_BYTES)
 def test_a_path_may_hold_any_bytes(tmp_path):
     name = os.fsdecode(b"caf\xe9.gd")  # latin-1, not UTF-8
     gz.write_features(name, [1.0])
@@ -325,6 +337,7 @@ def test_open_files_have_ordinary_permissions(tmp_path):
     assert (tmp_path / "x.gd").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
+@posix_only(reason=NO_LIMITS)
 def test_the_descriptor_limit_is_an_ordinary_error(tiny_gd):
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     code = f"""

@@ -22,6 +22,7 @@ import graphzero.convert.features
 from data_sets import mag240m
 from graphzero._files.folder import NewFolder, new_file, replace_file
 from graphzero.convert.dataset_writer import DatasetWriter
+from systems import NO_LINKS, NO_MODES, posix_only
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +63,7 @@ FOLDERS = {
 }
 
 
+@posix_only(reason=NO_LINKS)
 @pytest.mark.parametrize("leads_to", ["a file", "nothing"])
 @pytest.mark.parametrize("write", FILES.values(), ids=FILES)
 def test_a_link_in_the_place_of_a_file_is_replaced_and_not_followed(write, leads_to):
@@ -75,6 +77,7 @@ def test_a_link_in_the_place_of_a_file_is_replaced_and_not_followed(write, leads
     assert text_of("theirs") == "precious" if leads_to == "a file" else not os.path.exists("theirs")
 
 
+@posix_only(reason=NO_LINKS)
 @pytest.mark.parametrize("leads_to", ["a folder", "nothing"])
 @pytest.mark.parametrize("write", FOLDERS.values(), ids=FOLDERS)
 def test_a_link_in_the_place_of_a_folder_is_replaced_and_not_followed(write, leads_to):
@@ -90,6 +93,7 @@ def test_a_link_in_the_place_of_a_folder_is_replaced_and_not_followed(write, lea
     assert not [name for name in os.listdir() if name.startswith(".")]
 
 
+@posix_only(reason=NO_LINKS)
 @pytest.mark.parametrize("leads_to", ["a folder", "nothing"])
 def test_a_link_is_replaced_only_where_a_folder_would_be(leads_to):
     if leads_to == "a folder":
@@ -150,6 +154,7 @@ def test_a_folder_that_was_replaced_and_could_not_be_removed_goes_with_the_next_
     assert os.listdir() == ["a"]
 
 
+@posix_only(reason=NO_MODES)
 def test_a_new_file_has_the_rights_that_the_user_gives_to_files():
     before = os.umask(0o027)
     try:
@@ -169,6 +174,7 @@ def waiting_folder(monkeypatch):
     return next(name for name in os.listdir() if name.endswith(".graphzero-resume"))
 
 
+@posix_only(reason=NO_MODES)
 def test_only_the_user_may_write_where_a_run_is_resumed_from(monkeypatch):
     folder = waiting_folder(monkeypatch)
     assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700
@@ -181,6 +187,7 @@ def test_only_the_user_may_write_where_a_run_is_resumed_from(monkeypatch):
     assert not os.path.exists(folder)
 
 
+@posix_only(reason=NO_MODES)
 def test_the_folder_of_another_user_is_not_resumed_from(monkeypatch):
     folder = waiting_folder(monkeypatch)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
@@ -188,6 +195,7 @@ def test_the_folder_of_another_user_is_not_resumed_from(monkeypatch):
         gz.convert_dataset("mag", "ds", resume=True)
 
 
+@posix_only(reason=NO_LINKS)
 def test_a_link_is_not_resumed_from(monkeypatch):
     folder = waiting_folder(monkeypatch)
     os.rename(folder, "elsewhere")

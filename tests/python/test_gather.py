@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import signal
 import struct
 import subprocess
 import sys
@@ -17,8 +16,20 @@ import graphzero as gz
 from cgroups import limited_to
 from faults import DENY_RING, run
 from graphzero.features import floats_of_bfloat16, rounded_to_bfloat16
-
-torch = pytest.importorskip("torch")
+from optional_torch import needs_torch, torch
+from systems import (
+    NO_CALLS,
+    NO_CUT,
+    NO_DESCRIPTORS,
+    NO_DEVICES,
+    NO_FORK,
+    NO_LIMITS,
+    NO_REPLACING,
+    NO_USAGE,
+    interrupt,
+    posix_only,
+    start,
+)
 
 READERS = ["mmap", "direct", "pread"]
 DTYPES = ["float64", "float32", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool"]
@@ -90,6 +101,7 @@ def test_every_dtype_and_shape_is_gathered_as_stored(tmp_path, dtype, reader):
         found = fs.gather(ids, reader=reader)
         assert found.dtype == fs.get_tensor().dtype
         assert np.array_equal(found, fs.get_tensor()[ids])
+        fs.close()
         os.unlink("x.gd")
 
 
@@ -176,6 +188,7 @@ def test_rows_are_converted_on_their_way(tmp_path, threads, source, target, read
             assert equal_bits(fs.gather(ids, reader=reader, dtype=target), expected)
         assert len(fs.gather([], reader=reader, dtype=target)) == 0
         assert fs.gather_stats()["reader"] == reader
+        fs.close()
         os.unlink("x.gd")
 
 
@@ -223,6 +236,7 @@ def test_a_large_call_finds_the_scales_of_every_part(tmp_path, reader):
     assert np.array_equal(found, array[ids].astype(np.float32) * scales[ids])
 
 
+@posix_only(reason=NO_USAGE)
 @pytest.mark.no_asan
 @pytest.mark.no_tsan
 @pytest.mark.parametrize("reader", READERS)
@@ -260,7 +274,10 @@ def test_a_row_larger_than_the_block_is_converted_too(tmp_path, reader):
     assert np.array_equal(found, rows[[2, 0]])
 
 
-@pytest.mark.parametrize("dtype", ["float32", np.float32, np.dtype("f4"), torch.float32, gz.FLOAT32, 2])
+@pytest.mark.parametrize(
+    "dtype",
+    ["float32", np.float32, np.dtype("f4"), pytest.param(torch and torch.float32, marks=needs_torch), gz.FLOAT32, 2],
+)
 def test_dtype_has_many_names(tmp_path, dtype):
     gz.write_features("x.gd", np.float16([[1.5], [2.5]]))
     found = gz.FeatureStore("x.gd").gather([1], dtype=dtype)
@@ -268,6 +285,7 @@ def test_dtype_has_many_names(tmp_path, dtype):
     assert found.tolist() == [[2.5]]
 
 
+@needs_torch
 @pytest.mark.parametrize("reader", READERS)
 def test_converted_rows_go_into_out(tmp_path, reader):
     stored = torch.randn(6, 4)
@@ -286,6 +304,7 @@ def test_converted_rows_go_into_out(tmp_path, reader):
     assert np.array_equal(bits, rounded_to_bfloat16(stored[[5, 1]].numpy()))
 
 
+@needs_torch
 def test_out_is_of_the_dtype_that_was_asked_for(tmp_path):
     gz.write_features("x.gd", np.zeros((4, 3), np.float16))
     fs = gz.FeatureStore("x.gd")
@@ -326,11 +345,14 @@ def test_a_dtype_that_is_none_is_refused(tiny_gd):
         gz.FeatureStore(tiny_gd).gather([0], dtype="complex64")
 
 
-@pytest.mark.parametrize("ids", [[2, 0], (2, 0), np.array([2, 0], np.uint8), torch.tensor([2, 0])])
+@pytest.mark.parametrize(
+    "ids", [[2, 0], (2, 0), np.array([2, 0], np.uint8), pytest.param(torch and torch.tensor([2, 0]), marks=needs_torch)]
+)
 def test_ids_may_be_lists_arrays_and_tensors(tiny_gd, ids):
     assert gz.FeatureStore(tiny_gd).gather(ids).tolist() == [[6, 7, 8], [0, 1, 2]]
 
 
+@needs_torch
 @pytest.mark.parametrize("reader", READERS)
 def test_out_takes_the_rows_and_is_returned(tiny_gd, reader):
     fs = gz.FeatureStore(tiny_gd)
@@ -346,6 +368,7 @@ def test_out_may_be_a_part_of_a_larger_array(tiny_gd):
     assert array.tolist() == [[-1] * 3, [6, 7, 8], [0, 1, 2], [-1] * 3]
 
 
+@needs_torch
 def test_bfloat16_goes_to_tensors_and_to_bits(tmp_path):
     stored = torch.randn(6, 4).to(torch.bfloat16)
     gz.write_features("b.gd", stored)
@@ -366,8 +389,15 @@ def test_bfloat16_goes_to_tensors_and_to_bits(tmp_path):
         (np.zeros((2, 3), ">f4"), TypeError, "out: expected float32, found >f4"),
         (np.zeros((3, 2), np.float32).T, ValueError, "out: expected a C-contiguous array"),
         (np.zeros((2, 6), np.float32)[:, ::2], ValueError, "out: expected a C-contiguous array"),
-        (torch.zeros(3, 2).T, ValueError, "out: expected a C-contiguous array"),
-        (torch.zeros(2, 3, device="meta"), ValueError, "out: expected a tensor on the CPU, found one on meta"),
+        pytest.param(
+            torch and torch.zeros(3, 2).T, ValueError, "out: expected a C-contiguous array", marks=needs_torch
+        ),
+        pytest.param(
+            torch and torch.zeros(2, 3, device="meta"),
+            ValueError,
+            "out: expected a tensor on the CPU, found one on meta",
+            marks=needs_torch,
+        ),
         ([[0.0] * 3] * 2, TypeError, "out: expected a NumPy array or a torch tensor, found list"),
     ],
 )
@@ -537,6 +567,7 @@ def test_a_cost_that_cannot_be_kept_is_no_error(cost_file):
     assert run(READ_GAP) % 4096 == 0
 
 
+@posix_only(reason=NO_CALLS)
 def test_without_leave_to_set_up_a_ring_the_cost_is_measured_by_threads(cost_file):
     assert measured_gap(cost_file, DENY_RING.format(first=425, last=427) + READ_GAP) % 4096 == 0
     assert len(cost_file.read_text().split()) == 4
@@ -576,6 +607,7 @@ print(json.dumps(fs.gather_stats()))
     assert stats["reason"].startswith("big.gd: direct: 512.0 MB, ")
 
 
+@posix_only(reason=NO_DEVICES)
 @pytest.mark.parametrize("reader", ["direct", "pread"])
 def test_a_file_in_memory_is_mapped_with_a_reason(reader):
     path = f"/dev/shm/graphzero-test-{os.getpid()}.gd"
@@ -594,6 +626,7 @@ def test_a_file_in_memory_is_mapped_with_a_reason(reader):
         os.unlink(path)
 
 
+@posix_only(reason=NO_REPLACING)
 def test_an_unlinked_file_is_still_the_one_that_is_read(big_gd):
     fs = gz.FeatureStore(big_gd)
     expected = np.array(fs.get_tensor()[[5, 19_999]])
@@ -603,6 +636,7 @@ def test_an_unlinked_file_is_still_the_one_that_is_read(big_gd):
         assert np.array_equal(fs.gather([5, 19_999], reader=reader), expected)
 
 
+@posix_only(reason=NO_CUT)
 @pytest.mark.parametrize("reader", READERS)
 def test_a_file_that_shrank_is_an_error_that_names_it(big_gd, reader):
     fs = gz.FeatureStore(big_gd)
@@ -627,6 +661,7 @@ def test_many_threads_share_a_store(big_gd):
     assert fs.gather_stats()["rows"] == 36 * 500
 
 
+@posix_only(reason=NO_FORK)
 @pytest.mark.no_tsan
 def test_a_forked_child_gathers_with_the_stores_of_its_parent(big_gd):
     stats = run("""
@@ -643,6 +678,7 @@ def test_a_forked_child_gathers_with_the_stores_of_its_parent(big_gd):
     assert stats == 0
 
 
+@posix_only(reason=NO_CALLS)
 def test_without_leave_to_set_up_a_ring_threads_read(big_gd):
     stats = run(DENY_RING.format(first=425, last=427) + COMPARE)["direct"]
     assert stats["reader"] == "pread"
@@ -651,15 +687,18 @@ def test_without_leave_to_set_up_a_ring_threads_read(big_gd):
     )
 
 
+@posix_only(reason=NO_CALLS)
 def test_a_ring_that_may_not_be_used_is_done_without(big_gd):
     assert run(DENY_RING.format(first=426, last=426) + COMPARE)["direct"]["device_reads"] > 0
 
 
+@posix_only(reason=NO_LIMITS)
 def test_a_low_limit_on_locked_memory_is_no_obstacle(big_gd):
     code = "import resource; resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))\n" + COMPARE
     assert run(code)["direct"]["rows"] == 3_000
 
 
+@posix_only(reason=NO_LIMITS)
 def test_a_process_out_of_descriptors_does_without_rings(big_gd):
     code = """
     import json, os, resource, numpy as np, graphzero as gz
@@ -716,6 +755,7 @@ def test_an_interrupted_wait_goes_on(big_gd, shim):
     assert run(COMPARE, env=shim(f"enter:{errno.EINTR}:2"))["direct"]["reader"] == "direct"
 
 
+@posix_only(reason=NO_DESCRIPTORS)
 @pytest.mark.no_asan
 @pytest.mark.no_tsan
 @pytest.mark.parametrize("threads", [1, 8])
@@ -743,11 +783,11 @@ print(int(np.all(out == fs.get_tensor()[ids], axis=1).sum()) - int(right.sum()),
 print(np.array_equal(fs.gather([5, 9_999], reader={reader!r}), fs.get_tensor()[[5, 9_999]]), flush=True)
 """
     env = {**os.environ, **shim("slow"), "GRAPHZERO_READ_GAP": "0"}
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=env)
+    process = start([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=env)
     try:
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
+        interrupt(process)
         assert process.stdout.readline() == "interrupted\n"
         assert process.stdout.readline() == "False True\n"  # cut short, no descriptor left
         assert process.stdout.readline() == "0\n"  # nobody went on writing

@@ -1,6 +1,7 @@
 """Feature files: golden bytes, the slow writer's bytes, and docs/formats/gd.md invariant by invariant."""
 
 import itertools
+import re
 import struct
 from pathlib import Path
 
@@ -257,9 +258,9 @@ DAMAGED = [
 @pytest.mark.parametrize("broken", BROKEN, ids=str)
 def test_a_broken_header_does_not_open(broken, tmp_path):
     path = files.write(tmp_path / "broken.gd", broken.data)
-    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: {broken.message}"):
         gz.FeatureStore(path)
-    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: {broken.message}"):
         gz.verify(path)
 
 
@@ -273,7 +274,7 @@ def test_the_slow_reader_finds_the_same_invariant_broken(broken):
 def test_damage_behind_the_header_is_found_by_a_full_check(broken, tmp_path):
     path = files.write(tmp_path / "damaged.gd", broken.data)
     gz.FeatureStore(path).close()
-    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: {broken.message}"):
         gz.FeatureStore(path, verify="full")
     assert [f"{check.name}: {check.problem}" for check in gz.verify(path) if not check.holds] == [broken.message]
 

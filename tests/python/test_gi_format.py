@@ -1,5 +1,6 @@
 """Id dictionaries: golden bytes, the slow writer's bytes, and docs/formats/gi.md invariant by invariant."""
 
+import re
 import struct
 
 import numpy as np
@@ -234,9 +235,9 @@ DAMAGED = [
 @pytest.mark.parametrize("broken", BROKEN, ids=str)
 def test_a_broken_header_does_not_open(broken, tmp_path):
     path = files.write(tmp_path / "broken.gi", broken.data)
-    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: {broken.message}"):
         gz.IdDictionary(path)
-    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: {broken.message}"):
         gz.verify(path)
 
 

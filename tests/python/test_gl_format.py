@@ -586,9 +586,9 @@ DAMAGED = [
 @pytest.mark.parametrize("broken", BROKEN, ids=str)
 def test_a_broken_header_does_not_open(broken, tmp_path):
     path = files.write(tmp_path / "broken.gl", broken.data)
-    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: {broken.message}"):
         gz.Graph(path)
-    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: {broken.message}"):
         gz.verify(path)
 
 
@@ -602,7 +602,7 @@ def test_the_slow_reader_finds_the_same_invariant_broken(broken):
 def test_damage_behind_the_header_is_found_by_a_full_check(broken, tmp_path):
     path = files.write(tmp_path / "damaged.gl", broken.data)
     gz.Graph(path).close()
-    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: {broken.message}"):
         gz.Graph(path, verify="full")
     problems = [f"{check.name}: {check.problem}" for check in gz.verify(path) if not check.holds]
     assert re.match(broken.message, problems[0])

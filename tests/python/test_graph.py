@@ -4,7 +4,6 @@ import copy
 import os
 import pathlib
 import pickle
-import resource
 
 import hypothesis.strategies as st
 import numpy as np
@@ -13,6 +12,7 @@ from hypothesis import given, settings
 
 import graphzero as gz
 import oracle
+from systems import NO_DROPPING, NO_REPLACING, NO_USAGE, posix_only, resource
 
 
 def test_counts_and_flags(tiny):
@@ -104,8 +104,8 @@ def test_an_index_that_is_not_stored_is_named(tmp_path):
     assert g.indexes == ("out",)
     with pytest.raises(ValueError, match=r"has no 'in' index, only 'out'; write the graph with index=\"both\""):
         g.degree([0], "in")
-    gz.write_graph(path, [0], [1], index="in")
-    g = gz.Graph(path)
+    gz.write_graph("in.gl", [0], [1], index="in")
+    g = gz.Graph("in.gl")
     assert g.neighbors(1, "in").tolist() == [0]
     with pytest.raises(ValueError, match="has no 'out' index"):
         _ = g.indptr
@@ -208,6 +208,7 @@ def test_pickle_and_copy_reopen_the_file(tiny, monkeypatch, tmp_path):
     assert copy.copy(tiny).num_edges == copy.deepcopy(tiny).num_edges == 4
 
 
+@posix_only(reason=NO_REPLACING)
 def test_a_pickle_of_a_changed_file_is_refused(tiny, tiny_gl):
     data = pickle.dumps(tiny)
     gz.write_graph(tiny_gl, [0], [1])
@@ -299,6 +300,7 @@ def test_an_empty_graph_is_a_graph(tmp_path):
     assert gz.Graph("n.gl", verify="full").degree([0, 1, 2]).tolist() == [0, 0, 0]
 
 
+@posix_only(reason=NO_REPLACING)
 def test_writing_does_not_disturb_a_reader(tiny, tiny_gl):
     before = tiny.indices
     gz.write_graph(tiny_gl, [0] * 100, range(100))
@@ -327,6 +329,7 @@ def test_a_missing_file_is_caught_as_such(tmp_path):
     assert (caught.errno, caught.filename) == (2, "missing.gl")
 
 
+@posix_only(reason=NO_DROPPING)
 def test_preload_brings_the_whole_file_into_the_page_cache(tmp_path):
     path = str(tmp_path / "g.gl")
     rng = np.random.default_rng(0)
@@ -344,6 +347,7 @@ def test_preload_brings_the_whole_file_into_the_page_cache(tmp_path):
     assert graph.degree([0]) == np.diff(graph.indptr)[0]
 
 
+@posix_only(reason=NO_USAGE)
 @pytest.mark.no_asan
 @pytest.mark.no_tsan
 def test_few_edges_are_written_without_touching_much_memory(tmp_path):

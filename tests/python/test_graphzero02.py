@@ -264,9 +264,9 @@ def store_of(broken):
 @pytest.mark.parametrize("broken", BROKEN, ids=str)
 def test_a_broken_header_does_not_open(broken, tmp_path):
     path = files.write(tmp_path / "broken", broken.data)
-    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: {broken.message}"):
         store_of(broken)(path)
-    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: {broken.message}"):
         gz.verify(path)
 
 
@@ -274,7 +274,7 @@ def test_a_broken_header_does_not_open(broken, tmp_path):
 def test_damage_behind_the_header_is_found_by_a_full_check(broken, tmp_path):
     path = files.write(tmp_path / "damaged", broken.data)
     gz.Graph(path).close()
-    with pytest.raises(gz.FormatError, match=f"^{path}: {broken.message}"):
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: {broken.message}"):
         gz.Graph(path, verify="full")
     problems = [f"{check.name}: {check.problem}" for check in gz.verify(path) if not check.holds]
     assert re.match(broken.message, problems[0])
@@ -289,7 +289,7 @@ def test_every_invariant_has_a_broken_file():
 def test_a_file_cut_anywhere_does_not_open(data, store, tmp_path):
     for length in range(len(data)):
         path = files.write(tmp_path / "cut", data[:length])
-        with pytest.raises(gz.FormatError, match=f"^{path}: "):
+        with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: "):
             store(path)
 
 

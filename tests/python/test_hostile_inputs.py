@@ -5,7 +5,6 @@ import io
 import json
 import os
 import re
-import resource
 import struct
 import subprocess
 import sys
@@ -25,6 +24,7 @@ import graphzero as gz
 from graphzero.convert.edge_sources import edge_source
 from graphzero.convert.edge_sources.array_file import npy_file, npz_file
 from graphzero.convert.edge_sources.torch_files import _BoundedFile, load_pt
+from systems import NO_PIPES, NO_USAGE, posix_only, resource
 
 FREE = 1 << 30
 
@@ -63,6 +63,7 @@ PIPES = {
 }
 
 
+@posix_only(reason=NO_PIPES)
 @pytest.mark.parametrize("device", [False, True])
 @pytest.mark.parametrize(("path", "read"), PIPES.values(), ids=PIPES)
 def test_pipes_and_devices_are_refused_before_they_are_opened(path, read, device):
@@ -73,6 +74,7 @@ def test_pipes_and_devices_are_refused_before_they_are_opened(path, read, device
     assert error.value.filename.endswith(path)
 
 
+@posix_only(reason=NO_PIPES)
 def test_a_pipe_beside_the_files_of_a_layout_is_refused():
     data_sets.mag240m("mag")
     os.mkfifo("mag/processed/paper/node_extra.npy")
@@ -233,6 +235,7 @@ def test_npy_headers_that_claim_anything_are_refused(content):
     assert not os.path.exists("trapped")
 
 
+@posix_only(reason=NO_USAGE)
 def test_a_header_that_inflates_is_not_read():
     with zipfile.ZipFile("bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive, archive.open("a.npy", "w") as file:
         file.write(npy_bytes(version=2, length=400 << 20, data=b""))

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import resource
 import signal
 import subprocess
 import sys
@@ -10,12 +9,13 @@ import time
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphzero as gz
 from graphzero.ids import IdBuilder
+from optional_torch import needs_torch, torch
+from systems import NO_LIMITS, NO_USAGE, posix_only, resource
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=40)
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -127,8 +127,8 @@ def test_text_of_many_types(labels, tmp_path):
         np.array([70, -3]),
         np.array([70, -3], dtype=np.int32),
         np.array([70, -3], dtype=object),
-        torch.tensor([70, -3]),
-        torch.tensor([70, -3], dtype=torch.int32),
+        pytest.param(torch and torch.tensor([70, -3]), marks=needs_torch),
+        pytest.param(torch and torch.tensor([70, -3], dtype=torch.int32), marks=needs_torch),
     ],
     ids=["list", "int64", "int32", "objects", "torch", "torch32"],
 )
@@ -332,6 +332,7 @@ def test_memory_stays_in_bounds(kind, tmp_path):
         assert d.nbytes > 25_000_000
 
 
+@posix_only(reason=NO_LIMITS)
 @pytest.mark.parametrize("kind", ["integer", "string"])
 def test_a_full_disk_is_an_error_and_leaves_nothing(kind, tmp_path):
     code = """
@@ -438,6 +439,7 @@ def test_a_file_that_shrinks_is_an_error(tmp_path):
         d.indices(np.arange(100_000))
 
 
+@posix_only(reason=NO_USAGE)
 def test_opening_costs_nothing_whatever_the_size(tmp_path):
     gz.write_ids(tmp_path / "x.gi", np.arange(2_000_000))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -276,6 +276,7 @@ class TestLoaders:
             with pytest.raises(gz.FormatError, match="corrupt edge_ids"):
                 getattr(batch, name)
 
+    @pytest.mark.no_tsan  # it does not support threads after a fork
     def test_a_worker_reads_ids_before_it_sends_a_batch(self, path, damaged, pairs):
         from torch.utils.data import DataLoader
 

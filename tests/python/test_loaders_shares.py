@@ -380,11 +380,29 @@ def test_options_of_an_exchange_are_checked(shares):
     with pytest.raises(ValueError, match="exchange: expected one of .*, found 'mpi'"):
         share_ranks.NeighborLoader(data, [2], "train", exchange="mpi")
     with pytest.raises(
-        ValueError, match="exchange: expected 'gloo' or None: rows come through gloo, from memory to memory"
+        ValueError,
+        match="exchange: expected 'gloo' or None, found 'nccl': rows come through gloo, from memory to memory",
     ):
         share_ranks.NeighborLoader(data, [2], "train", exchange="nccl")
     with pytest.raises(ValueError, match="exchange_timeout: expected seconds, found 0"):
         share_ranks.NeighborLoader(data, [2], "train", exchange_timeout=0)
+
+
+def test_a_torch_without_gloo_is_refused(shares, monkeypatch):
+    data = gz.open(f"{shares[2][1]}/homogeneous")
+    monkeypatch.setattr(torch.distributed, "is_gloo_available", lambda: False)
+    problem = (
+        "data: x of 'node': expected a torch with gloo, through which hosts send each other rows, found one without"
+    )
+    with pytest.raises(ValueError, match=problem):
+        share_ranks.NeighborLoader(data, [2], "train")
+
+
+def test_rows_come_through_gloo_whatever_the_backend_of_the_group(whole, shares, run):
+    """As with nccl, which needs GPUs: the default group here sends nothing at all, and only its store is used."""
+    ranks = run("all_cases", shares[2], cases=["plain"], backend="fake")
+    for rank in range(2):
+        assert ranks.found(rank)["plain"] == expected("plain", whole, rank, 2)
 
 
 def test_a_share_is_not_edited(shares):

@@ -11,6 +11,7 @@ import graphzero as gz
 from graphzero import _core
 from graphzero._base.memory_sizes import conversion_budget
 from graphzero._tools.page_cache import drop_from_page_cache
+from systems import NO_MODES, posix_only
 
 
 @pytest.mark.no_tsan
@@ -71,6 +72,7 @@ def test_the_report_reads_well(tiny_gd):
     assert f"{tiny_gd}: 8.2 kB of 8.2 kB in the page cache" in text
 
 
+@posix_only(reason=NO_MODES)
 def test_files_of_others_are_not_claimed_to_be_resident(tmp_path):
     """The kernel answers mincore with 'all resident' for files we could not write."""
     if os.geteuid() != 0:

@@ -205,10 +205,10 @@ def test_there_is_one_weight_for_each_node(count):
         gz.sample_negatives(graph, [0], by=np.ones(count))
     with pytest.raises(ValueError, match=rf"^by: expected 12 weights, one for each destination of .* found {count}$"):
         gz.sample_negatives(graph, [0], by=np.ones(count), shared=True)
-    bipartite = write(src=[0], dst=[5], num_nodes=(2, 6))
-    with pytest.raises(ValueError, match=r"^by\[0\]: expected 2 weights, one for each source of g.gl, found 6$"):
+    bipartite = write("two.gl", src=[0], dst=[5], num_nodes=(2, 6))
+    with pytest.raises(ValueError, match=r"^by\[0\]: expected 2 weights, one for each source of two.gl, found 6$"):
         gz.sample_negative_pairs(bipartite, 1, by=(np.ones(6), np.ones(6)))
-    with pytest.raises(ValueError, match=r"^by\[1\]: expected 6 weights, one for each destination of g.gl, found 2$"):
+    with pytest.raises(ValueError, match=r"^by\[1\]: expected 6 weights, one for each destination of two.gl, found 2$"):
         gz.sample_negative_pairs(bipartite, 1, by=(np.ones(2), np.ones(2)))
 
 

@@ -11,9 +11,8 @@ import graphzero as gz
 from case_choice import meeting
 from graphzero.features import floats_of_bfloat16
 from laws import assert_uniform
+from optional_torch import needs_torch, torch
 from pipeline_cases import NUM_NODES, assert_same, sampled, write_world
-
-torch = pytest.importorskip("torch")
 
 READERS = ["mmap", "direct", "pread"]
 WRITES, CITES = ("author", "writes", "paper"), ("paper", "cites", "paper")
@@ -160,7 +159,7 @@ def test_rows_become_the_dtype_that_is_asked_for(world, reader, cache):
     for dtype, columns in (
         (None, as_stored),
         ("float32", as_floats),
-        ({"q": torch.float32}, only(q=values)),
+        ({"q": torch.float32 if torch else "float32"}, only(q=values)),
         ({"b": "float32", "y": None}, only(b=as_floats["b"])),
     ):
         for batch in batches(world.graph, None, [2], memory="50MB", dtype=dtype, **options):
@@ -278,7 +277,7 @@ def test_one_bipartite_graph(papers):
 def test_all_nodes_of_a_type(papers, given):
     graphs = papers[0]
     (batch,) = batches(graphs, given, [0])
-    assert_same(batch.sample.node, {"author": np.arange(300), "paper": np.empty(0, np.int64)})
+    assert_same(batch.sample.node, {"author": np.arange(300, dtype=np.int64), "paper": np.empty(0, np.int64)})
 
 
 def test_a_data_set_brings_its_attributes_and_splits(tiny_dataset):
@@ -301,10 +300,10 @@ def test_a_data_set_brings_its_attributes_and_splits(tiny_dataset):
         [5, 1, 9],
         (5, 1, 9),
         np.array([5, 1, 9], np.uint8),
-        torch.tensor([5, 1, 9]),
+        pytest.param(torch and torch.tensor([5, 1, 9]), marks=needs_torch),
         {"node": [5, 1, 9]},
         ("node", [5, 1, 9]),
-        ("node", torch.tensor([5, 1, 9])),
+        pytest.param(("node", torch and torch.tensor([5, 1, 9])), marks=needs_torch),
     ],
 )
 def test_seeds_have_many_forms(world, seeds):
@@ -313,7 +312,7 @@ def test_seeds_have_many_forms(world, seeds):
     assert [batch.sample.node[: batch.num_seeds].tolist() for batch in found] == [[5, 1], [9]]
 
 
-@pytest.mark.parametrize("kind", [np.asarray, torch.from_numpy])
+@pytest.mark.parametrize("kind", [np.asarray, pytest.param(torch and torch.from_numpy, marks=needs_torch)])
 def test_a_mask_selects_its_nodes(world, kind):
     mask = np.zeros(NUM_NODES, bool)
     mask[[3, 77, 1999]] = True

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ import pytest
 import graphzero as gz
 from faults import DENY_RING, READ_ONLY, run
 from pipeline_cases import assert_same, settled, tasks
+from systems import NO_CALLS, NO_CUT, NO_DEVICES, NO_LIMITS, interrupt, posix_only, start
 
 READERS = ["mmap", "direct", "pread"]
 PAGES = 4_000
@@ -28,6 +28,7 @@ def write_pages(path="pages.gd"):
 def pages(tmp_path):
     write_pages()
     gz.write_graph("none.gl", [0], [1], num_nodes=PAGES)
+    gz.FeatureStore("pages.gd").gather(range(0, PAGES, 2), reader="pread")  # whose threads the process keeps
 
 
 # Every other page, so that each is a read of its own; no row stays in memory.
@@ -118,6 +119,7 @@ def test_an_interrupted_wait_goes_on(pages, shim):
     assert child(EPOCHS, fault=shim(f"enter:{errno.EINTR}:2"))["reader"] == "direct"
 
 
+@posix_only(reason=NO_CALLS)
 def test_without_leave_to_set_up_a_ring_threads_read(pages):
     source = child(EPOCHS, first=DENY_RING.format(first=425, last=427))
     assert source["reader"] == "pread"
@@ -126,10 +128,12 @@ def test_without_leave_to_set_up_a_ring_threads_read(pages):
     )
 
 
+@posix_only(reason=NO_CALLS)
 def test_a_ring_that_may_not_be_used_is_done_without(pages):
     child(EPOCHS, first=DENY_RING.format(first=426, last=426))
 
 
+@posix_only(reason=NO_CALLS)
 @pytest.mark.parametrize("reader", READERS)
 def test_a_read_only_file_system_is_no_obstacle(pages, reader):
     source = child(EPOCHS, reader=reader, first=READ_ONLY)
@@ -138,11 +142,13 @@ def test_a_read_only_file_system_is_no_obstacle(pages, reader):
     assert source["reader"] == reader
 
 
+@posix_only(reason=NO_LIMITS)
 def test_a_low_limit_on_locked_memory_is_no_obstacle(pages):
     first = "import resource; resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))\n"
     assert child(EPOCHS, first=first)["reader"] == "direct"
 
 
+@posix_only(reason=NO_LIMITS)
 def test_a_process_out_of_descriptors_does_without_rings(pages):
     limit = """
 import resource
@@ -158,6 +164,7 @@ print(json.dumps(count))
     assert child(limit) == 100
 
 
+@posix_only(reason=NO_DEVICES)
 @pytest.mark.parametrize("reader", ["direct", "pread"])
 def test_a_file_in_memory_is_mapped_with_a_reason(pages, reader):
     path = f"/dev/shm/graphzero-test-{os.getpid()}.gd"
@@ -185,6 +192,7 @@ def iterate(reader, *, cache=0):
     return pipeline, iter(pipeline)
 
 
+@posix_only(reason=NO_CUT)
 @pytest.mark.parametrize("reader", READERS)
 def test_a_file_that_is_truncated_under_an_iteration_is_an_error(pages, monkeypatch, reader):
     monkeypatch.setenv("GRAPHZERO_READ_GAP", "0")
@@ -254,11 +262,11 @@ print(settled(tasks, before) == before, flush=True)
         "GRAPHZERO_READ_GAP": "0",
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=env)
+    process = start([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=env)
     try:
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
+        interrupt(process)
         begin = time.perf_counter()
         assert process.stdout.readline() == "interrupted\n"
         assert time.perf_counter() - begin < 10  # its reads take minutes, each 200 ms

@@ -5,9 +5,8 @@ import pytest
 
 import graphzero as gz
 from laws import assert_law, assert_uniform
+from optional_torch import needs_torch, torch
 from pipeline_cases import NUM_NODES, assert_same, write_world
-
-torch = pytest.importorskip("torch")
 
 WRITES, REVERSE = ("author", "writes", "paper"), ("paper", "rev_writes", "author")
 
@@ -49,7 +48,9 @@ def test_indices_point_at_both_ends_among_sorted_seeds(world, links, negatives):
     assert sorted(seen) == list(range(500))
 
 
-@pytest.mark.parametrize("form", [list, tuple, np.stack, lambda pair: torch.from_numpy(np.stack(pair))])
+@pytest.mark.parametrize(
+    "form", [list, tuple, np.stack, pytest.param(lambda pair: torch.from_numpy(np.stack(pair)), marks=needs_torch)]
+)
 def test_links_have_many_forms(world, links, form):
     found = list(pipeline(world.graph, form(links)))
     assert_same(np.concatenate([ends(batch)[0] for batch in found]), links[0])

@@ -11,6 +11,7 @@ import pytest
 import graphzero as gz
 from faults import run
 from pipeline_cases import NUM_NODES, assert_same, descriptors, sampled, settled, tasks, write_world
+from systems import NO_DESCRIPTORS, NO_FORK, posix_only
 
 READERS = ["mmap", "direct", "pread"]
 OVER = "this iteration is over: another one began, or the pipeline was set to another place or closed"
@@ -169,6 +170,7 @@ def test_a_closed_pipeline_says_so(world):
     assert repr(pipeline) == "Pipeline(closed)"
 
 
+@posix_only(reason=NO_DESCRIPTORS)
 @pytest.mark.parametrize("reader", READERS)
 def test_closing_ends_threads_although_an_iterator_is_kept(world, reader):
     before = tasks()
@@ -205,6 +207,7 @@ def leave(world, reader, how):
     gc.collect()
 
 
+@posix_only(reason=NO_DESCRIPTORS)
 @pytest.mark.parametrize("how", ["break", "exception", "iterator", "pipeline", "cycle"])
 @pytest.mark.parametrize("reader", READERS)
 def test_an_iteration_that_is_left_leaves_nothing_behind(world, reader, how):
@@ -253,6 +256,7 @@ def test_a_batch_may_be_written_to(world):
         batch.node_features["x"][:] = -1
 
 
+@posix_only(reason=NO_DESCRIPTORS)
 @pytest.mark.no_asan
 @pytest.mark.no_tsan
 def test_epochs_leak_nothing(world):
@@ -328,6 +332,7 @@ FORK = """
 """
 
 
+@posix_only(reason=NO_FORK)
 @pytest.mark.no_asan  # its allocator may hang in the fork of a process with threads
 @pytest.mark.no_tsan
 @pytest.mark.parametrize("reader", READERS)
@@ -335,6 +340,7 @@ def test_a_forked_child_iterates_anew_and_its_parent_goes_on(world, reader):
     assert run(FORK.format(folder=world.folder, reader=reader)) == [0] * 7
 
 
+@posix_only(reason=NO_FORK)
 @pytest.mark.no_tsan
 def test_an_iterator_that_came_along_into_a_child_ends_there(world):
     code = f"""
@@ -355,7 +361,7 @@ def test_an_iterator_that_came_along_into_a_child_ends_there(world):
     assert run(code) == [7, 19]
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@pytest.mark.parametrize("method", ["spawn", pytest.param("forkserver", marks=posix_only(reason=NO_FORK))])
 def test_children_make_pipelines_of_stores_that_are_sent_to_them(world, method):
     import multiprocessing
 

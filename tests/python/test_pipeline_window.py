@@ -9,6 +9,7 @@ import pytest
 
 import graphzero as gz
 from graphzero._base.pipeline_limits import plan_reason, roofline
+from systems import NO_FORK, posix_only
 
 NUM_NODES, BATCH = 30_000, 100
 
@@ -110,6 +111,7 @@ def child(files, pipeline, answers):
             return
 
 
+@posix_only(reason=NO_FORK)
 @pytest.mark.no_tsan
 def test_a_child_fills_the_cache_that_its_parent_had_begun(files):
     pipeline = make(files, memory="60MB", cache="20MB")
@@ -177,10 +179,23 @@ def test_the_roofline_names_what_limits():
     assert roofline({**stats, "batches": 0})["limit"] is None
 
 
+def iterate_slowly(pipeline, count):
+    """Iterate, and after each of the first batches stay away for longer than all of them took threads and device."""
+    away = 0.0
+    for batch in pipeline:
+        begin = time.monotonic()
+        while batch.number < count:
+            stats = pipeline.stats()
+            needed = stats["batches"] * max(stats["roofline"]["device"], stats["roofline"]["threads"])
+            if away + time.monotonic() - begin > 3 * needed:
+                break
+            time.sleep(0.001)
+        away += time.monotonic() - begin
+
+
 def test_a_slow_loop_is_the_limit(files):
     pipeline = make(files, memory="30MB")
-    for _, _ in zip(pipeline, range(10), strict=False):
-        time.sleep(0.05)
+    iterate_slowly(pipeline, len(pipeline))
     assert pipeline.stats()["roofline"]["limit"] == "caller"
     assert pipeline.status().endswith("limited by your loop")
 
@@ -188,9 +203,7 @@ def test_a_slow_loop_is_the_limit(files):
 def test_the_status_is_of_its_epoch(files):
     """A slow first epoch says nothing about a fast second one."""
     pipeline = make(files, memory="24MB")
-    for batch in pipeline:
-        if batch.number < 40:
-            time.sleep(0.05)
+    iterate_slowly(pipeline, 40)
     assert "limited by your loop" in pipeline.status()
     before = pipeline.stats()
     for _ in pipeline:

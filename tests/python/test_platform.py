@@ -1,20 +1,19 @@
 """What must hold on every system: Linux here, and Windows, in a Windows Python under wine (make check-platforms)."""
 
 import contextlib
+import ctypes
 import os
-import signal
 import subprocess
 import sys
-import threading
-import time
+import textwrap
 
 import numpy as np
 import pytest
 
 import graphzero as gz
 from graphzero import _core
+from systems import IS_WINDOWS, interrupt, start
 
-IS_WINDOWS = sys.platform == "win32"
 NAME = "Grüße, 図 🜁"
 
 
@@ -68,8 +67,13 @@ def test_paths_may_be_longer_than_260_characters(tmp_path):
     path = os.path.join(folder, "g.gl")
     gz.write_graph(path, [0, 1], [1, 2])
     gz.write_graph(path, [0, 1, 2], [1, 2, 0])
-    with gz.Graph(path) as graph:
+    gz.convert_features(np.eye(3, dtype=np.float32), os.path.join(folder, "x.gd"))
+    with gz.Graph(path) as graph, gz.FeatureStore(os.path.join(folder, "x.gd")) as rows:
         assert graph.num_edges == 3
+        for reader in ("mmap", "pread", "direct"):
+            assert rows.gather([1], reader=reader).tolist() == [[0, 1, 0]]
+    with pytest.raises(FileNotFoundError, match="cannot open"):
+        gz.Graph(os.path.join(folder, "none.gl"))
 
 
 def test_a_mounted_file_is_replaced_or_the_error_says_what_to_do(features):
@@ -153,22 +157,64 @@ def test_a_converter_that_is_killed_leaves_no_half_file(tmp_path):
     assert os.listdir(tmp_path) == ["g.gl"]
 
 
-def test_ctrl_c_ends_a_long_call(tmp_path):
-    gz.write_graph(tmp_path / "g.gl", np.arange(1000), (np.arange(1000) + 1) % 1000)
-    with gz.Graph(tmp_path / "g.gl") as graph:
-        timer = threading.Timer(0.2, signal.raise_signal if not IS_WINDOWS else _interrupt, [signal.SIGINT])
-        timer.start()
-        started = time.monotonic()
-        with pytest.raises(KeyboardInterrupt):
-            while time.monotonic() - started < 15:
-                gz.random_walk(graph, np.zeros(20_000, np.int64), 1000)
-        timer.join()
+# Lines that take minutes, each in its own way; ``ready()`` says that they have begun.
+LONG = {
+    "a conversion": """
+def edges():
+    while True:
+        yield np.arange(1000), np.arange(1000)
+        ready()
+gz.convert_edges(edges(), "converted.gl", num_nodes=1000)
+""",
+    "a pipeline": """
+graph = gz.Graph("g.gl")
+while True:
+    for batch in gz.Pipeline(graph, np.arange(1000), [5, 5], batch_size=10, features=gz.FeatureStore("x.gd")):
+        ready()
+""",
+}
 
 
-def _interrupt(number):
-    import _thread
+@pytest.mark.parametrize("work", LONG.values(), ids=LONG)
+def test_ctrl_c_ends_what_takes_long(tmp_path, work):
+    """By a key at the console on Windows, by a signal elsewhere."""
+    gz.write_graph("g.gl", np.arange(1000), (np.arange(1000) + 1) % 1000)
+    gz.write_features("x.gd", np.zeros((1000, 16), np.float32))
+    code = (
+        "import numpy as np; import graphzero as gz\n"
+        "told = []\n"
+        "def ready():\n"
+        "    if not told: print('ready', flush=True)\n"
+        "    told.append(True)\n"
+        "try:\n" + textwrap.indent(work, "    ") + "except KeyboardInterrupt:\n    print('interrupted', flush=True)\n"
+    )
+    with start([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            interrupt(process)
+            assert process.communicate(timeout=120)[0] == "interrupted\n"
+            assert process.returncode == 0
+        finally:
+            process.kill()
+    assert sorted(os.listdir()) == ["g.gl", "x.gd"]
 
-    _thread.interrupt_main(number)
+
+@pytest.mark.skipif(not IS_WINDOWS, reason="only Windows keeps others from opening a file")
+def test_a_file_that_another_program_keeps_to_itself_is_an_error(features):
+    kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+    kernel.CreateFileW.restype = ctypes.c_void_p
+    read, shared_with_nobody, must_exist = 0x80000000, 0, 3
+    handle = kernel.CreateFileW(str(features), read, shared_with_nobody, None, must_exist, 0, None)
+    assert handle != ctypes.c_void_p(-1).value
+    message = r"cannot open: the file is open, here or in another program \(Windows error 32\); close what uses it"
+    with pytest.raises(PermissionError, match=message):
+        gz.FeatureStore(features)
+    with pytest.raises(PermissionError, match="close what uses it, or write to another name"):
+        gz.write_features(features, np.zeros((5, 4), np.float32))
+    assert os.listdir(features.parent) == [features.name]
+    kernel.CloseHandle(ctypes.c_void_p(handle))
+    with gz.FeatureStore(features) as rows:
+        assert rows.shape == (10_000, 4)
 
 
 def test_spawned_workers_open_the_same_files(features):

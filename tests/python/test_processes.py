@@ -3,7 +3,6 @@
 import concurrent.futures
 import multiprocessing
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -13,8 +12,13 @@ import numpy as np
 import pytest
 
 import graphzero as gz
+from systems import NO_FORK, interrupt, posix_only, start
 
-METHODS = [pytest.param("fork", marks=pytest.mark.no_tsan), "spawn", "forkserver"]
+METHODS = [
+    pytest.param("fork", marks=[pytest.mark.no_tsan, posix_only(reason=NO_FORK)]),
+    "spawn",
+    pytest.param("forkserver", marks=posix_only(reason=NO_FORK)),
+]
 NODES = 50_000
 
 
@@ -81,6 +85,7 @@ class _Degrees:
         return self.graph.degree(ids).tolist()
 
 
+@posix_only(reason=NO_FORK)
 @pytest.mark.no_tsan
 def test_fork_while_the_pool_is_at_work(stores):
     """The child must not wait for threads or locks that only the parent has."""
@@ -166,10 +171,10 @@ try:
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    process = start([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.7)
-    process.send_signal(signal.SIGINT)
+    interrupt(process)
     assert process.communicate(timeout=60)[0] == "interrupted\n"
     assert process.returncode == 0
 

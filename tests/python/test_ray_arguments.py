@@ -4,6 +4,7 @@ import os
 import pathlib
 import socket
 import sys
+import types
 
 import pytest
 
@@ -29,10 +30,6 @@ def raises(kind, message):
         ({"address": "a:1"}, "address: expected shards= with it, found none"),
         ({"work_dir": "w"}, "work_dir: expected shards= with it, found none"),
         ({"address": "a:1", "shards": 2}, "address: expected engine='ray' with it, found engine='local'"),
-        (
-            {"work_dir": "s3://key:secret@b/w", "shards": 2},
-            r"work_dir: expected a path, found the URL s3://b/w; in storage, plan_shards\(\) and run_shards\(\) of .* work",
-        ),
         ({"engine": "ray", "shards": 0}, "shards: expected at least 1, found 0"),
         ({"engine": "ray", "shards": 2, "threads": 0}, "threads: expected at least 1, found 0"),
     ],
@@ -50,14 +47,6 @@ def test_a_target_in_storage_needs_a_folder_that_all_nodes_see():
     assert os.listdir() == ["edges.csv"]
 
 
-def test_steps_in_storage_are_not_for_ray(capsys):
-    message = r"folder: expected a path that all nodes see, found the URL s3://b/w; in storage, run_shards\(\) works"
-    with raises(ValueError, message):
-        ray_engine.run_on_ray("s3://key:secret@b/w", "g.gl")
-    assert run(["convert", "edges.csv", "g.gl", "--shards", "2", "--work-dir", "file:///w"]) == 2
-    assert "--work-dir: expected a path, found the URL file:///w; in storage, plan_shards()" in capsys.readouterr().err
-
-
 def test_without_ray(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "ray", None)
     assert run(["convert", "edges.csv", "g.gl", "--engine", "ray", "--shards", "2"]) == 2
@@ -65,6 +54,21 @@ def test_without_ray(monkeypatch, capsys):
     assert said == (
         "graphzero: expected Ray, which runs the steps of engine='ray', found none: pip install 'graphzero[ray]'\n"
     )
+
+
+def test_a_cluster_that_takes_no_connection(monkeypatch):
+    def init(**options):
+        raise ConnectionError("Failed to connect to Ray cluster at 10.0.0.1:6379\nand more")
+
+    module = types.SimpleNamespace(is_initialized=lambda: False, init=init)
+    monkeypatch.setitem(sys.modules, "ray", module)
+    message = (
+        r"address: expected a Ray cluster at auto that this machine belongs to, found none: Failed to connect to Ray "
+        r"cluster at 10\.0\.0\.1:6379; one that asks for a token takes connections with RAY_AUTH_MODE=token in the "
+        r"environment, and its token"
+    )
+    with raises(ConnectionError, message):
+        gz.convert_edges("edges.csv", "g.gl", shards=2, engine="ray", address="auto")
 
 
 @pytest.mark.parametrize("address", ["ray://host:10001", "host", ":6379", "host:port"])

@@ -3,21 +3,23 @@
 One cluster with two nodes serves all tests. `make test-ray` installs Ray and runs them.
 """
 
-import gzip
+import concurrent.futures
+import contextlib
 import os
 import pathlib
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time as clock
 
 import numpy as np
 import pytest
 
 import graphzero as gz
-from graphzero.convert import ray_engine, sharded
+from graphzero._tools.cgroup import ControlGroup
+from graphzero.convert import ray_engine, sharded, sharded_features
+from storage_server import KEY, SECRET
 
 ray = pytest.importorskip("ray", reason="needs Ray: make test-ray")
 cluster_utils = pytest.importorskip("ray.cluster_utils")
@@ -30,9 +32,12 @@ SMALL = {"memory": "64MB"}
 
 
 @pytest.fixture(scope="module")
-def cluster():
-    made = cluster_utils.Cluster(initialize_head=True, head_node_args=NODE)
-    made.add_node(**NODE)
+def cluster(s3_server):
+    with pytest.MonkeyPatch.context() as environment:  # which nodes have from the process that starts them
+        for name, value in s3_server.credentials.items():
+            environment.setenv(name, value)
+        made = cluster_utils.Cluster(initialize_head=True, head_node_args=NODE)
+        made.add_node(**NODE)
     yield made
     ray.shutdown()
     made.shutdown()
@@ -55,7 +60,7 @@ def same(first, second):
     return pathlib.Path(first).read_bytes() == pathlib.Path(second).read_bytes()
 
 
-def waits_for(ready, goes_on=lambda: True, seconds=60):
+def waits_for(ready, goes_on=lambda: True, seconds=120):
     """Wait for what must come while the driver goes on; a machine that does much else starts processes slowly."""
     deadline = clock.monotonic() + seconds
     while not (found := ready()):
@@ -118,6 +123,97 @@ def test_a_target_in_storage(connection, tmp_path):
     assert same(graph, "plain.gl")
 
 
+ROWS = np.random.default_rng(3).normal(size=(5000, 8))
+
+
+def test_features_are_those_of_one_machine(connection):
+    np.save("x.npy", ROWS)
+    gz.convert_features("x.npy", "plain.gd", dtype="int8-quantised")
+    report = gz.convert_features("x.npy", "ray.gd", dtype="int8-quantised", shards=5, engine="ray", **SMALL)
+    assert same("ray.gd", "plain.gd")
+    assert report.shape == (5000, 8)
+    order = np.random.default_rng(4).permutation(5000).tolist()
+    lines = [f"{i}," + ",".join(map(repr, ROWS[i].tolist())) for i in order]
+    pathlib.Path("x.csv").write_text("\n".join(lines))
+    options = {"dtype": "float32", "id_column": 0, "num_rows": 5010, "header": False}
+    gz.convert_features("x.csv", "plain.gd", **options)
+    plan = sharded_features.plan_features("x.csv", "steps", shards=3, **options)
+    assert (plan.num_tasks, plan.num_parts) == (3, 3)
+    report = ray_engine.run_features_on_ray("steps", "ray.gd", **SMALL)
+    assert same("ray.gd", "plain.gd")
+    assert report.absent_rows == 10
+
+
+def test_a_bad_row_is_that_of_the_step(connection):
+    pathlib.Path("x.csv").write_text("1,2\n" * 400 + "1,x\n" + "3,4\n" * 100)
+    with pytest.raises(gz.FormatError, match=r"x\.csv: line 401: .*") as found:
+        gz.convert_features("x.csv", "x.gd", dtype="float32", header=False, shards=4, engine="ray", **SMALL)
+    assert "ray" not in type(found.value).__module__
+    assert not os.path.exists("x.gd")
+
+
+def test_steps_in_storage(connection, s3):
+    write_edges(20_000)
+    gz.convert_edges("edges.npy", "plain.gl")
+    gz.convert_edges("edges.npy", "ray.gl", shards=2, engine="ray", work_dir="s3://bucket/work", **SMALL)
+    assert same("ray.gl", "plain.gl")
+    np.save("x.npy", ROWS)
+    gz.convert_features("x.npy", "plain.gd")
+    gz.convert_features(
+        "x.npy", "s3://bucket/ds/x.gd", shards=3, engine="ray", work_dir="s3://bucket/ds/steps", **SMALL
+    )  # fmt: skip
+    gz.stage("s3://bucket/ds", "ds", verify="full")
+    assert same("ds/nodes/node/x.gd", "plain.gd")
+
+
+def test_steps_in_storage_that_nodes_cannot_reach(connection, s3):
+    write_edges(1000)
+    folder = f"s3://{KEY}:{SECRET}@bucket/steps?scheme=http&endpoint_override={s3.direct}&region=us-east-1"
+    sharded.plan_shards("edges.npy", folder, shards=1)
+    s3.cut()  # the way that nodes take
+    try:
+        message = (
+            r"work_dir: node .+ \(.+\): expected a folder that it can read and write: s3://bucket/steps; found: .*"
+        )
+        with raises(ValueError, message) as found:
+            ray_engine.run_on_ray(folder, "g.gl", **SMALL)
+    finally:
+        s3.mend()
+    assert SECRET not in str(found.value)
+
+
+def test_a_task_stays_within_its_memory(connection, monkeypatch):
+    write_edges(8_000_000)
+    sharded.plan_shards("edges.npy", "steps", shards=1, index="out", task_size="1GB")
+    try:
+        group = ControlGroup(64_000_000 + (64 << 20))  # what a worker has before is charged to another
+    except PermissionError as error:
+        pytest.skip(str(error))
+    inside = str(group.path / "cgroup.procs")
+
+    def held(folder, step, memory, threads):
+        from graphzero._tools.cgroup import own_group
+        from graphzero.convert import ray_engine
+
+        before = own_group()[0] / "cgroup.procs"
+        pathlib.Path(inside).write_text(str(os.getpid()))
+        try:
+            ray_engine._step(folder, step, memory, threads)
+        finally:
+            before.write_text(str(os.getpid()))
+
+    monkeypatch.setattr(ray_engine, "_step", held)
+    monkeypatch.setattr(ray_engine, "_RETRIES", 0)
+    with group:
+        with raises(ChildProcessError, "partition_edges 0: the process of this task died 1 times; .*"):
+            ray_engine.run_on_ray("steps", "ray.gl", memory="1GB")  # the limit is one
+        ray_engine.run_on_ray("steps", "ray.gl", **SMALL)
+        assert group.usage().kills == 1
+    assert sum(path.stat().st_size for path in pathlib.Path("steps").glob("*.records")) > group.limit / 2
+    gz.convert_edges("edges.npy", "plain.gl", index="out")
+    assert same("ray.gl", "plain.gl")
+
+
 def processes():
     """Return parent and title of every process that can be read."""
     found = {}
@@ -130,110 +226,134 @@ def processes():
     return found
 
 
-def test_a_node_is_killed_while_it_runs_tasks(cluster, connection):
-    # Text that is compressed is not cut: each file is a task, and takes long enough to be seen.
-    rng = np.random.default_rng(1)
-    for name in range(6):
-        lines = "".join(f"{a},{b}\n" for a, b in rng.integers(0, 20_000, (60_000, 2)).tolist())
-        pathlib.Path(f"{name}.csv.gz").write_bytes(gzip.compress(b"src,dst\n" + lines.encode(), 1))
-    gz.convert_edges("*.csv.gz", "plain.gl")
-    plan = sharded.plan_shards("*.csv.gz", "steps", shards=3, task_size=1)
-    assert plan.num_tasks == 6
+def test_a_node_is_killed_while_it_runs_tasks(cluster, connection, monkeypatch):
+    size = write_edges(tasks=6)
+    gz.convert_edges("edges.npy", "plain.gl")
+    assert sharded.plan_shards("edges.npy", "steps", shards=3, task_size=size).num_tasks == 6
     node = cluster.add_node(**{**NODE, "num_cpus": 4})
-    try:
-        raylet = node.all_processes["raylet"][0].process.pid
-        stopped = []
+    doomed, seen = node.node_id, os.path.abspath("seen")
 
-        def stop_a_task():
-            for process, (parent, title) in processes().items():
-                if parent == raylet and title.startswith("ray::partition_edges"):
-                    os.kill(process, signal.SIGSTOP)  # it stays in the middle of its task
-                    if processes()[process][1].startswith("ray::partition_edges"):
-                        stopped.append(process)
-                        return True
-                    os.kill(process, signal.SIGCONT)
-            return False
+    def held(folder, step, memory, threads):
+        import time
 
-        failed = []
+        import ray
 
-        def convert():
-            try:
-                ray_engine.run_on_ray("steps", "ray.gl", **SMALL)
-            except BaseException as error:
-                failed.append(error)
+        from graphzero.convert import ray_engine
 
-        driver = threading.Thread(target=convert)
-        driver.start()
-        waits_for(stop_a_task, driver.is_alive)
-        assert driver.is_alive()
-        assert len(list(pathlib.Path("steps").glob("*.records"))) < 6
-    finally:
-        cluster.remove_node(node, allow_graceful=False)
-    driver.join(60)
-    assert not driver.is_alive()
-    assert not failed
+        if step.run.__name__ == "partition_edges":
+            if ray.get_runtime_context().get_node_id() == doomed:
+                pathlib.Path(seen).touch()
+                time.sleep(600)  # it dies first
+            # The others have four CPUs, so that two of the six tasks are on the node that dies.
+            while not os.path.exists(seen):
+                time.sleep(0.01)
+        ray_engine._step(folder, step, memory, threads)  # of the worker, which is not replaced
+
+    monkeypatch.setattr(ray_engine, "_step", held)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        try:
+            driver = pool.submit(ray_engine.run_on_ray, "steps", "ray.gl", **SMALL)
+            waits_for(lambda: os.path.exists(seen), lambda: not driver.done())
+            assert len(list(pathlib.Path("steps").glob("*.records"))) < 6
+        finally:
+            cluster.remove_node(node, allow_graceful=False)
+        driver.result(120)
     assert same("ray.gl", "plain.gl")
 
 
-def test_a_killed_worker_is_replaced(connection):
-    size = write_edges(400_000, tasks=8)
+def test_a_killed_worker_is_replaced(connection, monkeypatch):
+    size = write_edges(tasks=3)
     gz.convert_edges("edges.npy", "plain.gl")
     sharded.plan_shards("edges.npy", "steps", shards=2, task_size=size)
-    driver = threading.Thread(target=ray_engine.run_on_ray, args=("steps", "ray.gl"), kwargs=SMALL)
-    driver.start()
+    tried = os.path.abspath("tried")
 
-    def kill_a_task():
-        for process, (_, title) in processes().items():
-            if title.startswith("ray::partition_edges"):
-                os.kill(process, signal.SIGKILL)
-                return True
-        return False
+    def held(folder, step, memory, threads):
+        import time
 
-    waits_for(kill_a_task, driver.is_alive)
-    driver.join(60)
+        from graphzero.convert import ray_engine
+
+        if str(step) == "partition_edges 1" and not os.path.exists(tried):
+            pathlib.Path(f"{tried}.new").write_text(str(os.getpid()))
+            os.rename(f"{tried}.new", tried)
+            time.sleep(600)  # it dies first
+        ray_engine._step(folder, step, memory, threads)
+
+    monkeypatch.setattr(ray_engine, "_step", held)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        driver = pool.submit(ray_engine.run_on_ray, "steps", "ray.gl", **SMALL)
+        waits_for(lambda: os.path.exists(tried), lambda: not driver.done())
+        os.kill(int(pathlib.Path(tried).read_text()), signal.SIGKILL)
+        driver.result(120)
     assert same("ray.gl", "plain.gl")
+
+
+# The command, with a last step that waits until its process is ended.
+HELD = """
+import signal, sys
+from graphzero.cli.command import run
+from graphzero.convert import ray_engine
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+
+def held(folder, step, memory, threads):
+    import time
+    from graphzero.convert import ray_engine
+    if str(step) == "compile_shard in 5":
+        time.sleep(600)
+    ray_engine._step(folder, step, memory, threads)
+
+ray_engine._step = held
+sys.exit(run(sys.argv[1:]))
+"""
+
+
+@contextlib.contextmanager
+def held_command(cluster, work):
+    """Begin a conversion to twelve parts of which all but the last are there; it is killed behind the block."""
+    command = [sys.executable, "-c", HELD, "convert", "edges.npy", "ray.gl", "--shards", "6", "--engine", "ray"]
+    command += ["--address", cluster.address, "--memory", "64MB", "--work-dir", str(work)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as driver:
+        try:
+            waits_for(lambda: len(list(work.glob("*.part"))) == 11, lambda: driver.poll() is None)
+            yield driver
+        finally:
+            driver.kill()
 
 
 def test_a_killed_driver_is_resumed_by_the_same_command(cluster, connection):
-    write_edges(300_000)
+    write_edges()
     gz.convert_edges("edges.npy", "plain.gl")
-    command = [sys.executable, "-m", "graphzero", "convert", "edges.npy", "ray.gl", "--shards", "12"]
-    command += ["--engine", "ray", "--address", cluster.address, "--memory", "64MB", "--work-dir", "work"]
-    driver = subprocess.Popen(command)
     work = pathlib.Path("work")
-    waits_for(lambda: len(list(work.glob("*.part"))) >= 2, lambda: driver.poll() is None)
-    with pytest.raises(OSError, match="another process converts here; wait for it, or name another folder: 'work'"):
-        gz.convert_edges("edges.npy", "other.gl", shards=12, work_dir="work")
-    driver.send_signal(signal.SIGKILL)
-    driver.wait()
+    message = "another process converts here; wait for it, or name another folder: 'work'"
+    with held_command(cluster, work), pytest.raises(OSError, match=message):
+        gz.convert_edges("edges.npy", "other.gl", shards=6, work_dir="work")
     assert not os.path.exists("ray.gl")
-    before = {path: path.stat().st_ino for path in work.glob("*.*") if path.name != "plan.json"}
-    assert len(before) >= 3
+    before = {path: path.stat().st_ino for path in work.glob("*.part")}
     seen = {}
 
     def look(done, total):
         seen.update({path: path.stat().st_ino for path in work.glob("*.part")})
 
     gz.convert_edges(
-        "edges.npy", "ray.gl", shards=12, engine="ray", work_dir="work", **SMALL, progress=look
+        "edges.npy", "ray.gl", shards=6, engine="ray", work_dir="work", **SMALL, progress=look
     )  # fmt: skip
-    assert {path: seen[path] for path in before if path.suffix == ".part"}.items() <= before.items()
+    assert len(before) == 11
+    assert before.items() <= seen.items()
     assert same("ray.gl", "plain.gl")
     assert not work.exists()
 
 
 def test_ctrl_c_ends_the_tasks(cluster):
-    write_edges(300_000)
-    command = [sys.executable, "-m", "graphzero", "convert", "edges.npy", "ray.gl", "--shards", "200"]
-    command += ["--engine", "ray", "--address", cluster.address, "--memory", "64MB"]
-    driver = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    waits_for(lambda: list(pathlib.Path("ray.gl.steps").glob("*.part")), lambda: driver.poll() is None)
-    driver.send_signal(signal.SIGINT)
-    _, said = driver.communicate(timeout=20)
+    write_edges()
+    work = pathlib.Path("work")
+    with held_command(cluster, work) as driver:
+        waits_for(lambda: any("ray::compile_shard in 5" in title for _, title in processes().values()))
+        driver.send_signal(signal.SIGINT)
+        _, said = driver.communicate(timeout=120)
     assert driver.returncode == 130
     assert said.strip().splitlines()[-1] == "graphzero: interrupted"
-    waits_for(lambda: not any("ray::compile_shard" in title for _, title in processes().values()), seconds=20)
-    assert len(list(pathlib.Path("ray.gl.steps").glob("*.part"))) < 400
+    waits_for(lambda: not any("ray::compile_shard" in title for _, title in processes().values()))
+    assert len(list(work.glob("*.part"))) == 11
     assert not os.path.exists("ray.gl")
 
 

@@ -1,7 +1,6 @@
 """What sampling says to bad arguments and to broken files; the process lives on."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ import pytest
 
 import files
 import graphzero as gz
+from systems import NO_CUT, interrupt, posix_only, start
 
 EVERY = {"weight": [1.0, 2.0, 0.5, 1.0], "time": [1, 2, 3, 4]}
 
@@ -310,6 +310,7 @@ def test_an_offset_outside_the_graph_is_found_where_it_is_read(tmp_path, bad, op
         sample(graph, [2], [1], **options)
 
 
+@posix_only(reason=NO_CUT)
 def test_a_truncated_file_is_an_os_error(tmp_path):
     src = np.arange(100_000) % 1000
     gz.write_graph("big.gl", src, np.roll(src, 1))
@@ -337,11 +338,11 @@ try:
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    process = start([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
+        interrupt(process)
         assert process.communicate(timeout=20)[0] == "interrupted\n"
         assert process.returncode == 0
     finally:

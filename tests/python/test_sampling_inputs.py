@@ -143,6 +143,7 @@ def test_ids_beyond_4_bytes(tmp_path):
         gz.sample_neighbors(graph, [last + 1], [3], direction="out")
 
 
+@pytest.mark.no_tsan  # which leaves no room for a mapping of 4 TB
 def test_trees_that_cannot_be_told_apart_are_refused(tmp_path):
     write_sparse_gl("wide.gl", num_nodes=1 << 39, num_edges=1)
     seeds = np.zeros(1 << 24, np.int64)

@@ -10,6 +10,7 @@ import pytest
 import graphzero as gz
 import oracle
 from graphzero._tools.page_cache import drop_from_page_cache
+from systems import NO_DROPPING, NO_FORK, posix_only
 
 NODES = 20_000
 OPTIONS = {
@@ -97,7 +98,9 @@ def send_samples(graph, connection):
     connection.send((with_seed.edge.tolist(), without.edge.tolist(), graph.batch_random_fanout(seeds, 3).tolist()))
 
 
-@pytest.mark.parametrize("method", [pytest.param("fork", marks=pytest.mark.no_tsan), "spawn"])
+@pytest.mark.parametrize(
+    "method", ["spawn", pytest.param("fork", marks=[pytest.mark.no_tsan, posix_only(reason=NO_FORK)])]
+)
 @pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork.*:DeprecationWarning")
 def test_workers_repeat_each_other_only_under_a_seed(large, method):
     graph = gz.Graph(large)
@@ -146,6 +149,7 @@ def test_seed_epoch_and_batch_are_different_words(large):
     assert len(found) == len(words)
 
 
+@posix_only(reason=NO_DROPPING)
 @pytest.mark.parametrize("name", EVERY)
 def test_a_cold_file_gives_the_same_sample(large, name):
     with gz.Graph(large) as graph:

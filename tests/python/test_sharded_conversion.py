@@ -17,6 +17,7 @@ import graphzero as gz
 from case_choice import meeting
 from graphzero.cli.command import run
 from graphzero.convert import sharded
+from systems import NO_PIPES, posix_only
 
 
 def contents(path):
@@ -298,6 +299,7 @@ def test_wrong_arguments_of_a_plan():
         gz.convert_edges("edges.csv", "g.gl", shards=2, ids="people.gi")
 
 
+@posix_only(reason=NO_PIPES)
 def test_compressed_texts_are_looked_at_when_planned():
     def write(name, text):
         pathlib.Path(name).write_bytes(gzip.compress(text.encode()))
@@ -341,7 +343,7 @@ def test_steps_out_of_order(planned):
 
 def test_a_plan_of_another_version(planned):
     pathlib.Path("steps/plan.json").write_text('{"version": 9}')
-    with raises(ValueError, r".*plan\.json: expected a plan of version 2, found 9; plan it again"):
+    with raises(ValueError, r".*plan\.json: expected a plan of version 4, found 9; plan it again"):
         sharded.partition_edges("steps", 0)
 
 
@@ -352,6 +354,26 @@ def test_a_source_that_changed(planned):
     changed = rf".*edges\.csv: expected {size} bytes, as when it was planned, found {size + 4}; plan it again"
     with raises(ValueError, changed):
         sharded.partition_edges("steps", 0)
+
+
+def test_a_source_of_the_same_size_that_changed(planned):
+    text = pathlib.Path("edges.csv").read_text()
+    pathlib.Path("edges.csv").write_text(text[::-1])
+    os.utime("edges.csv", ns=(1, 1))
+    changed = (
+        r".*edges\.csv: expected a file as old as when it was planned, found one that was changed since; plan it again"
+    )
+    with raises(ValueError, changed):
+        sharded.partition_edges("steps", 0)
+
+
+def test_the_source_is_never_the_target(planned):
+    before = pathlib.Path("edges.csv").read_bytes()
+    with raises(ValueError, r"edges\.csv: expected another file than the source, found the source itself"):
+        sharded.run_shards("steps", "edges.csv")
+    with raises(ValueError, r"edges\.csv: expected another file than the source, found the source itself"):
+        gz.convert_edges("edges.csv", "edges.csv", shards=2)
+    assert pathlib.Path("edges.csv").read_bytes() == before
 
 
 def test_a_bad_line_has_its_number_in_the_file():

@@ -18,6 +18,7 @@ import graphzero.staging
 from graphzero._files.manifest import MANIFEST
 from graphzero._files.storage import StoredPath, is_there, located, read_range, remove_stored, write_stored
 from storage_server import KEY, SECRET
+from systems import NO_MODES, posix_only
 
 pytest.importorskip("pyarrow.fs")
 
@@ -250,6 +251,7 @@ def test_two_processes_do_not_stage_to_one_folder(folder, tmp_path, monkeypatch)
     assert same(folder, target)
 
 
+@posix_only(reason=NO_MODES)
 def test_a_hidden_folder_of_others_is_not_trusted(folder, tmp_path):
     target = str(tmp_path / "here")
     os.mkdir(hidden(target))

@@ -190,16 +190,3 @@ def test_the_command_does_the_same(folder, tmp_path, capsys):
     told = json.loads(out_of(capsys, "info", tmp_path / "ds", "--json"))
     share = told["nodes"][0]["attributes"]["x"]["share"]
     assert (share["host"], share["hosts"], share["num_rows"]) == (1, 2, NODES // 2)
-
-
-def test_rows_in_parts_come_whole_or_not_at_all(folder, tmp_path):
-    gz.push(folder, tmp_path / "stored", parts=2_000)
-    with pytest.raises(ValueError, match="hosts: expected x of 'node' in one file.*found it in parts; push it without"):
-        gz.stage(tmp_path / "stored", tmp_path / "share", host=0, hosts=2)
-    with pytest.raises(ValueError, match="expected an attribute of nodes with several items in a row, .* found none"):
-        gz.stage(tmp_path / "stored", tmp_path / "share", host=0, hosts=2, whole=["x", "small", "time"])
-    gz.push(folder, tmp_path / "mixed", parts=20_000)  # rows of x are in parts, the others in one file each
-    gz.stage(tmp_path / "mixed", tmp_path / "share", host=1, hosts=2, hot=900, whole=["x"], verify="full")
-    shared, data = gz.open(tmp_path / "share"), gz.open(folder)
-    assert np.array_equal(shared.features("x").get_tensor(), data.features("x").get_tensor())
-    assert isinstance(shared.features("small"), graphzero._dataset.feature_share.FeatureShare)

@@ -15,7 +15,8 @@ import graphzero as gz
 from graphzero._files.manifest import MANIFEST
 from graphzero._files.storage import is_there, located, read_range, remove_stored, write_stored
 from graphzero.cli.command import run
-from graphzero.convert import sharded, step_files
+from graphzero.convert import sharded, sharded_features, step_files
+from graphzero.convert._shards.edge_plan import EdgePlan
 from storage_server import KEY, SECRET
 
 pa = pytest.importorskip("pyarrow")
@@ -55,11 +56,19 @@ def one_graph(folder):
     return graph
 
 
-@pytest.mark.parametrize("options", [{}, {"weight": "w", "directed": False, "duplicates": "drop"}], ids=str)
+MANY_OPTIONS = {"weight": "w", "directed": False, "duplicates": "drop"}
+
+
+@pytest.mark.parametrize(
+    ("storage", "options"),
+    [("file", {}), *((kind, MANY_OPTIONS) for kind in ("file", "fsspec", "s3"))],
+    ids=str,
+    indirect=["storage"],
+)
 def test_everything_in_storage_gives_the_file_of_one_machine(edges, storage, tmp_path, options):
     gz.convert_edges(edges, tmp_path / "one.gl", **options)
     source = sent(edges, f"{storage}/raw")
-    plan = sharded.plan_shards(source, f"{storage}/ds/steps", shards=3, task_size="20KB", **options)
+    plan = sharded.plan_shards(source, f"{storage}/ds/steps", shards=3, task_size="50KB", **options)
     assert plan.num_tasks > 2
     sharded.run_shards(plan.folder, tmp_path / "here.gl")
     assert filecmp.cmp(tmp_path / "here.gl", tmp_path / "one.gl", shallow=False)
@@ -76,6 +85,22 @@ def test_a_plan_in_storage_without_its_target_copies_parts(edges, storage, tmp_p
     sharded.run_shards(plan.folder, f"{storage}/ds")
     gz.stage(f"{storage}/ds", tmp_path / "ds", verify="full")
     gz.convert_edges(edges, tmp_path / "one.gl")
+    assert filecmp.cmp(one_graph(tmp_path / "ds"), tmp_path / "one.gl", shallow=False)
+
+
+def test_a_call_keeps_the_files_of_its_steps_in_storage(edges, storage, tmp_path):
+    work = f"{storage}/work"
+    gz.convert_edges(edges, tmp_path / "one.gl")
+    gz.convert_edges(edges, tmp_path / "here.gl", shards=2, work_dir=work)
+    assert filecmp.cmp(tmp_path / "here.gl", tmp_path / "one.gl", shallow=False)
+    plan = EdgePlan(work)
+    assert plan.are_there(plan.records(0), plan.part("out", 1), plan.part("in", 0))
+    steps = []
+    gz.convert_edges(
+        edges, f"{storage}/ds", shards=2, work_dir=work, progress=lambda done, total: steps.append((done, total))
+    )
+    assert set(steps) == {(0, 0)}  # nothing is left to do
+    gz.stage(f"{storage}/ds", tmp_path / "ds", verify="full")
     assert filecmp.cmp(one_graph(tmp_path / "ds"), tmp_path / "one.gl", shallow=False)
 
 
@@ -120,11 +145,18 @@ def names(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("inside", [True, False])
-@pytest.mark.parametrize("bipartite", [False, True])
+# Every pair on a disk. A server, whose requests take most of the time, has each value once.
+@pytest.mark.parametrize(
+    ("storage", "bipartite", "inside"),
+    [
+        *(("file", bipartite, inside) for bipartite in (False, True) for inside in (False, True)),
+        *((kind, bipartite, not bipartite) for kind in ("fsspec", "s3") for bipartite in (False, True)),
+    ],
+    indirect=["storage"],
+)
 def test_labels_are_numbered_in_storage(names, storage, tmp_path, bipartite, inside):
     steps = f"{storage}/ds/steps" if inside else f"{storage}/steps"
-    plan = sharded.plan_shards(names, steps, shards=2, task_size="8KB", bipartite=bipartite)
+    plan = sharded.plan_shards(names, steps, shards=2, task_size="10KB", bipartite=bipartite)
     assert plan.has_labels
     assert plan.num_tasks > 2
     sharded.run_shards(plan.folder, tmp_path / "here.gl")
@@ -165,7 +197,7 @@ def test_labels_that_were_left_out_are_named(names, storage):
 def test_damaged_records_in_storage(edges, storage):
     plan = sharded.plan_shards(edges, f"{storage}/steps", shards=2)
     sharded.partition_edges(plan.folder, 0)
-    path = located(plan.folder) / sharded._Conversion(plan.folder).records(0)
+    path = located(plan.folder) / EdgePlan(plan.folder).records(0)
     data = bytearray(read_range(path, 0, 1 << 24))
     data[int.from_bytes(data[256 + 16 : 256 + 24], "little")] ^= 1  # the first record
     remove_stored(path)
@@ -200,6 +232,80 @@ def test_other_targets_are_refused_with_what_to_do(tmp_path, capsys):
     assert "expected a path of this machine for one graph, found a URL" in error
     assert "--shards" in error
     assert "secret" not in error
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """Rows of the nodes of ``edges``: as Parquet, by id in a text, and plain."""
+    import pyarrow.parquet as pq
+
+    values = np.random.default_rng(3).normal(size=(700, 5)).astype(np.float32)
+    pq.write_table(pa.table({"x": list(values)}), tmp_path / "rows.parquet", row_group_size=90)
+    np.save(tmp_path / "rows.npy", values)
+    order = np.random.default_rng(4).permutation(700)
+    lines = (f"{i}," + ",".join(map(repr, values[i].tolist())) for i in order.tolist())
+    (tmp_path / "rows.csv").write_text("\n".join(lines))
+    for dtype in ("float32", "int8-quantised"):
+        gz.convert_features(values, tmp_path / f"{dtype}.gd", dtype=dtype)
+    return tmp_path
+
+
+BY_ID = {"id_column": 0, "num_rows": 700, "header": False}
+
+
+@pytest.mark.parametrize(
+    ("source", "dtype", "options"),
+    [("rows.parquet", "float32", {"columns": "x"}), ("rows.npy", "int8-quantised", {}), ("rows.csv", "float32", BY_ID)],
+)
+@pytest.mark.parametrize("inside", [True, False])
+def test_features_in_storage(rows, storage, source, dtype, options, inside):
+    write_stored(located(f"{storage}/raw/{source}"), iter([(rows / source).read_bytes()]))
+    steps = f"{storage}/ds/steps" if inside else f"{storage}/steps"
+    plan = sharded_features.plan_features(f"{storage}/raw/{source}", steps, shards=3, dtype=dtype, **options)
+    assert (plan.num_tasks, plan.num_parts) == ((1, 3) if options is BY_ID else (3, 3))  # text in storage is not cut
+    report = sharded_features.run_features(steps, rows / "here.gd")
+    assert report.shape == (700, 5)
+    assert filecmp.cmp(rows / "here.gd", rows / f"{dtype}.gd", shallow=False)
+    report = sharded_features.commit_features(steps, f"{storage}/ds/y.gd")
+    assert report.path.endswith("/ds/y.gd")
+    gz.stage(f"{storage}/ds", rows / "ds", verify="full")
+    assert filecmp.cmp(rows / "ds/nodes/node/y.gd", rows / f"{dtype}.gd", shallow=False)
+    assert gz.open(rows / "ds")["y"].shape == (700, 5)
+
+
+def test_features_join_the_graph_of_a_data_set_in_storage(edges, rows, s3, capsys):
+    gz.convert_edges(edges, "s3://bucket/ds", shards=2)
+    for path, shards in (("rows.npy", "3"), ("rows.parquet", "2")):  # the second takes the place of the first
+        words = ["convert", str(rows / path), "s3://bucket/ds/x.gd", "--shards", shards, "--json"]
+        assert run(words) == 0
+        assert json.loads(capsys.readouterr().out)["path"] == "s3://bucket/ds/x.gd"
+    gz.stage("s3://bucket/ds", rows / "ds", verify="full")
+    data = gz.open(rows / "ds")
+    assert (data.num_nodes, data["x"].shape) == (700, (700, 5))
+    assert filecmp.cmp(rows / "ds/nodes/node/x.gd", rows / "float32.gd", shallow=False)
+    gz.push(rows / "ds", "s3://bucket/whole")
+    np.save(rows / "few.npy", np.zeros((3, 2)))
+    for source, target, kind, message in (
+        ("few.npy", "ds/z.gd", gz.FormatError, "s3://bucket/ds: expected 700 rows, as its data set has nodes, found 3"),
+        (
+            "rows.npy",
+            "whole/x.gd",
+            FileExistsError,
+            "has a data set whose attribute 'x' is not in parts, and is not re",
+        ),
+        ("rows.npy", "ds/x", ValueError, "s3://bucket/ds/x: expected the URL of an attribute of a data set, such as s"),
+    ):
+        with pytest.raises(kind, match=message):
+            gz.convert_features(rows / source, f"s3://bucket/{target}", shards=2)
+
+
+def test_features_of_a_data_set_with_several_types_of_nodes(rows, storage, tmp_path):
+    with gz.DatasetWriter(tmp_path / "two") as writer:
+        for name in ("paper", "author"):
+            writer.add_nodes({"x": np.zeros((700, 2))}, type=name)
+    gz.push(tmp_path / "two", f"{storage}/two")
+    with pytest.raises(FileExistsError, match="has a data set with 2 types of nodes, expected one, which gets the at"):
+        gz.convert_features(rows / "rows.npy", f"{storage}/two/y.gd", shards=2)
 
 
 def test_steps_that_were_left_out_are_named(edges, storage):
@@ -252,7 +358,7 @@ def test_a_truncated_part_is_refused(edges, storage):
     sharded.partition_edges(plan.folder, 0)
     for index in plan.indexes:
         sharded.compile_shard(plan.folder, index, 0)
-    conversion = sharded._Conversion(plan.folder)
+    conversion = EdgePlan(plan.folder)
     path = located(f"{storage}/steps") / conversion.part("out", 0)
     data = read_range(path, 0, 1 << 24)
     remove_stored(path)
@@ -263,7 +369,8 @@ def test_a_truncated_part_is_refused(edges, storage):
 
 KILLED = """
 import os, signal, sys
-from graphzero.convert import sharded, step_files
+from graphzero.convert import sharded, sharded_features, step_files
+from graphzero.convert._shards.edge_plan import EdgePlan
 import graphzero._files.storage as storage
 blocks = step_files.file_blocks
 def killed(path):

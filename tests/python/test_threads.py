@@ -11,6 +11,7 @@ import pytest
 
 import graphzero as gz
 from faults import run
+from systems import NO_FORK, posix_only
 
 # Runs some functions at once, each again and again for a second; returns the errors they raised.
 AT_ONCE = """
@@ -243,6 +244,7 @@ print(json.dumps(at_once(call, call, call)))
     assert wrong == {}
 
 
+@posix_only(reason=NO_FORK)
 @pytest.mark.no_asan
 @pytest.mark.no_tsan
 def test_a_child_of_a_fork_is_not_kept_out_by_a_thread_it_does_not_have(world):

@@ -10,6 +10,7 @@ import files
 import graphzero as gz
 from files import patched, reseal
 from graphzero import _core
+from systems import NO_PIPES, posix_only
 
 SAMPLES = Path(__file__).parent.parent / "data" / "graphzero02"
 
@@ -185,6 +186,7 @@ def test_a_path_of_any_kind_is_taken(tiny_gl):
         assert problems(path) == {}
 
 
+@posix_only(reason=NO_PIPES)
 def test_what_is_no_file_raises(tmp_path):
     with pytest.raises(FileNotFoundError):
         gz.verify(tmp_path / "missing.gl")

@@ -2,7 +2,6 @@
 
 import collections
 import pickle
-import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ import graphzero as gz
 import oracle
 from files import KINDS
 from graphzero._tools.page_cache import drop_from_page_cache
+from systems import NO_DROPPING, interrupt, posix_only, start
 
 SAMPLES = Path(__file__).parent.parent / "data" / "graphzero02"
 BIASES = [(1, 1), (0.25, 4), (4, 0.25), (2, 0.5), (0.01, 1), (100, 100)]
@@ -497,6 +497,7 @@ def test_a_pickled_graph_gives_the_same_walks():
     assert np.array_equal(first, second)
 
 
+@posix_only(reason=NO_DROPPING)
 def test_walks_over_a_cold_file_are_those_over_a_warm_one():
     rng = np.random.default_rng(1)
     nodes, edges = 400_000, 1_500_000
@@ -704,10 +705,10 @@ try:
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
-    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    process = start([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.7)
-    process.send_signal(signal.SIGINT)
+    interrupt(process)
     try:
         assert process.communicate(timeout=30)[0] == "interrupted\n"
     finally:

@@ -50,8 +50,11 @@ bool is_ours(int descriptor) {
 
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)) {
   struct stat status = {};
-  if (::stat(path_.c_str(), &status) == 0 && S_ISDIR(status.st_mode)) {
-    throw IoError(EISDIR, path_, "is a directory, expected a file to write");
+  if (::stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+    if (S_ISDIR(status.st_mode))
+      throw IoError(EISDIR, path_, "is a directory, expected a file to write");
+    // A rename would put a file in the place of a device that all programs use, such as /dev/null.
+    throw IoError(EINVAL, path_, "is a device, pipe or socket, expected a file to write");
   }
   remove_stale(path_);
   int descriptor = -1;

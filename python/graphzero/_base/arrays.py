@@ -24,9 +24,19 @@ def as_numpy(values: Any, name: str) -> NDArray[Any]:
     if hasattr(values, "detach"):
         values = cpu_tensor(values, name)
     try:
-        return np.asarray(values)
+        array = np.asarray(values)
     except ValueError as error:
         raise value_error(name, "expected a regular array, found rows of different lengths") from error
+    # On Windows NumPy 1 takes Python's integers for C's long, of 32 bits. Files are to be the same on all systems.
+    if array.dtype.char == "l" and array.itemsize == 4 and _is_of_python_integers(values):
+        return array.astype(np.int64)
+    return array
+
+
+def _is_of_python_integers(values: Any) -> bool:
+    while isinstance(values, list | tuple | range) and len(values) > 0:
+        values = values[0]
+    return isinstance(values, int)
 
 
 def cpu_tensor(tensor: Any, name: str) -> Any:

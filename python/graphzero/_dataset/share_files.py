@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,11 +16,13 @@ from graphzero._base.argument_errors import Argument, value_error
 from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_count
 from graphzero._core import FormatError
-from graphzero._files.folder import KeptFolder
+from graphzero._dataset.feature_parts import join_parts
+from graphzero._files.folder import KeptFolder, free_space
 from graphzero._files.manifest import (
     HOT_PARTS,
     FileRecord,
     Manifest,
+    Part,
     PartsRecord,
     ShareRecord,
     attribute_path,
@@ -30,6 +33,8 @@ from graphzero._files.stored_rows import StoredRows, rows_at, rows_between
 from graphzero.features import FeatureStore, write_features
 from graphzero.graph import Graph, as_direction
 
+# Bytes of rows that a kill can cost, if they are stored in one file. Of rows in parts, it is a part.
+PIECE_BYTES = 256 << 20
 # Beside a file of rows that came: whose they are. It goes when the folder is complete.
 IDENTITY = ".identity"
 
@@ -68,41 +73,43 @@ def read_host_share(
 class DividedRows:
     """An attribute that hosts divide: where it is stored, and the files that a host has of it."""
 
-    def __init__(self, kind: str, name: str, num_nodes: int, record: FileRecord, place: StoredPath) -> None:
-        self.kind, self.name, self.num_nodes, self.record = kind, name, num_nodes, record
-        self.stored = StoredRows(place / record.file)
-        what = f"{place / record.file}: {name} of {kind!r}"
-        if self.stored.reordered:
-            raise FormatError(
-                f"{what}: expected rows in the order of their ids, found the hottest first, of which no range can be "
-                f'taken; write it anew without order="hot", or bring it whole'
-            )
-        if self.stored.shape[0] != num_nodes:
-            raise FormatError(f"{what}: expected {num_nodes} rows, found {self.stored.shape[0]}")
+    def __init__(
+        self, kind: str, name: str, num_nodes: int, record: FileRecord, place: StoredPath, shared: HostShare
+    ) -> None:
+        self.kind, self.name, self.num_nodes = kind, name, num_nodes
+        self.stored = StoredRows(place, record, num_nodes, f"{name} of {kind!r}")
+        self._whole = record.fingerprint
+        if isinstance(record, PartsRecord) and not record.fingerprint:  # nobody has put them together
+            self._whole = int(_digest(repr(record.parts).encode()), 16)
+        self._shared, self._ranges = shared, shared.ranges(num_nodes)
+        self._begin, self._end = self._ranges[shared.host : shared.host + 2]
+        # What came before a kill does not come again.
+        self._pieces = self.stored.pieces(self._begin, self._end, PIECE_BYTES)
 
     def files(self) -> list[str]:
+        """Return the files of the share."""
         return [attribute_path(self.kind, self.name), *(hot_path(self.kind, self.name, part) for part in HOT_PARTS)]
 
+    def kept(self) -> list[str]:
+        """Return all files that an earlier run may have left."""
+        return [*self.files(), *self._piece_files()]
+
     def written(self, new: KeptFolder) -> list[str]:
+        """Return the files of the share that there are."""
         return [file for file in self.files() if os.path.exists(new.file(file))]
 
-    def nbytes(self, shared: HostShare) -> int:
-        """Return about how many bytes its files take."""
-        ranges = shared.ranges(self.num_nodes)
-        own = (ranges[shared.host + 1] - ranges[shared.host]) * self.stored.size_of_row
-        return own + min(shared.hot, self.num_nodes * self.stored.size_of_row)
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes its files take, also while pieces are put together."""
+        rows = self._end - self._begin
+        if len(self._pieces) > 1:
+            rows += max(end - begin for begin, end in self._pieces)
+        return rows * self.stored.size_of_row + min(self._shared.hot, self.num_nodes * self.stored.size_of_row)
 
-    def bring(
-        self, new: KeptFolder, shared: HostShare, ids: NDArray[np.int64], workers: int, done: Callable[[int], None]
-    ) -> ShareRecord:
+    def bring(self, new: KeptFolder, ids: NDArray[np.int64], workers: int, done: Callable[[int], None]) -> ShareRecord:
         """Write the files of a host, unless an earlier run has."""
-        import hashlib  # slow to load
-
-        ranges, width = shared.ranges(self.num_nodes), self.stored.row_bytes
-        begin, end = ranges[shared.host], ranges[shared.host + 1]
         own, hot_ids, hot_rows = self.files()
-        whole = f"{self.record.fingerprint:#018x}"
-        told = hashlib.blake2b(ids.data, digest_size=8).hexdigest()
+        whole, told = f"{self._whole:#018x}", _digest(ids.data)
 
         def record(file: str, identity: str, write: Callable[[str], None]) -> FileRecord:
             path = new.file(file)
@@ -114,26 +121,78 @@ class DividedRows:
             with FeatureStore(path) as store:
                 return FileRecord(file, store.fingerprint)
 
+        def write_rows(begin: int, end: int) -> Callable[[str], None]:
+            def write(path: str) -> None:
+                ranges = rows_between(begin, end, self.stored.row_bytes)
+                self.stored.write(path, ranges, end - begin, workers, done)
+                try:
+                    self.stored.check(path, begin, end)
+                except FormatError:
+                    os.remove(path)
+                    raise
+
+            return write
+
         def write_own(path: str) -> None:
-            self.stored.write(path, rows_between(begin, end, width), end - begin, workers, done)
+            if len(self._pieces) == 1:
+                write_rows(self._begin, self._end)(path)
+                return
+            parts = []
+            for begin, end in self._pieces:
+                piece = record(self._piece_file(begin, end), _identity_of(whole, begin, end), write_rows(begin, end))
+                parts.append(Part(new.file(piece.file), begin - self._begin, end - self._begin, piece.fingerprint))
+            paths = [part.file for part in parts]
+            short = free_space(path) < sum(map(os.path.getsize, paths))
+            try:
+                join_parts(paths, parts, path, done=os.remove if short else lambda _: None)
+            except FormatError:
+                self.discard(new)
+                raise
 
         def write_hot(path: str) -> None:
-            self.stored.write(path, rows_at(ids, width), len(ids), workers, done)
+            self.stored.write(path, rows_at(ids, self.stored.row_bytes), len(ids), workers, done)
 
-        rows = record(own, f"{whole} rows {begin} to {end}", write_own)
+        rows = record(own, _identity_of(whole, self._begin, self._end), write_own)
+        self._remove(new, self._piece_files())
         hot = None
         if len(ids):
             hot = (
                 record(hot_ids, f"ids {told}", lambda path: write_features(path, ids)),
                 record(hot_rows, f"{whole} rows {told}", write_hot),
             )
-        return ShareRecord(rows.file, rows.fingerprint, shared.host, ranges, self.record.fingerprint, hot)
+        return ShareRecord(rows.file, rows.fingerprint, self._shared.host, self._ranges, self._whole, hot)
 
     def forget(self, new: KeptFolder) -> None:
         """Remove what said whose rows files have."""
         for file in self.files():
             if os.path.exists(new.file(file) + IDENTITY):
                 os.remove(new.file(file) + IDENTITY)
+
+    def discard(self, new: KeptFolder) -> None:
+        """Remove all that came."""
+        self._remove(new, self.kept())
+
+    def _piece_file(self, begin: int, end: int) -> str:
+        return f"{attribute_path(self.kind, self.name)}.rows/{begin}-{end}.gd"
+
+    def _piece_files(self) -> list[str]:
+        return [self._piece_file(begin, end) for begin, end in self._pieces]
+
+    def _remove(self, new: KeptFolder, files: Iterable[str]) -> None:
+        for file in files:
+            for path in (new.file(file) + IDENTITY, new.file(file)):
+                with suppress(FileNotFoundError):
+                    os.remove(path)
+
+
+def _digest(data: Any) -> str:
+    import hashlib  # slow to load
+
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
+
+
+def _identity_of(whole: str, begin: int, end: int) -> str:
+    return f"{whole} rows {begin} to {end}"
 
 
 def _identity(path: str) -> str:
@@ -160,17 +219,10 @@ def divided_attributes(manifest: Manifest, shared: HostShare, place: StoredPath)
         for name, record in node.attributes.items():
             if name == node.label or name in shared.whole or f"{kind}.{name}" in shared.whole:
                 continue
-            if isinstance(record, PartsRecord):
-                raise value_error(
-                    "hosts",
-                    f"expected {name} of {kind!r} in one file, of which a host takes its range, found it in parts; "
-                    "push it without parts, or bring it whole with ",
-                    Argument("whole"),
-                    where=place,
-                )
-            if not read_range(place / record.file, 0, 8).startswith(b"GRAPHZ"):
+            is_one = not isinstance(record, PartsRecord)
+            if is_one and not read_range(place / record.file, 0, 8).startswith(b"GRAPHZ"):
                 continue  # a file of GraphZero 0.2
-            rows = DividedRows(kind, name, node.num_nodes, record, place)
+            rows = DividedRows(kind, name, node.num_nodes, record, place, shared)
             if len(rows.stored.shape) > 1:
                 found[kind, name] = rows
     if not found:
@@ -179,7 +231,17 @@ def divided_attributes(manifest: Manifest, shared: HostShare, place: StoredPath)
             "expected an attribute of nodes with several items in a row, to be divided, found none",
             where=place,
         )
+    others = {os.path.normpath(record.file) for record in without(manifest, found).files()}
+    for rows in found.values():
+        for file in rows.kept():
+            if file in others:
+                raise FormatError(f"{place}: expected no file {file}, where rows of {rows.name} come, found one")
     return found
+
+
+def objects_read(divided: Mapping[Any, DividedRows]) -> dict[str, Any]:
+    """Return size and time of the files in storage that rows were read from, as they were then."""
+    return {file: facts for rows in divided.values() for file, facts in rows.stored.objects().items()}
 
 
 def without(manifest: Manifest, divided: Mapping[tuple[str, str], Any]) -> Manifest:
@@ -214,7 +276,7 @@ def bring_shares(
         if count and kind not in hottest:
             hottest[kind] = _times_met(new, manifest, kind)
         ids = _hot_ids(hottest[kind], count) if count else np.empty(0, dtype=np.int64)
-        nodes[kind].attributes[name] = rows.bring(new, shared, ids, workers, done)
+        nodes[kind].attributes[name] = rows.bring(new, ids, workers, done)
     return replace(manifest, nodes=nodes)
 
 

@@ -48,6 +48,11 @@ class StoredPath(str):
         """Return a path below this one."""
         return self._other(f"{self.key.rstrip('/')}/{relative}")
 
+    def folder_and_name(self) -> tuple[StoredPath, str]:
+        """Return the path above this one, and its own name."""
+        above, _, name = self.key.rstrip("/").rpartition("/")
+        return self._other(above), name
+
     def _other(self, key: str) -> StoredPath:
         before = self.removesuffix(self.key.rstrip("/") if not self.endswith(self.key) else self.key)
         shown = f"{before}{key}" if before != self else f"{self.partition('://')[0]}://{key.lstrip('/')}"

@@ -6,6 +6,7 @@ heavy is imported before a verb runs, so that help answers at once.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import warnings
@@ -36,6 +37,7 @@ from graphzero.cli.errors import one_line
 
 DAMAGED = 1
 FAILED = 2
+_OUTPUT = "standard output"
 CUT_OFF = 141  # what shells make of SIGPIPE: the reader, such as head, closed the pipe
 
 
@@ -105,24 +107,36 @@ def run(arguments: Sequence[str]) -> int:
         _flush()
     except (typer.Abort, KeyboardInterrupt):
         code = interrupts.EXIT_CODE
-    except BrokenPipeError:
-        code = CUT_OFF
     except SystemExit as leaving:  # how typer ends after a broken pipe, and after it printed the completion
-        code = CUT_OFF if isinstance(leaving.__context__, BrokenPipeError) else leaving.code
+        code = CUT_OFF if _is_cut_off(leaving.__context__) else leaving.code
     except Exception as error:
-        if debug:
-            import traceback
-
-            print(visible_lines(traceback.format_exc()), end="", file=sys.stderr)
-        print(f"graphzero: {one_line(error, _verb(command, arguments))}", file=sys.stderr)
-        with suppress(OSError):
-            _flush()
-        return DAMAGED if isinstance(error, FormatError) else FAILED
+        if not _is_cut_off(error):
+            return _failed(error, _verb(command, arguments), debug)
+        code = CUT_OFF
     if code == interrupts.EXIT_CODE:
         print(interrupts.LINE, file=sys.stderr)
     if code == CUT_OFF:
         _drop_output()
     return int(code or 0)
+
+
+def _failed(error: Exception, verb: Any, debug: bool) -> int:
+    """Say what failed, and return the exit code."""
+    if debug:
+        import traceback
+
+        print(visible_lines("".join(traceback.format_exception(error))), end="", file=sys.stderr)
+    print(f"graphzero: {one_line(error, verb)}", file=sys.stderr)
+    with suppress(OSError):
+        _flush()
+    return DAMAGED if isinstance(error, FormatError) else FAILED
+
+
+def _is_cut_off(error: BaseException | None) -> bool:
+    """Tell whether the reader of our output has left. Windows calls that an invalid argument, and names no file."""
+    if os.name == "nt" and isinstance(error, OSError) and error.errno == errno.EINVAL:
+        return error.filename in (None, _OUTPUT)
+    return isinstance(error, BrokenPipeError)
 
 
 def _flush() -> None:
@@ -131,7 +145,7 @@ def _flush() -> None:
         sys.stdout.flush()
     except OSError as error:
         _drop_output()
-        raise OSError(error.errno, error.strerror, "standard output") from None
+        raise OSError(error.errno, error.strerror, _OUTPUT) from None
 
 
 def _drop_output() -> None:

@@ -22,12 +22,13 @@ from graphzero.cli.console import JsonOption, print_json, text_keys
 # Which options apply to a target; those in none of the sets apply to all.
 _EDGES, _FEATURES, _DATASET = "edges (.gl)", "features (.gd)", "a data set folder"
 _TEXT = {"delimiter", "header", "skip_bad_lines", "threads", "dry_run"}
+_SHARDS = {"engine", "shards", "address", "work_dir"}
 OPTIONS_OF_TARGET = {
     _EDGES: _TEXT
     | {"undirected", "index", "src", "dst", "weight", "time", "time_unit", "num_nodes", "bipartite", "drop_duplicates"}
-    | {"dedup", "drop_self_loops", "no_edge_ids", "ids", "ids_file", "tmp_dir", "engine", "shards"}
-    | {"address", "work_dir"},
-    _FEATURES: _TEXT | {"dtype", "hot_order", "columns", "id_column", "ids_file", "key", "shape", "num_rows"},
+    | {"dedup", "drop_self_loops", "no_edge_ids", "ids", "ids_file", "tmp_dir"}
+    | _SHARDS,
+    _FEATURES: _TEXT | _SHARDS | {"dtype", "hot_order", "columns", "id_column", "ids_file", "key", "shape", "num_rows"},
     _DATASET: {"dtype", "overwrite", "resume", "label", "split", "task", "add_inverse_edge", "num_nodes"}
     | {"weight", "time", "undirected", "index", "no_edge_ids"},
 }
@@ -42,7 +43,8 @@ def convert(
         str,
         typer.Argument(
             metavar="TARGET",
-            help="A .gl file for edges, a .gd file for features, or a folder; with --shards, the URL of one for edges.",
+            help="A .gl file for edges, a .gd file for features, or a folder. With --shards, also URLs: of a folder "
+            "for edges, of a .gd for features.",
         ),
     ],
     undirected: Annotated[bool, typer.Option("--undirected", help="Store each edge both ways.")] = False,
@@ -100,17 +102,17 @@ def convert(
     tmp_dir: Annotated[Path | None, typer.Option(help="Where to put what does not fit in memory.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads to use.")] = None,
     engine: Annotated[
-        str | None, typer.Option(help="Edges: what runs the steps of a conversion in shards: local or ray.")
+        str | None, typer.Option(help="What runs the steps of a conversion in shards: local or ray.")
     ] = None,
     shards: Annotated[
-        int | None, typer.Option(help="Edges: make each index in so many parts; the file is the same.")
+        int | None, typer.Option(help="Make the file in so many parts, each by itself; it is the same.")
     ] = None,
     address: Annotated[
-        str | None, typer.Option(help="Edges: host:port of the head of a Ray cluster. Default: this machine's cluster.")
+        str | None, typer.Option(help="The host:port of the head of a Ray cluster. Default: this machine's cluster.")
     ] = None,
     work_dir: Annotated[
         str | None,
-        typer.Option(help="Edges: the folder for files of the steps, which all nodes see; kept on failure."),
+        typer.Option(help="The folder, or URL, for files of the steps, which all nodes see; kept on failure."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Data sets: which of several labels.")] = None,
     split: Annotated[str | None, typer.Option(help="Data sets: which of several splits.")] = None,
@@ -131,12 +133,13 @@ def convert(
     progress = sys.stderr.isatty()
     if dedup:
         print("graphzero: --dedup is now --drop-duplicates", file=sys.stderr)
+    _check_engine(engine, shards)
+    steps: dict[str, Any] = {"shards": shards, "engine": engine or "local", "address": address, "work_dir": work_dir}
     if kind == _EDGES:
         options: dict[str, Any] = {
             "directed": not undirected, "index": index, "weight": values.column(weight),
             "time": values.column(time), "edge_ids": not no_edge_ids, "memory": memory,
         }  # fmt: skip
-        _check_engine(engine, shards)
         if dry_run:
             from graphzero.convert.estimate import estimate_edges
 
@@ -147,8 +150,7 @@ def convert(
             time_unit=time_unit, tmp_dir=tmp_dir,  # type: ignore[arg-type]
             duplicates="drop" if drop_duplicates or dedup else "keep",
             self_loops="drop" if drop_self_loops else "keep",
-            bad_lines="skip" if skip_bad_lines else "raise", threads=threads, shards=shards,
-            engine=engine or "local", address=address, work_dir=work_dir, progress=progress,  # type: ignore[arg-type]
+            bad_lines="skip" if skip_bad_lines else "raise", threads=threads, progress=progress, **steps,
         )  # fmt: skip
     elif kind == _FEATURES:
         graph = None if hot_order is None else gz.Graph(hot_order)
@@ -161,7 +163,7 @@ def convert(
             bad_lines="skip" if skip_bad_lines else "raise", progress=progress, dry_run=dry_run,
             order=None if graph is None else "hot", graph=graph, columns=values.columns(columns),
             id_column=values.column(id_column), ids=ids_file[0] if ids_file else None, key=key,
-            shape=values.shape(shape), num_rows=num_rows,
+            shape=values.shape(shape), num_rows=num_rows, **steps,
         )  # fmt: skip
     else:
         options = {

@@ -44,6 +44,12 @@ def open_parquet(path: str) -> Any:
         raise FormatError(f"{path}: expected a Parquet file, found: {error}") from error
 
 
+def rows_of_groups(path: str) -> list[int]:
+    """Return the number of rows of each row group of a Parquet file."""
+    with open_parquet(path) as file:
+        return [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
+
+
 def parquet_batches(path: str, names: list[str], rows: int, groups: range | None = None) -> Iterator[Any]:
     """Read the named columns, at most ``rows`` rows at a time; of all row groups, or of these."""
     with open_parquet(path) as file:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from graphzero.convert.edge_sources.batch import USUAL_ENDS, end_name, usual_end
 from graphzero.convert.label_lookup import Labels
 from graphzero.convert.stored import stored_paths
 from graphzero.convert.text import (
+    FirstBytes,
     check_delimiter,
     check_text_options,
     compression_of,
@@ -31,7 +31,7 @@ from graphzero.convert.text import (
     first_data,
     is_missing,
     line_blocks,
-    next_line,
+    line_ranges,
     open_text,
     refuse_doubtful_header,
     refuse_open_text,
@@ -388,12 +388,8 @@ class FileFeed(StreamFeed):
     def ranges(self, size: int) -> Iterator[tuple[str, int, int]]:
         """Cut every file into ranges of about ``size`` bytes that hold whole lines; yield path, begin and end."""
         for path, form in zip(self._paths, self._formats, strict=True):
-            end, begin = os.path.getsize(path), form.data_begin
-            with open(path, "rb") as file:
-                while begin < end:
-                    stop = next_line(file, begin + size - 1) if begin + size < end else end
-                    yield path, begin, stop
-                    begin = stop
+            for begin, end in line_ranges(path, form.data_begin, size):
+                yield path, begin, end
 
     def keep_range(self, begin: int, end: int, *, count_lines: bool) -> None:
         """Let ``labels()`` read one of these ranges alone, of the only file; lines count as in ``run_range()``."""
@@ -411,7 +407,7 @@ class FileFeed(StreamFeed):
             before = count_newlines(file, form.data_begin, begin) if count_lines else 0
             file.seek(begin)
             lines = [form.lines_before_data + before]
-            for block in line_blocks(cast("IO[bytes]", _FirstBytes(file, end - begin)), path, self._block):
+            for block in line_blocks(cast("IO[bytes]", FirstBytes(file, end - begin)), path, self._block):
                 yield path, block, 0, lines, form, columns
 
     def run_range(self, converter: _core.EdgeConverter, begin: int, end: int, *, count_lines: bool) -> None:
@@ -426,18 +422,6 @@ class FileFeed(StreamFeed):
                 lines += count_newlines(file, form.data_begin, begin)
         with _naming(path):
             converter.add_text_part(path_bytes(path), begin, end, lines, form, columns)
-
-
-class _FirstBytes(io.RawIOBase):
-    """So many bytes of an open file, from where it stands."""
-
-    def __init__(self, file: IO[bytes], size: int) -> None:
-        self._file, self._left = file, size
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(self._left if size < 0 else min(size, self._left))
-        self._left -= len(data)
-        return data
 
 
 class BatchFeed:

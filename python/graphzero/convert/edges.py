@@ -16,11 +16,13 @@ from graphzero._files.manifest import TIME_UNITS
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
 from graphzero._files.storage import is_url, located, shown_url
+from graphzero.convert._shards.edge_plan import EdgePlan
 from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.edge_feeds import Column, TextOptions, edge_feed, labels_without_map
 from graphzero.convert.edge_labels import EdgeTranslator, build_dictionaries, dictionary_paths, given_lookups
 from graphzero.convert.edge_options import edge_options, refuse_unmapped_ids, threads_within
-from graphzero.convert.sharded import plan_shards, run_shards, work_folder
+from graphzero.convert.engines import check_engine, run_with, steps_folder
+from graphzero.convert.sharded import EdgeJob, plan_shards
 from graphzero.convert.text import BadLine, is_chosen, open_text, take_on_bad_line, text_paths
 from graphzero.graph import graph_bytes
 from graphzero.ids import IdDictionary
@@ -115,8 +117,9 @@ def convert_edges(
         address: ``host:port`` of the head of the Ray cluster. Default: the cluster this process is connected to, else
             ``RAY_ADDRESS``, else the one that this machine belongs to.
         work_dir: The folder for files of the steps, which all nodes see. What is done stays there if the conversion
-            fails, and the same call goes on with it; it is empty in the end. Default: for Ray, ``path`` with
-            ``.steps`` behind it, and needed if that is a URL; else a hidden one, which is always removed.
+            fails, and the same call goes on with it; it is empty in the end. Or a URL, which all nodes can read and
+            write, and where the files stay. Default: for Ray, ``path`` with ``.steps`` behind it, and needed if that
+            is a URL; else a hidden one, which is always removed.
         progress: ``True`` shows bars, in a notebook as well. A function is called with what is done and all there is
             (``None``: not known) of each step in turn, maybe from another thread; what it raises ends the conversion.
 
@@ -151,31 +154,21 @@ def convert_edges(
     skip_bad_lines = is_chosen(bad_lines, "bad_lines", "skip", "raise")
     if time_unit is not None:
         check_choice(time_unit, "time_unit", *TIME_UNITS)
-    _check_engine(engine, shards, address, work_dir, target)
+    check_engine(engine, shards, address, work_dir, target)
     if shards is not None:
         if ids not in ("auto", "dense", "map"):
             raise value_error("ids", f"expected 'auto', 'dense' or 'map' with shards={shards}, found a dictionary")
-        if engine == "ray" or work_dir is not None:
-            steps_in = work_folder(os.fsdecode(work_dir or f"{target}.steps"))
-        else:
-            steps_in = hidden_folder(os.path.join(folder, os.path.basename(target)))
-        with steps_in as parts:
+        with steps_folder(engine, work_dir, target, folder) as parts:
             plan_shards(
                 source, parts, shards=shards, directed=directed, index=index, src=src, dst=dst, weight=weight,
                 time=time, time_unit=time_unit, header=header, delimiter=delimiter, comment=comment,
                 num_nodes=num_nodes, bipartite=bipartite, duplicates=duplicates, self_loops=self_loops,
                 edge_ids=edge_ids, ids=ids, bad_lines=bad_lines,
             )  # fmt: skip
-            if engine == "ray":
-                from graphzero.convert.ray_engine import run_on_ray
-
-                return run_on_ray(
-                    parts, target, address=address, ids_path=ids_path, memory=memory, threads=threads,
-                    progress=progress,
-                )  # fmt: skip
-            return run_shards(
-                parts, target, ids_path=ids_path, memory=memory, threads=threads, progress=progress
-            )  # fmt: skip
+            job = EdgeJob(EdgePlan(parts), target, ids_path)
+            return run_with(
+                engine, job, begin=begin, address=address, memory=memory, threads=threads, progress=progress
+            )
     text = TextOptions(src, dst, weight, time, time_unit, header, delimiter, comment, skip_bad_lines)
     feed = edge_feed(source, target, text, directed=directed, tmp_dir=folder, block=max(1 << 20, budget // 16))
     if time_unit is not None and not feed.has_time:
@@ -253,26 +246,6 @@ def convert_edges(
         seconds=clock.perf_counter() - begin,
         peak_memory=peak_memory(),
     )
-
-
-def _check_engine(engine: str, shards: int | None, address: str | None, work_dir: Any, target: str) -> None:
-    check_choice(engine, "engine", "local", "ray")
-    for name, given in (("engine", engine == "ray"), ("address", address), ("work_dir", work_dir)):
-        if given and shards is None:
-            raise error_of(ValueError, Argument(name), ": expected ", Setting("shards"), " with it, found none")
-    if address is not None and engine != "ray":
-        raise error_of(
-            ValueError, Argument("address"), ": expected ", Setting("engine", "ray"), " with it, found ",
-            Setting("engine", engine),
-        )  # fmt: skip
-    if is_url(work_dir):
-        raise value_error(
-            "work_dir",
-            f"expected a path, found the URL {shown_url(os.fsdecode(work_dir))}; in storage, plan_shards() and "
-            "run_shards() of graphzero.convert.sharded work",
-        )
-    if engine == "ray" and is_url(target) and work_dir is None:
-        raise value_error("work_dir", "expected a folder that all nodes see, as the target is a URL, found none")
 
 
 def convert_csv_to_gl(

@@ -28,6 +28,11 @@ class LabelLookup:
     def __len__(self) -> int:
         return len(self._ids)
 
+    @property
+    def fingerprint(self) -> int:
+        """What tells the dictionary from others."""
+        return self._ids.fingerprint
+
     def find(self, labels: Labels, name: str) -> NDArray[np.int64]:
         """Return the ids of labels, -1 where the dictionary has none. ``name`` says where they are from."""
         is_text = isinstance(labels, tuple)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import logging
 import os
@@ -17,9 +16,15 @@ from graphzero._base.argument_errors import value_error
 from graphzero._base.integers import integer_from
 from graphzero._base.memory_sizes import byte_count, byte_text
 from graphzero._files.progress import Progress, watching
-from graphzero._files.storage import is_url, shown_url
+from graphzero.convert._shards.edge_commit import IdsPath
+from graphzero.convert._shards.edge_plan import EdgePlan
+from graphzero.convert._shards.job import Job, Report, Step
+from graphzero.convert._shards.row_plan import RowPlan
 from graphzero.convert.conversion_report import ConversionReport
-from graphzero.convert.sharded import IdsPath, Step, check_target, commit_shards, run_step, stages
+from graphzero.convert.feature_report import FeatureReport
+from graphzero.convert.sharded import EdgeJob
+from graphzero.convert.sharded_features import RowJob
+from graphzero.convert.step_files import StepFiles
 
 _MEMORY = 2_000_000_000
 _WORKER = 256 << 20  # what a worker process takes beside the budget of its step
@@ -40,7 +45,8 @@ def run_on_ray(
     """Run the steps of a plan that are not done yet, as tasks of a Ray cluster; the last one, here.
 
     Args:
-        folder: The folder of the plan. All nodes see it, and the source, under the same path.
+        folder: The folder of the plan. All nodes see it, and the source, under the same path; or a URL, which all of
+            them can read and write with the credentials of their environment.
         path: As in ``commit_shards()``; only this process needs to see it.
         address: ``host:port`` of the cluster's head, or ``"auto"`` for the cluster that this machine belongs to.
             Default: the cluster this process is connected to, else ``RAY_ADDRESS``, else ``"auto"``.
@@ -56,45 +62,87 @@ def run_on_ray(
         ImportError: Ray is not installed.
         ConnectionError: No Ray cluster answers.
         ChildProcessError: The process of a task died, time and again.
-        ValueError: As of the steps; the cluster has no node for such a task.
-        OSError: As of the steps; a node does not see the folder.
+        ValueError: As of the steps; the cluster has no node for such a task; a node does not see the folder.
+        OSError: As of the steps.
     """
-    begin = clock.perf_counter()
-    if is_url(folder):
-        raise value_error(
-            "folder",
-            f"expected a path that all nodes see, found the URL {shown_url(os.fsdecode(folder))}; in storage, "
-            "run_shards() works",
-        )
-    where = os.path.abspath(os.fsdecode(folder))
-    check_target(where, path, ids_path)
+    return run_job(
+        EdgeJob(EdgePlan(folder), path, ids_path), begin=clock.perf_counter(), address=address, memory=memory,
+        threads=threads, progress=progress,
+    )  # fmt: skip
+
+
+def run_features_on_ray(
+    folder: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    *,
+    address: str | None = None,
+    memory: int | str | None = None,
+    threads: int | None = None,
+    progress: Progress = False,
+) -> FeatureReport:
+    """Run the steps of a plan of features that are not done yet, as tasks of a Ray cluster; the last one, here.
+
+    Args:
+        folder: The folder of the plan, as in ``run_on_ray()``.
+        path: As in ``commit_features()``; only this process needs to see it.
+        address: ``host:port`` of the cluster's head, as in ``run_on_ray()``.
+        memory: Bytes that a task may hold, which Ray sets aside for it. Default: 2 GB.
+        threads: The number of threads, and of Ray's CPUs, of a task. Default: 1.
+        progress: ``True`` shows bars. A function is called with what is done and all there is of each step in turn.
+
+    Returns:
+        A report, as of ``commit_features()``.
+
+    Raises:
+        ImportError: Ray is not installed.
+        ConnectionError: No Ray cluster answers.
+        ChildProcessError: The process of a task died, time and again.
+        ValueError: As of ``run_on_ray()``.
+        OSError: As of the steps.
+    """
+    return run_job(
+        RowJob(RowPlan(folder), path), begin=clock.perf_counter(), address=address, memory=memory, threads=threads,
+        progress=progress,
+    )  # fmt: skip
+
+
+def run_job(
+    job: Job[Report],
+    *,
+    begin: float,
+    address: str | None,
+    memory: int | str | None,
+    threads: int | None,
+    progress: Progress,
+) -> Report:
+    """Run the steps of a job that are not done yet as tasks of a Ray cluster, and commit it here."""
+    job.check_target()
     budget = _MEMORY if memory is None else byte_count(memory)
     cpus = integer_from(1 if threads is None else threads, 1, "threads")
     with _connected(address) as ray:
         nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         _check_room(nodes, budget + _WORKER, cpus)
         with watching(progress, "looking at nodes", len(nodes), "nodes", lambda: 0):
-            _check_nodes(ray, nodes, where)
+            _check_nodes(ray, nodes, job.files)
         remote = ray.remote(_step)
         options: dict[str, Any] = {"num_cpus": cpus, "memory": budget + _WORKER, "max_retries": _RETRIES}
         options["scheduling_strategy"] = "SPREAD"
 
-        for stage in stages(where):
+        for stage in job.stages():
             done: list[Any] = []
             with watching(progress, stage.title, len(stage.steps), stage.unit, functools.partial(len, done)):
                 begun = {}
                 for step in stage.steps:
-                    name = " ".join(map(str, (step[0], *step[1])))
-                    begun[remote.options(name=name, **options).remote(where, step, budget, cpus)] = name
+                    name = str(step)
+                    begun[remote.options(name=name, **options).remote(str(job.files.folder), step, budget, cpus)] = name
                 _finish(ray, begun, done)
-    report = commit_shards(where, path, ids_path=ids_path)
-    return dataclasses.replace(report, seconds=clock.perf_counter() - begin)
+    return job.commit(begin)
 
 
 def _step(folder: str, step: Step, memory: int, threads: int) -> None:
     """Run one step in a process of Ray. An error of the system says on which node."""
     try:
-        run_step(folder, step, memory=memory, threads=threads)
+        step.run(folder, *step.details, memory=memory, threads=threads)
     except OSError as error:
         if error.errno is None:
             raise
@@ -123,7 +171,8 @@ def _connected(address: str | None) -> Iterator[Any]:
     except (Exception, SystemExit) as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ConnectionError(
-            f"address: expected a Ray cluster at {target} that this machine belongs to, found none: {lines[0]}"
+            f"address: expected a Ray cluster at {target} that this machine belongs to, found none: {lines[0]}; one "
+            "that asks for a token takes connections with RAY_AUTH_MODE=token in the environment, and its token"
         ) from error
     try:
         yield ray
@@ -161,29 +210,36 @@ def _check_room(nodes: list[dict[str, Any]], memory: int, cpus: int) -> None:
         )
 
 
-def _check_nodes(ray: Any, nodes: list[dict[str, Any]], folder: str) -> None:
-    """Refuse a folder that a node does not see, and a node without this version of graphzero."""
+def _check_nodes(ray: Any, nodes: list[dict[str, Any]], files: StepFiles) -> None:
+    """Refuse a folder that a node cannot read or write, and a node without this version of graphzero."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     import graphzero
 
     # Functions in functions travel by value: this one answers where graphzero cannot be imported.
-    def look(path: str, version: str) -> str:
-        import os
+    def look(folder: str, name: str, version: str) -> str:
+        import uuid
 
         try:
             import graphzero
+            from graphzero.convert.step_files import StepFiles
         except ImportError as error:
             return f"expected graphzero {version} on every node, found none that can be imported: {error}"
         if graphzero.__version__ != version:
             return f"expected graphzero {version} on every node, as here, found {graphzero.__version__}"
-        if not os.path.exists(path):
-            return f"expected a folder that all nodes see under this path: {os.path.dirname(path)}; name another"
+        try:
+            files = StepFiles(folder)
+            if not files.has(name):
+                return f"expected a folder that all nodes see under this path: {folder}; name another"
+            own = f".{uuid.uuid4().hex}.graphzero-seen"
+            files.replace(own, b"seen")
+            files.remove(own)
+        except OSError as error:
+            return f"expected a folder that it can read and write: {folder}; found: {error}"
         return ""
 
-    path = os.path.join(folder, f".{uuid.uuid4().hex}.graphzero-seen")
-    with open(path, "xb"):
-        pass
+    seen = f".{uuid.uuid4().hex}.graphzero-seen"
+    files.replace(seen, b"seen")
     try:
         remote = ray.remote(look)
         found = {}
@@ -191,7 +247,7 @@ def _check_nodes(ray: Any, nodes: list[dict[str, Any]], folder: str) -> None:
             strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             options = {"num_cpus": 0, "max_retries": 0, "scheduling_strategy": strategy, "name": "look at node"}
             name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
-            found[remote.options(**options).remote(path, graphzero.__version__)] = name
+            found[remote.options(**options).remote(str(files.folder), seen, graphzero.__version__)] = name
         for ref, name in found.items():
             try:
                 problem = ray.get(ref)
@@ -200,7 +256,7 @@ def _check_nodes(ray: Any, nodes: list[dict[str, Any]], folder: str) -> None:
             if problem:
                 raise ValueError(f"work_dir: node {name}: {problem}")
     finally:
-        os.remove(path)
+        files.remove(seen)
 
 
 def _finish(ray: Any, begun: dict[Any, str], done: list[str]) -> None:

@@ -23,6 +23,7 @@ from graphzero._files.storage import (
     naming,
     open_ranges,
     read_range,
+    remove_stored,
     size_of,
     write_stored,
 )
@@ -84,6 +85,14 @@ class StepFiles:
             write_stored(path, iter([content]))
         else:
             replace_file(path, content)
+
+    def remove(self, name: str) -> None:
+        """Remove a file."""
+        path = self.path(name)
+        if isinstance(path, StoredPath):
+            remove_stored(path)
+        else:
+            os.remove(path)
 
     @contextmanager
     def scratch(self) -> Iterator[str]:
@@ -165,6 +174,25 @@ class StepFiles:
         write_stored(goal, stored_blocks(path) if isinstance(path, StoredPath) else file_blocks(path))
         if (found := size_of(goal)) != header.size:
             raise OSError(errno.EIO, f"expected {header.size} bytes, found {found}; commit again", str(goal))
+
+    def bring(self, name: str, place: StoredPath, folder: str) -> str:
+        """Return where a file is below a place in storage; it is copied to this folder there unless it is."""
+        if (inside := self.inside(place)) is not None:
+            return f"{inside}{name}"
+        self.copy(name, place / f"{folder}/{name}")
+        return f"{folder}/{name}"
+
+    def range_blocks(self, name: str, offset: int, length: int, size: int) -> Iterator[bytes]:
+        """Iterate over a range of a file, ``size`` bytes at a time."""
+        path = self.path(name)
+        with open_ranges(path) if isinstance(path, StoredPath) else open(path, "rb") as file:
+            file.seek(offset)
+            for at in range(0, length, size):
+                wanted = min(size, length - at)
+                block = _read(file, path, wanted) if isinstance(path, StoredPath) else file.read(wanted)
+                if len(block) != wanted:
+                    raise FormatError(f"{path}: expected {length - at} more bytes, found its end; repeat the step")
+                yield block
 
     def tables(self, names: Sequence[str], scratch: str) -> RecordTables:
         """Return the files of tasks, of which headers and tables can be read."""

@@ -181,6 +181,29 @@ def count_newlines(file: IO[bytes], begin: int, end: int) -> int:
     return sum(file.read(min(_SCAN, end - at)).count(b"\n") for at in range(begin, end, _SCAN))
 
 
+class FirstBytes(io.RawIOBase):
+    """So many bytes of an open file, from where it stands."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file, self._left = file, size
+
+    def read(self, size: int = -1) -> bytes:
+        """Read the next bytes."""
+        data = self._file.read(self._left if size < 0 else min(size, self._left))
+        self._left -= len(data)
+        return data
+
+
+def line_ranges(path: str, begin: int, size: int) -> Iterator[tuple[int, int]]:
+    """Cut a file, from ``begin`` on, into ranges of about ``size`` bytes that hold whole lines."""
+    end = os.path.getsize(path)
+    with open(path, "rb") as file:
+        while begin < end:
+            stop = next_line(file, begin + size - 1) if begin + size < end else end
+            yield begin, stop
+            begin = stop
+
+
 def _open_zstd(packed: Any, name: str) -> IO[bytes]:
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]  # Python 3.14

@@ -41,6 +41,11 @@ class FeatureSource(Protocol):
     row_shape: tuple[int, ...]
     num_rows: int | None  # where it is known before reading
     nbytes: int | None  # of the source, for progress
+    first_row: int  # of a source that is a part of another: the number of its first row there, for errors
+
+    def ranges(self, count: int) -> list[tuple[int, int]] | None:
+        """Cut the source into at most ``count`` parts, each to be opened by its range; ``None`` if it has none."""
+        ...
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
         """Read from the start, about ``block_bytes`` at a time."""
@@ -53,6 +58,12 @@ class FeatureSource(Protocol):
     def excerpts(self, lines: Iterable[int]) -> dict[int, str]:
         """Return the texts at some lines, in one pass; none if rows are no text."""
         ...
+
+
+def even_ranges(size: int, count: int) -> list[tuple[int, int]]:
+    """Cut ``size`` things into at most ``count`` ranges of about the same length; there is always one."""
+    step = max(1, -(-size // count))
+    return [(begin, min(begin + step, size)) for begin in range(0, max(size, 1), step)]
 
 
 def column_positions(columns: Columns, names: Sequence[str], count: int, name: str) -> list[int]:

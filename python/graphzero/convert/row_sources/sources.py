@@ -19,12 +19,18 @@ from graphzero._files.storage import StoredPath, first_bytes, open_bytes, size_o
 from graphzero.convert.edge_sources.array_file import NPY_MAGIC, ArrayFile, npy_file, npz_file, npz_members, read_items
 from graphzero.convert.edge_sources.torch_files import load_pt
 from graphzero.convert.label_lookup import LabelLookup
-from graphzero.convert.row_sources.blocks import Block, Columns, FeatureSource, column_positions
+from graphzero.convert.row_sources.blocks import Block, Columns, FeatureSource, column_positions, even_ranges
 from graphzero.features import FeatureStore
 
 
 class _Numbered:
     """Rows that are known by their number alone."""
+
+    first_row = 0
+
+    def ranges(self, count: int) -> list[tuple[int, int]] | None:
+        """Return nothing: it is read as a whole."""
+        return None
 
     def row_name(self, line: int) -> str:
         """Return the number of the row."""
@@ -89,7 +95,14 @@ class FileFeatures(_Numbered):
 
     bfloat16 = False
 
-    def __init__(self, array: ArrayFile, *, bfloat16: bool = False, columns: Columns = None) -> None:
+    def __init__(
+        self,
+        array: ArrayFile,
+        *,
+        bfloat16: bool = False,
+        columns: Columns = None,
+        part: tuple[int, int] | None = None,
+    ) -> None:
         if not array.shape:
             raise ValueError(f"{array.name}: expected at least one dimension, found a scalar")
         self.name = array.name
@@ -97,9 +110,16 @@ class FileFeatures(_Numbered):
         self._array = array
         self._columns = _array_columns(columns, array.shape, array.name)
         self.dtype = array.dtype
-        self.num_rows: int | None = array.shape[0]
-        self.nbytes: int | None = array.nbytes
+        self._width = int(np.prod(array.shape[1:], dtype=np.int64))
+        self.first_row, self._end = part or (0, array.shape[0])
+        count = self._end - self.first_row
+        self.num_rows: int | None = count
+        self.nbytes: int | None = count * self._width * array.dtype.itemsize
         self.row_shape = _row_shape(array.shape, self._columns)
+
+    def ranges(self, count: int) -> list[tuple[int, int]] | None:
+        """Cut the rows; those of a deflated member are read as a whole."""
+        return None if self._array.deflated else even_ranges(self._array.shape[0], count)
 
     @property
     def bytes_at(self) -> tuple[str, int] | None:
@@ -108,22 +128,26 @@ class FileFeatures(_Numbered):
         as_stored = flat and self.dtype.isnative and self.dtype != np.bool_
         near = not isinstance(self._array.path, StoredPath)
         if near and self._array.member is None and self._columns is None and as_stored:
-            return self._array.path, self._array.offset
+            return self._array.path, self._array.offset + self.first_row * self._width * self.dtype.itemsize
         return None
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
         """Read rows in order; of an array in Fortran order, a block of each column at a time."""
-        array = self._array
+        array, width = self._array, self._width
         at_once = _rows_at_once(block_bytes, array.dtype, array.shape)
-        count, width = array.shape[0], int(np.prod(array.shape[1:], dtype=np.int64))
         if array.fortran_order and len(array.shape) > 1:
             yield from self._blocks_of_columns(block_bytes)
             return
         with array.open() as file:
-            for start in range(0, count, at_once):
-                part = min(at_once, count - start)
+            if self.first_row:
+                file.seek(array.offset + self.first_row * width * array.dtype.itemsize)
+            for start in range(self.first_row, self._end, at_once):
+                part = min(at_once, self._end - start)
                 rows = read_items(file, part * width, array.dtype, array.name).reshape(part, *array.shape[1:])
-                yield Block(_chosen(rows, self._columns), (start + part) * width * array.dtype.itemsize)
+                yield Block(_chosen(rows, self._columns), self._done(start + part))
+
+    def _done(self, row: int) -> int:
+        return (row - self.first_row) * self._width * self.dtype.itemsize
 
     def _blocks_of_columns(self, block_bytes: int) -> Iterator[Block]:
         array = self._array
@@ -132,18 +156,18 @@ class FileFeatures(_Numbered):
                 f"{array.name}: is deflated and in Fortran order, so its rows cannot be streamed: unpack it, or save "
                 "it in C order"
             )
-        count, width = array.shape[0], int(np.prod(array.shape[1:], dtype=np.int64))
+        count, width = array.shape[0], self._width
         at_once = _rows_at_once(block_bytes, array.dtype, array.shape)
         with open_bytes(array.path) as file:
-            for start in range(0, count, at_once):
-                part = min(at_once, count - start)
+            for start in range(self.first_row, self._end, at_once):
+                part = min(at_once, self._end - start)
                 columns = np.empty((width, part), array.dtype)
                 for i in range(width):
                     file.seek(array.offset + (i * count + start) * array.dtype.itemsize)
                     columns[i] = read_items(file, part, array.dtype, array.name)
                 # Dimensions lie in the file in reverse.
                 rows = columns.reshape(*array.shape[:0:-1], part).transpose()
-                yield Block(_chosen(rows, self._columns), (start + part) * width * array.dtype.itemsize)
+                yield Block(_chosen(rows, self._columns), self._done(start + part))
 
 
 class SparseFeatures(_Numbered):
@@ -218,14 +242,15 @@ def feature_source(
     columns: Columns,
     id_column: Any,
     lookup: LabelLookup | None = None,
+    part: tuple[int, int] | None = None,
 ) -> FeatureSource | None:
     """Return ``source`` as blocks of rows, or ``None`` if it is the path of a text file.
 
     ``dtype`` is that of raw bytes, ``shape`` says that a file holds nothing else. With a ``lookup``, the column of ids
-    holds labels.
+    holds labels. ``part`` is one of the ranges of a file.
     """
     if isinstance(source, (str, os.PathLike)):
-        return _path_source(os.fsdecode(source), key, shape, dtype, columns, id_column, lookup)
+        return _path_source(os.fsdecode(source), key, shape, dtype, columns, id_column, lookup, part)
     if hasattr(source, "__arrow_c_stream__"):
         from graphzero.convert.row_sources.tables import stream_features
 
@@ -256,6 +281,7 @@ def _path_source(
     columns: Columns,
     id_column: Any,
     lookup: LabelLookup | None,
+    part: tuple[int, int] | None,
 ) -> FeatureSource | None:
     check_regular(path)
     start = first_bytes(path, 8)
@@ -263,24 +289,24 @@ def _path_source(
     if start.startswith(b"PAR1"):
         from graphzero.convert.row_sources.tables import parquet_features
 
-        return parquet_features(path, columns=columns, id_column=id_column, lookup=lookup)
+        return parquet_features(path, columns=columns, id_column=id_column, lookup=lookup, part=part)
     if start.startswith(b"ARROW1") or suffix in (".arrow", ".ipc", ".feather", ".arrows"):
         from graphzero.convert.row_sources.tables import ipc_features
 
         return ipc_features(path, columns=columns, id_column=id_column, lookup=lookup)
     found: FeatureSource | None = None
     if start.startswith(NPY_MAGIC):
-        found = FileFeatures(npy_file(path), columns=columns)
+        found = FileFeatures(npy_file(path), columns=columns, part=part)
     elif start in (b"GRAPHZGD", b"GZDATA26"):
         found = _store_source(FeatureStore(path), columns)
     elif suffix in (".pt", ".pth"):
         array, bfloat16 = _block_array(_tensor_of(path, key), None)
         found = ArrayFeatures(path, array, bfloat16=bfloat16, columns=columns)
     elif start.startswith(b"PK"):
-        found = FileFeatures(npz_file(path, _member(path, key)), columns=columns)
+        found = FileFeatures(npz_file(path, _member(path, key)), columns=columns, part=part)
     elif shape is not None and dtype is not None and suffix not in (".csv", ".tsv", ".txt", ".gz", ".zst"):
         bits = str(dtype) in ("bfloat16", "torch.bfloat16") or dtype is DataType.BFLOAT16
-        found = FileFeatures(_raw_file(path, shape, dtype, bits), bfloat16=bits, columns=columns)
+        found = FileFeatures(_raw_file(path, shape, dtype, bits), bfloat16=bits, columns=columns, part=part)
     elif suffix in (".npy", ".npz", ".bin", ".raw"):
         raise FormatError(
             f"{path}: expected a NumPy header, found {start!r}: for raw items pass shape=(rows, columns) and dtype="
@@ -336,7 +362,7 @@ def _raw_file(path: str, shape: tuple[int, ...], dtype: Any, bfloat16: bool) -> 
         raise FormatError(
             f"{path}: expected {shape[0] * row_bytes} bytes for raw {items} of shape {shape}, found {size}"
         )
-    return ArrayFile(path, path, items, tuple(shape), False, 0)
+    return ArrayFile(path, path, items, tuple(map(int, shape)), False, 0)
 
 
 def _block_array(values: Any, number: int | None) -> tuple[NDArray[Any], bool]:

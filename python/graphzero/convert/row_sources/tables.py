@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
 from graphzero._files.storage import size_of
-from graphzero.convert.arrow_files import column_names, ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
+from graphzero.convert.arrow_files import (
+    column_names,
+    ipc_batches,
+    open_ipc,
+    open_parquet,
+    parquet_batches,
+    pyarrow,
+    rows_of_groups,
+)
 from graphzero.convert.label_lookup import LabelLookup, Labels
 from graphzero.convert.row_sources.blocks import Block, Columns, column_positions, id_position, refuse_ids_as_features
 from graphzero.ids import packed_labels
@@ -34,8 +42,12 @@ class TableFeatures:
         columns: Columns,
         id_column: str | int | None,
         lookup: LabelLookup | None = None,
+        first_row: int = 0,
+        groups: list[int] | None = None,
     ) -> None:
         self.name = name
+        self.first_row = first_row
+        self._groups = groups  # rows of each, of a file that can be cut between them
         self._lookup = lookup
         self.num_rows = num_rows if id_column is None else None
         self.nbytes = nbytes
@@ -53,6 +65,7 @@ class TableFeatures:
             refuse_ids_as_features(names, columns, id_column, name)
         self._columns = chosen
         self._squeeze = isinstance(columns, (str, int))
+        self._lengths: dict[str, int] = {}  # of the lists of columns, as in the first row
         # Types and lengths of lists are known from the first rows, not from a schema.
         self._first = self._peek(schema)
         self.dtype = self._first.dtype
@@ -69,6 +82,16 @@ class TableFeatures:
                 return self._joined(batch.slice(0, 1), 0)
         raise FormatError(f"{self.name}: expected at least one row to see the length of its lists, found none")
 
+    def ranges(self, count: int) -> list[tuple[int, int]] | None:
+        """Cut the row groups of a Parquet file, so that parts have about as many rows each."""
+        if self._groups is None:
+            return None
+        firsts = np.cumsum([0, *self._groups])
+        wanted = np.arange(count) * firsts[-1] / count
+        begins = np.unique(np.searchsorted(firsts[:-1], wanted)) if self._groups else np.zeros(1, np.int64)
+        inside = begins[begins < max(1, len(self._groups))].tolist()
+        return list(zip(inside, [*inside[1:], len(self._groups)], strict=True))
+
     def row_name(self, line: int) -> str:
         """Return the number of the row."""
         return f"row {line}"
@@ -81,7 +104,7 @@ class TableFeatures:
         """Read batches of rows."""
         width = self.dtype.itemsize * int(np.prod(self.row_shape, dtype=np.int64))
         at_once = max(1, block_bytes // max(1, width))
-        done = 0
+        done, end = self.first_row, self.first_row + (self._known_rows or 0)
         names = self._columns if self._id is None else [*self._columns, self._id]
         for batch in self._read(names, at_once):
             for start in range(0, batch.num_rows, at_once):
@@ -92,7 +115,7 @@ class TableFeatures:
                         f"{self.name}: row {done}: expected {self.row_shape} numbers, found {rows.shape[1:]}"
                     )
                 lines = None if self._id is None else np.arange(done, done + len(rows))
-                share = (done + len(rows)) / self._known_rows if self._known_rows else 1.0
+                share = 1 - (end - done - len(rows)) / self._known_rows if self._known_rows else 1.0
                 block = Block(rows, int(share * (self.nbytes or 0)), None, lines)
                 if self._lookup is not None:
                     block.labels = self._labels(part, done, self._lookup)
@@ -147,10 +170,11 @@ class TableFeatures:
     def _matrix(self, array: Any, column: str, done: int, is_list: bool) -> NDArray[Any]:
         if is_list:
             lengths = array.value_lengths().to_numpy(zero_copy_only=False)
-            wrong = np.flatnonzero(lengths != lengths[0]) if len(lengths) else lengths
+            expected = self._lengths.setdefault(column, int(lengths[0])) if len(lengths) else 0
+            wrong = np.flatnonzero(lengths != expected)
             if len(wrong):
                 raise FormatError(
-                    f"{self.name}: row {done + int(wrong[0])}: column {column!r}: expected {lengths[0]} numbers, "
+                    f"{self.name}: row {done + int(wrong[0])}: column {column!r}: expected {expected} numbers, "
                     f"found {lengths[wrong[0]]}"
                 )
         items = self._values(array.flatten(), column, done)
@@ -158,16 +182,28 @@ class TableFeatures:
 
 
 def parquet_features(
-    path: str, *, columns: Columns, id_column: str | int | None, lookup: LabelLookup | None
+    path: str,
+    *,
+    columns: Columns,
+    id_column: str | int | None,
+    lookup: LabelLookup | None,
+    part: tuple[int, int] | None = None,
 ) -> TableFeatures:
-    """Read a Parquet file as a stream of record batches."""
+    """Read a Parquet file, or a range of its row groups, as a stream of record batches."""
+    chosen = None if part is None else range(*part)
 
     def read(names: list[str], rows: int | None) -> Iterator[Any]:
-        return parquet_batches(path, names, rows or 1)
+        # The length of lists is that of the first row of the file.
+        return parquet_batches(path, names, rows or 1, chosen if rows else None)
 
     with open_parquet(path) as file:
-        schema, count = file.schema_arrow, file.metadata.num_rows
-    return TableFeatures(path, schema, count, size_of(path), read, columns=columns, id_column=id_column, lookup=lookup)
+        schema = file.schema_arrow
+    groups = rows_of_groups(path)
+    begin, end = part or (0, len(groups))
+    return TableFeatures(
+        path, schema, sum(groups[begin:end]), size_of(path), read, columns=columns, id_column=id_column, lookup=lookup,
+        first_row=sum(groups[:begin]), groups=groups,
+    )  # fmt: skip
 
 
 def ipc_features(

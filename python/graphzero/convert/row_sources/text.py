@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -11,17 +13,20 @@ from graphzero._base.argument_errors import Setting, error_of, value_error
 from graphzero._base.dtypes import DataType, numpy_dtype
 from graphzero._core import FormatError
 from graphzero._files.mounted import path_bytes
-from graphzero._files.storage import size_of
+from graphzero._files.storage import StoredPath, size_of
 from graphzero.convert.label_lookup import LabelLookup
 from graphzero.convert.row_sources.blocks import Block, Columns, column_positions, id_position, refuse_ids_as_features
 from graphzero.convert.text import (
     BadLine,
+    FirstBytes,
     check_delimiter,
     check_text_options,
     compression_of,
+    count_newlines,
     first_data,
     is_missing,
     line_blocks,
+    line_ranges,
     open_text,
     refuse_doubtful_header,
 )
@@ -36,7 +41,8 @@ _PARTS = 4
 class TextFeatures:
     """A text file whose lines are rows; blank lines and comments (``#``, ``%``) are none.
 
-    ``parse_as`` is the type numbers are rounded to, once, while they are parsed.
+    ``parse_as`` is the type numbers are rounded to, once, while they are parsed. ``part`` is one of ``ranges()``: its
+    lines and rows have the numbers of the file only if it ``counts_before``, which reads what is before it.
     """
 
     bfloat16 = False
@@ -54,6 +60,8 @@ class TextFeatures:
         delimiter: str | None,
         skip_bad_lines: bool,
         threads: int | None,
+        part: tuple[int, int] | None = None,
+        counts_before: bool = False,
     ) -> None:
         check_delimiter(delimiter)
         check_text_options(header, None)
@@ -91,6 +99,24 @@ class TextFeatures:
         self._options.id_labels = None if lookup is None else KINDS[lookup.kind]
         self._options.dtype = parse_as
         self._options.skip_bad_lines = skip_bad_lines
+        self._part = part
+        self.first_row = self.first_line = 0
+        if part is not None and counts_before:
+            self._count_before(part[0])
+
+    def _count_before(self, begin: int) -> None:
+        with open(self.name, "rb") as file:
+            self.first_line = count_newlines(file, self._begin, begin)
+        own, self._part = self._part, (self._begin, begin)
+        with contextlib.suppress(FormatError):  # which is raised where it belongs
+            self.first_row = sum(len(block.rows) for block in self.blocks(_SNIFFED))
+        self._part = own
+
+    def ranges(self, count: int) -> list[tuple[int, int]] | None:
+        """Cut plain text of a disk between lines."""
+        if self.nbytes is None or isinstance(self.name, StoredPath):
+            return None
+        return list(line_ranges(self.name, self._begin, -(-(self.nbytes - self._begin) // count)))
 
     def _sniff(self, header: bool | None, delimiter: str | None) -> _core.TextFormat:
         with open_text(self.name) as stream:
@@ -131,16 +157,20 @@ class TextFeatures:
 
     def blocks(self, block_bytes: int) -> Iterator[Block]:
         """Parse the file block by block while the next one is read."""
-        lines, done = self._lines_before, self._begin
+        lines, done = self._lines_before + self.first_line, self._begin
         pieces = self._threads or _PARTS * _core.num_threads()
         with open_text(self.name) as stream:
+            source: Any = stream
             if self.nbytes is None:
                 skip = self._begin
                 while skip and (skipped := stream.read(skip)):
                     skip -= len(skipped)
+            elif self._part is not None:
+                stream.seek(self._part[0])
+                source = FirstBytes(stream, self._part[1] - self._part[0])
             else:
                 stream.seek(self._begin)
-            for text in line_blocks(stream, self.name, block_bytes):
+            for text in line_blocks(source, self.name, block_bytes):
                 done += len(text)
                 try:
                     parsed = _core.parse_features(np.frombuffer(text, np.uint8), lines, pieces, self._options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +37,39 @@ class Loss:
         return f"{text}, {self.overflows:,} became infinite" if self.overflows else text
 
 
+@dataclass
+class Tally:
+    """What was seen of numbers while they were converted."""
+
+    max_error: float = 0.0
+    squares: float = 0.0  # of errors, added up
+    measured: int = 0  # numbers whose error was measured
+    overflows: int = 0
+    low: Any = None  # the smallest number, if any was looked at
+    high: Any = None
+
+    def add(self, other: Tally) -> None:
+        """Count what was seen elsewhere as well."""
+        self.max_error = max(self.max_error, other.max_error)
+        self.squares += other.squares
+        self.measured += other.measured
+        self.overflows += other.overflows
+        if other.low is not None:
+            self.widen(other.low, other.high)
+
+    def widen(self, low: Any, high: Any) -> None:
+        """Count numbers of this range."""
+        # As numbers of Python, which compare integers of any width exactly.
+        low, high = np.asarray(low).item(), np.asarray(high).item()
+        self.low = low if self.low is None or self.low != self.low else min(self.low, low)
+        self.high = high if self.high is None or self.high != self.high else max(self.high, high)
+
+    @property
+    def loss(self) -> Loss:
+        """What rounding did."""
+        return Loss(self.max_error, float(np.sqrt(self.squares / max(1, self.measured))), self.overflows)
+
+
 class ValueConverter:
     """Turns blocks of rows into a stored type, and keeps count of the loss.
 
@@ -58,58 +92,58 @@ class ValueConverter:
             self.is_copy = number == self._target and not bfloat16 and not quantised
         rounds = self._target.kind == "f" or stored is DataType.BFLOAT16 or quantised
         exact = self.is_copy or (stored is not DataType.BFLOAT16 and np.can_cast(number, self._target, "safe"))
-        self._measures = rounds and (quantised or not exact) and stored is not DataType.FLOAT64
+        self.measures = rounds and (quantised or not exact) and stored is not DataType.FLOAT64
         self._checks = not rounds and not np.can_cast(number, self._target, "safe")
-        self._max_error = 0.0
-        self._squares = 0.0
-        self._measured = 0
-        self._overflows = 0
-        self._range: tuple[Any, Any] | None = None
+        self.tally = Tally()
 
     @property
     def loss(self) -> Loss | None:
         """The loss so far; ``None`` where this conversion has none."""
-        if not self._measures:
-            return None
-        return Loss(self._max_error, float(np.sqrt(self._squares / max(1, self._measured))), self._overflows)
+        return self.tally.loss if self.measures else None
 
     @property
     def range(self) -> tuple[Any, Any] | None:
         """The smallest and largest number, where they were looked at."""
-        return None if self._range is None else (self._range[0].item(), self._range[1].item())
+        return None if self.tally.low is None else (self.tally.low, self.tally.high)
 
-    def convert(self, rows: NDArray[Any], start: int) -> tuple[NDArray[Any], NDArray[np.float32] | None]:
-        """Convert a block whose first row is number ``start``: the stored items, and the scales of quantised rows."""
+    def convert(
+        self, rows: NDArray[Any], name_of_row: Callable[[int], str]
+    ) -> tuple[NDArray[Any], NDArray[np.float32] | None]:
+        """Convert a block: the stored items, and the scales of quantised rows. Errors name rows of it."""
         rows = true_or_false(rows)
         if self.is_copy:
             return np.ascontiguousarray(rows, dtype=rows.dtype.newbyteorder("=")), None
         numbers = floats_of_bfloat16(rows) if self._bfloat16 else np.ascontiguousarray(rows)
         if self._quantised:
-            return self._quantise(numbers, start)
-        if self._measures:
+            return self._quantise(numbers, name_of_row)
+        if self.measures:
             return self._narrow(numbers), None
         stored = np.empty(numbers.shape, self._target)
         flat, out = numbers.reshape(-1), stored.reshape(-1)
         for begin in range(0, len(flat), _CHUNK):
             part = flat[begin : begin + _CHUNK]
             if self._checks:
-                self._check_fits(part, begin, numbers.shape, start)
+                self._check_fits(part, begin, numbers.shape, name_of_row)
             out[begin : begin + _CHUNK] = part
-            self._widen_range(np.fmin.reduce(part), np.fmax.reduce(part))
+            self.tally.widen(np.fmin.reduce(part), np.fmax.reduce(part))
         return stored, None
 
-    def _check_fits(self, part: NDArray[Any], begin: int, shape: tuple[int, ...], start: int) -> None:
+    def _check_fits(
+        self, part: NDArray[Any], begin: int, shape: tuple[int, ...], name_of_row: Callable[[int], str]
+    ) -> None:
         low, high = (0, 1) if self._target.kind == "b" else (np.iinfo(self._target).min, np.iinfo(self._target).max)
         with np.errstate(invalid="ignore"):
             if part.dtype.kind == "f":
-                # The bounds as floats: the largest int64 rounds up to 2^63, which does not fit.
-                wrong = ~((part >= float(low)) & (part < float(high) + 1) & (part == np.trunc(part)))
+                # The bounds as float64: the largest int64 rounds up to 2^63, which does not fit. As float16 the bounds
+                # of wide integers would be infinite, and so would fit what is.
+                least, end = np.float64(low), np.float64(high) + 1
+                wrong = ~((part >= least) & (part < end) & (part == np.trunc(part)))
             else:
                 wrong = part > high if part.dtype.kind == "u" else (part < low) | (part > high)
         if wrong.any():
             at = int(np.argmax(wrong))
-            row = start + int(np.unravel_index(begin + at, shape)[0])
-            raise ValueError(f"{self._name}: row {row}: {part[at]} does not fit {name_of(self._stored)}")
+            row = name_of_row(int(np.unravel_index(begin + at, shape)[0]))
+            raise ValueError(f"{self._name}: {row}: {part[at]} does not fit {name_of(self._stored)}")
 
     def _narrow(self, numbers: NDArray[Any]) -> NDArray[Any]:
         items, loss = _core.narrow(_floats(numbers), self._stored)
@@ -117,30 +151,25 @@ class ValueConverter:
         stored: NDArray[Any] = items.view(self._target).reshape(numbers.shape)
         return stored
 
-    def _quantise(self, numbers: NDArray[Any], start: int) -> tuple[NDArray[Any], NDArray[np.float32]]:
+    def _quantise(
+        self, numbers: NDArray[Any], name_of_row: Callable[[int], str]
+    ) -> tuple[NDArray[Any], NDArray[np.float32]]:
         count = len(numbers)
         width = int(np.prod(numbers.shape[1:], dtype=np.int64))
         items, scales, loss, bad = _core.quantise(_floats(numbers), count, width)
         if bad < count:
             row = numbers[bad].reshape(-1).astype(np.float64)
             found = row[~(np.abs(row) <= np.finfo(np.float32).max)][0]
-            where = f"{self._name}: row {start + bad}"
+            where = f"{self._name}: {name_of_row(bad)}"
             raise ValueError(f"{where}: expected numbers that are finite in float32 to quantise, found {found}")
         self._add(loss)
         return items.view(np.int8).reshape(numbers.shape), scales
 
     def _add(self, loss: _core.NarrowingLoss) -> None:
-        self._max_error = max(self._max_error, loss.max_error)
-        self._squares += loss.sum_of_squares
-        self._measured += loss.measured
-        self._overflows += loss.overflows
+        found = Tally(loss.max_error, loss.sum_of_squares, loss.measured, loss.overflows)
         if loss.minimum <= loss.maximum:  # not so where all are NaN
-            self._widen_range(loss.minimum, loss.maximum)
-
-    def _widen_range(self, low: Any, high: Any) -> None:
-        if self._range is not None:
-            low, high = np.fmin(low, self._range[0]), np.fmax(high, self._range[1])
-        self._range = np.asarray(low)[()], np.asarray(high)[()]
+            found.widen(loss.minimum, loss.maximum)
+        self.tally.add(found)
 
 
 def _floats(numbers: NDArray[Any]) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from graphzero._core import FormatError
 from graphzero._files.folder import check_free_space
 from graphzero._files.mounted import path_bytes
 from graphzero.convert.arrow_files import pyarrow
-from graphzero.convert.features import QUANTISED
+from graphzero.convert.row_conversion import QUANTISED
 from graphzero.convert.row_sources.values import Loss, ValueConverter
 from graphzero.convert.row_writer import RowWriter
 from graphzero.convert.tables.arrow_types import decoded, is_list_type, is_text_type
@@ -114,7 +114,7 @@ class Attribute:
                 stored=self.stored,
                 quantised=self.quantised,
             )
-        return converter.convert(rows, first)
+        return converter.convert(rows, lambda at: f"row {first + at}")
 
     def _rows(self, batch: Any, first: int) -> NDArray[Any]:
         parts = [column.convert(batch.column(column.column), first) for column in self.columns]

@@ -330,7 +330,17 @@ def exchange_of(
     if first.num_hosts == 1:
         return None
     if backend == "nccl":
-        raise value_error("exchange", "expected 'gloo' or None: rows come through gloo, from memory to memory")
+        raise value_error(
+            "exchange",
+            "expected 'gloo' or None, found 'nccl': rows come through gloo, from memory to memory, whatever the "
+            "backend of the process group is; give device= to have them on a GPU then",
+        )
+    if not torch.distributed.is_gloo_available():
+        raise value_error(
+            "data",
+            f"{next(iter(shares))}: expected a torch with gloo, through which hosts send each other rows, found one "
+            "without; install another build of torch, or stage the whole data set on each host",
+        )
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         raise value_error(
             "data",

@@ -1,0 +1,101 @@
+"""A plan as it was written, which every step reads first."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from typing import Any
+
+from graphzero._base.argument_errors import value_error
+from graphzero._base.integers import integer
+from graphzero._core import FormatError
+from graphzero._files.storage import is_url
+from graphzero.convert._shards.pieces import Piece
+from graphzero.convert.step_files import StepFiles
+
+PLAN = "plan.json"
+_VERSION = 4
+
+
+class StepPlan:
+    """A plan of edges or of features, and where the files of its steps are."""
+
+    kind: str  # what is converted
+    maker: str  # the function that writes such a plan
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.files = StepFiles(folder)
+        self.folder = self.files.folder
+        path = self.files.expect(PLAN, f"{self.maker}()")
+        content = self.files.read(PLAN)
+        self.told = parsed(content, path)
+        # In the names of files, so that those of another plan are never taken for ours.
+        import hashlib  # slow to load
+
+        self.fingerprint = hashlib.sha256(content).hexdigest()[:12]
+        if self.told.get("version") != _VERSION:
+            raise ValueError(
+                f"{path}: expected a plan of version {_VERSION}, found {self.told.get('version')}; plan it again"
+            )
+        if self.told["kind"] != self.kind:
+            raise ValueError(
+                f"{path}: expected a plan of {self.maker}(), for {self.kind}, found one for {self.told['kind']}"
+            )
+        self.pieces = [[Piece(*piece) for piece in task] for task in self.told["tasks"]]
+
+    @classmethod
+    def write(cls, files: StepFiles, tasks: list[list[Piece]], told: dict[str, Any]) -> None:
+        """Write a plan: its tasks, and what else steps have to know."""
+        plan = {
+            "version": _VERSION,
+            "kind": cls.kind,
+            **told,
+            "tasks": [[dataclasses.astuple(piece) for piece in task] for task in tasks],
+        }
+        files.replace(PLAN, json.dumps(plan, indent=1).encode())
+
+    def name(self, what: str, ending: str) -> str:
+        """Return the name of a step's file."""
+        return f"{what}.{self.fingerprint}{ending}"
+
+    def are_there(self, *names: str) -> bool:
+        """Whether steps have written these files."""
+        return all(map(self.files.has, names))
+
+    def refuse_source(self, path: str | os.PathLike[str]) -> None:
+        """Refuse a target that is a file of the source."""
+        for source in {piece.path for task in self.pieces for piece in task}:
+            if (
+                not is_url(source)
+                and os.path.exists(source)
+                and os.path.exists(path)
+                and os.path.samefile(source, path)
+            ):
+                raise ValueError(f"{os.fsdecode(path)}: expected another file than the source, found the source itself")
+
+    def unchanged_pieces(self, task: int) -> list[Piece]:
+        """Return what a task reads, if it is as it was planned."""
+        pieces = self.pieces[place(task, len(self.pieces), "task")]
+        for piece in pieces:
+            piece.check()
+        return pieces
+
+
+def parsed(content: bytes, path: str) -> dict[str, Any]:
+    """Return what a file of a step says in JSON, or refuse a file that is damaged."""
+    try:
+        found = json.loads(content)
+    except ValueError as error:
+        raise FormatError(f"{path}: expected JSON, found a damaged file: {error}; remove it, and run again") from None
+    if not isinstance(found, dict):
+        raise FormatError(f"{path}: expected an object in JSON, found {type(found).__name__}; remove it, and run again")
+    return found
+
+
+def place(value: int, count: int, name: str) -> int:
+    """Return the number of a task or a shard, if there is such a one."""
+    found = integer(value, name)
+    if not 0 <= found < count:
+        raise value_error(name, f"expected 0 to {count - 1}, as planned, found {found}")
+    return found
