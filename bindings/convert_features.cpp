@@ -34,17 +34,21 @@ std::string_view as_text(const InputArray<std::uint8_t>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-template <class Float>
-void bind_narrowing(nb::module_& m) {
+template <class Number>
+void bind_narrow(nb::module_& m) {
   m.def(
       "narrow",
-      [](const InputArray<Float>& numbers, Dtype target) {
+      [](const InputArray<Number>& numbers, Dtype target) {
         const auto in = as_span(numbers);
         std::vector<std::uint8_t> out(in.size() * item_size(target));
         const NarrowingLoss loss = without_gil([&] { return narrow(in, target, std::span(out)); });
         return nb::make_tuple(owned_array(std::move(out)), loss);
       },
       "numbers"_a.noconvert(), "target"_a);
+}
+
+template <class Float>
+void bind_quantise(nb::module_& m) {
   m.def(
       "quantise",
       [](const InputArray<Float>& numbers, std::size_t num_rows, std::size_t width) {
@@ -175,8 +179,12 @@ void bind_convert_features(nb::module_& m) {
       .def_ro("overflows", &NarrowingLoss::overflows)
       .def_ro("minimum", &NarrowingLoss::minimum)
       .def_ro("maximum", &NarrowingLoss::maximum);
-  bind_narrowing<float>(m);
-  bind_narrowing<double>(m);
+  bind_narrow<float>(m);
+  bind_narrow<double>(m);
+  bind_narrow<std::int64_t>(m);
+  bind_narrow<std::uint64_t>(m);
+  bind_quantise<float>(m);
+  bind_quantise<double>(m);
   bind_reordering(m);
   bind_placing(m);
 

@@ -428,3 +428,10 @@ def edge_homophily(src, dst, labels):
     """Share of the edges between labelled nodes that join two of one class."""
     known = [(labels[a], labels[b]) for a, b in zip(src, dst, strict=True) if labels[a] >= 0 and labels[b] >= 0]
     return sum(one == other for one, other in known) / len(known)
+
+
+def rounded_integer(number, digits):
+    """The integer of ``digits`` binary digits, and zeros behind them, that is nearest; the even one of two."""
+    step = 1 << max(0, abs(number).bit_length() - digits)
+    below, rest = divmod(number, step)
+    return step * (below + (2 * rest > step or (2 * rest == step and below % 2 == 1)))

@@ -154,21 +154,42 @@ NarrowingLoss joined(const std::vector<NarrowingLoss>& parts) {
   return loss;
 }
 
-template <class Target, class Float>
-NarrowingLoss narrow_block(std::span<const Float> numbers, std::uint8_t* out, NarrowingLoss loss) {
+float to_round(float number) { return number; }
+double to_round(double number) { return number; }
+
+// A double that rounds to the same float of up to 24 bits as the integer itself, which may have
+// more bits than a double. From 2^53 on, two neighbours of such a float and what is half-way
+// between them are even multiples of 2^12. So an integer that is none may become the odd multiple
+// beside it, which has at most 52 bits ("rounding to odd": Boldo and Melquiond, 2008).
+template <class Integer>
+double to_round(Integer number) {
+  constexpr Integer kExact = Integer{1} << 53;
+  constexpr Integer kStep = Integer{1} << 12;
+  bool exact = number <= kExact;
+  if constexpr (std::is_signed_v<Integer>) exact = exact && number >= -kExact;
+  const Integer rest = number & (kStep - 1);
+  const Integer odd = (number - rest) | (rest == 0 ? Integer{0} : kStep);
+  return static_cast<double>(exact ? number : odd);
+}
+
+template <class Target, class Number>
+NarrowingLoss narrow_block(std::span<const Number> numbers, std::uint8_t* out, NarrowingLoss loss) {
   using Stored = typename Target::Stored;
+  using Float = decltype(to_round(Number{}));
   Float after[kBlock];
   for (std::size_t i = 0; i < numbers.size(); ++i) {
-    const Stored stored = Target::rounded(numbers[i]);
+    const Stored stored = Target::rounded(to_round(numbers[i]));
     std::memcpy(out + i * sizeof stored, &stored, sizeof stored);
     after[i] = Target::template value<Float>(stored);
   }
-  for (std::size_t i = 0; i < numbers.size(); ++i) measure(loss, numbers[i], after[i]);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    measure(loss, static_cast<double>(numbers[i]), after[i]);
+  }
   return loss;
 }
 
-template <class Target, class Float>
-NarrowingLoss narrow_to(std::span<const Float> numbers, std::span<std::uint8_t> out) {
+template <class Target, class Number>
+NarrowingLoss narrow_to(std::span<const Number> numbers, std::span<std::uint8_t> out) {
   std::vector<NarrowingLoss> parts((numbers.size() + kChunk - 1) / kChunk, no_loss());
   parallel_chunks(numbers.size(), kChunk, [&](std::size_t begin, std::size_t end) {
     NarrowingLoss loss = no_loss();
@@ -190,8 +211,8 @@ float scale_for(double largest) {
 
 }  // namespace
 
-template <class Float>
-NarrowingLoss narrow(std::span<const Float> numbers, Dtype target, std::span<std::uint8_t> out) {
+template <class Number>
+NarrowingLoss narrow(std::span<const Number> numbers, Dtype target, std::span<std::uint8_t> out) {
   if (out.size() != numbers.size() * item_size(target)) {
     throw std::invalid_argument("narrow: the output has not the size of its numbers");
   }
@@ -246,6 +267,8 @@ std::size_t quantise(std::span<const Float> numbers, std::size_t width, std::spa
 
 template NarrowingLoss narrow(std::span<const float>, Dtype, std::span<std::uint8_t>);
 template NarrowingLoss narrow(std::span<const double>, Dtype, std::span<std::uint8_t>);
+template NarrowingLoss narrow(std::span<const std::int64_t>, Dtype, std::span<std::uint8_t>);
+template NarrowingLoss narrow(std::span<const std::uint64_t>, Dtype, std::span<std::uint8_t>);
 template std::size_t quantise(std::span<const float>, std::size_t, std::span<std::uint8_t>,
                               std::span<float>, NarrowingLoss&);
 template std::size_t quantise(std::span<const double>, std::size_t, std::span<std::uint8_t>,

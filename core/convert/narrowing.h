@@ -1,4 +1,4 @@
-// Floats stored in fewer bits, and what that costs them.
+// Numbers stored in fewer bits, and what that costs them.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,9 @@ struct NarrowingLoss {
 
 // Rounds each number once, to the nearest, ties to even; a NaN stays one. `target` is float32,
 // float16 or bfloat16, and `out` has its size for each number. The same for any number of threads.
-template <class Float>
-NarrowingLoss narrow(std::span<const Float> numbers, Dtype target, std::span<std::uint8_t> out);
+// `Number` is float, double, std::int64_t or std::uint64_t.
+template <class Number>
+NarrowingLoss narrow(std::span<const Number> numbers, Dtype target, std::span<std::uint8_t> out);
 
 // Rows of `width` numbers as int8 from -127 to 127, with one scale for each row. Returns the first
 // row that holds a number that is not finite in float32, or the number of rows if there is none.

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import graphzero as gz
+import oracle
 from systems import NO_LIMITS, killed, posix_only, resource
 
 ROWS = np.random.default_rng(3).normal(size=(57, 5))
@@ -270,6 +271,25 @@ def test_bits_of_bfloat16_pass_and_integers_are_rounded():
     report = gz.convert_features(np.array([257, 2]), "x.gd", dtype="bfloat16")
     assert stored().tolist() == [0x4380, 0x4000]
     assert report.loss.max_error == 1
+
+
+@pytest.mark.parametrize("source", ["int64", "uint64", ">i8"])
+@pytest.mark.parametrize(("dtype", "digits"), [("float32", 24), ("bfloat16", 8)])
+def test_wide_integers_are_rounded_once(source, dtype, digits):
+    low, high = np.iinfo(source).min, np.iinfo(source).max
+    # A number beside a tie is the tie as float64, which has 53 digits.
+    middles = [(1 << bits) + odd * (1 << (bits - digits)) for bits in range(40, 64) for odd in (1, 3, 2**digits - 1)]
+    near = [middle + step for middle in middles for step in (-4097, -4096, -1025, -1, 0, 1, 513, 4096, 4097)]
+    drawn = np.random.default_rng(0).integers(low, high, 2000, dtype=np.dtype(source).newbyteorder("=")).tolist()
+    numbers = [number for number in [*near, *(-n for n in near), *drawn, low, high, 0, 1] if low <= number <= high]
+    report = gz.convert_features(np.array(numbers, source), "x.gd", dtype=dtype)
+    found = stored()
+    if dtype == "bfloat16":
+        found = (found.astype(np.uint32) << 16).view(np.float32)
+    expected = [oracle.rounded_integer(number, digits) for number in numbers]
+    assert [int(number) for number in found] == expected
+    errors = [abs(before - after) for before, after in zip(numbers, expected, strict=True)]
+    assert report.loss.max_error == pytest.approx(max(errors), rel=1e-6)
 
 
 @pytest.mark.parametrize(

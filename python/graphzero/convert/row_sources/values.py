@@ -146,7 +146,11 @@ class ValueConverter:
             raise ValueError(f"{self._name}: {row}: {part[at]} does not fit {name_of(self._stored)}")
 
     def _narrow(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        items, loss = _core.narrow(_floats(numbers), self._stored)
+        # Integers of 8 bytes go as they are: as float64 they would be rounded twice.
+        wide = numbers.dtype.kind in "iu" and numbers.dtype.itemsize == 8
+        native = numbers.dtype.newbyteorder("=")
+        given = numbers.reshape(-1).astype(native, copy=False) if wide else _floats(numbers)
+        items, loss = _core.narrow(given, self._stored)
         self._add(loss)
         stored: NDArray[Any] = items.view(self._target).reshape(numbers.shape)
         return stored
