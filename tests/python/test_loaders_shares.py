@@ -20,7 +20,10 @@ import share_ranks
 from hosts import Loopback, Namespaces, can_make_namespaces
 from loader_cases import write_heterogeneous, write_homogeneous
 
-pytestmark = pytest.mark.skipif(not torch.distributed.is_gloo_available(), reason="this torch has no gloo")
+pytestmark = [
+    pytest.mark.skipif(not torch.distributed.is_gloo_available(), reason="this torch has no gloo"),
+    pytest.mark.no_tsan,  # ranks are forked from a process that has threads
+]
 SCRIPT = pathlib.Path(share_ranks.__file__)
 START_S = 120  # processes import torch, on a machine that may have much else to do
 ANSWER_S = 20
