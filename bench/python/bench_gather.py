@@ -244,7 +244,7 @@ def cold(program, gigabytes, seconds):
     report("cold gather", conditions, rows)
 
     # Ids that share blocks: four to each, of eight rows.
-    count = min(1 << 20, num_rows // 4)
+    count = min(1 << 20, num_rows // 4, group // (2 * ROW))  # what a call gathers fits in the group
     cases = (
         ("uniform rows", BATCH, num_rows, 0, "<= 8.1"),
         ("uniform rows", BATCH, num_rows, None, ""),
