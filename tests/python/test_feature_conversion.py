@@ -884,5 +884,7 @@ print(peak_memory() - before)
 
 def test_several_files_are_refused():
     np.save("a.npy", ROWS)
-    with pytest.raises(TypeError, match=r"^source: expected one file of features, or rows, found a list of 2 paths; join these"):
+    with pytest.raises(
+        TypeError, match=r"^source: expected one file of features, or rows, found a list of 2 paths; join these"
+    ):
         gz.convert_features(["a.npy", Path("a.npy")], "x.gd")
