@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from graphzero._core import DataType, FormatError
 from graphzero._files.folder import check_regular, is_inside
 from graphzero._files.mounted import Mounted
-from graphzero._files.storage import refuse_url
+from graphzero._files.storage import path_here
 
 MANIFEST = "graphzero.json"
 FORMAT = "graphzero dataset"
@@ -381,8 +381,7 @@ def _unless_none(**values: Any) -> dict[str, Any]:
 
 def read_manifest(folder: str) -> tuple[Manifest, int]:
     """Read and check the manifest of ``folder``, whose files must be whole; also return the data set's fingerprint."""
-    path = os.path.join(folder, MANIFEST)
-    refuse_url(folder)
+    path = os.path.join(path_here(folder), MANIFEST)
     if os.path.isdir(folder) and not os.path.exists(path):
         raise FileNotFoundError(
             errno.ENOENT, f"has no {MANIFEST}: it is not a data set, or its conversion did not finish", folder
