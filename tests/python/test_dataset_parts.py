@@ -160,6 +160,8 @@ BROKEN = [
     Case("DS30", "other edges in one index", change(*GRAPH, "parts", 0, "edges", to=1), "expected as many edges in both indexes"),
     Case("DS31", "two parts in one file", change(*X, "parts", 1, "file", to="nodes//paper/./x.gd"), "expected parts in files of their own"),
     Case("DS31", "a path outside", change(*X, "parts", 1, "file", to="../x"), r"parts\[1\]\.file: expected a path inside"),
+    Case("DS31", "the manifest as a part", change(*X, "parts", 1, "file", to="./graphzero.json"), r"parts\[1\]\.file: expected another file than the manifest"),
+    Case("DS31", "a whole file that is the manifest", change(*GRAPH, "file", to="graphzero.json"), r"graph\.file: expected another file than the manifest"),
     Case("DS33", "a part that is gone", remove_part(*GRAPH, "parts", 0), "expected a file there, found none", FileNotFoundError),
     Case("DS33", "another fingerprint", change(*X, "parts", 0, "fingerprint", to="0x" + "7" * 16), "expected the fingerprint 0x7777777777777777"),
     Case("DS34", "rows of another range", copy_part((*X, "parts", -1), (*X, "parts", 0)), r"expected \d+ rows, found \d+"),

@@ -687,6 +687,8 @@ class _Reader:
         file = self._get(record, "file", str, place, "a relative path")
         if not is_inside(file):
             raise self._refuse(f"{place}.file", "a path inside the folder", file)
+        if os.path.normpath(file).casefold() == MANIFEST:  # some file systems do not tell cases apart
+            raise self._refuse(f"{place}.file", "another file than the manifest", file)
         return file
 
     def _fingerprint(self, parent: Any, place: str, key: str = "fingerprint") -> int:
