@@ -28,6 +28,7 @@ from graphzero._files.manifest import (
     read_manifest,
 )
 from graphzero._files.mounted import Mounted
+from graphzero._files.storage import path_here
 from graphzero.features import FeatureStore
 from graphzero.graph import Graph
 from graphzero.ids import IdDictionary
@@ -475,7 +476,7 @@ def open_dataset(path: str | os.PathLike[str]) -> Dataset:
         FormatError: The folder or a file in it is not what the manifest says.
         OSError: A file cannot be opened.
     """
-    folder = os.fsdecode(path)
+    folder = path_here(path)
     manifest, fingerprint = read_manifest(folder)
     opened: list[Mounted[Any]] = []
     try:

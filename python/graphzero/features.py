@@ -17,6 +17,7 @@ from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_text
 from graphzero._files.folder import check_free_space
 from graphzero._files.mounted import Mounted, one_path, path_bytes, verify_if_asked
+from graphzero._files.storage import target_here
 from graphzero.memory import MemoryReport, memory_report
 from graphzero.row_order import check_order, reorder, row_places
 
@@ -393,7 +394,7 @@ def _write(
     places: _core.RowPlaces | None,
 ) -> None:
     row_items = int(np.prod(source.shape[1:], dtype=np.int64))
-    check_free_space(os.fsdecode(path), len(ids) * row_items * numpy_dtype(stored).itemsize)
+    check_free_space(target_here(path), len(ids) * row_items * numpy_dtype(stored).itemsize)
     writer = _core.GdWriter(path_bytes(path), stored, [len(ids), *source.shape[1:]])
     at_once = _rows_per_block(source.itemsize * row_items)
     for start in range(0, len(ids), at_once):

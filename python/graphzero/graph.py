@@ -16,6 +16,7 @@ from graphzero._base.integers import as_seed, integer
 from graphzero._base.memory_sizes import byte_text, conversion_budget
 from graphzero._files.folder import check_free_space, spill_folder
 from graphzero._files.mounted import Mounted, one_path, path_bytes, verify_if_asked
+from graphzero._files.storage import target_here
 from graphzero.memory import MemoryReport, memory_report
 
 Direction = Literal["out", "in"]
@@ -473,7 +474,7 @@ def write_graph(
     options.weights, options.times = weight is not None, time is not None
     options.num_rows = len(sources)
     options.memory = min(conversion_budget(), max(64 << 20, _WRITER_MEMORY * len(sources)))
-    target = os.fsdecode(path)
+    target = target_here(path)
     options.temporary_folder = path_bytes(spill_folder(target))
     converter = _core.EdgeConverter(options)
     converter.add_edges(sources, int64_vector(dst, "dst"), weights, times)

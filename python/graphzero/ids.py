@@ -16,6 +16,7 @@ from graphzero._base.arrays import as_numpy, int64_vector, plain
 from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_text, conversion_budget
 from graphzero._files.mounted import Mounted, path_bytes, verify_if_asked
+from graphzero._files.storage import path_here, target_here
 from graphzero.memory import MemoryReport, memory_report
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class IdDictionary(Mounted[_core.IdDictionary]):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, verify: Literal["header", "full"] = "header") -> None:
-        name = os.fsdecode(path)
+        name = path_here(path)
         core = _core.IdDictionary(path_bytes(name))
         verify_if_asked(name, verify, _core.verify_ids)
         super().__init__(name, core)
@@ -203,7 +204,7 @@ class IdBuilder:
         tmp_dir: str | os.PathLike[str] | None = None,
     ) -> None:
         check_choice(kind, "kind", "integer", "string")
-        self._path = os.fsdecode(path)
+        self._path = target_here(path)
         self._kind: Kind = kind
         folder = b"" if tmp_dir is None else path_bytes(tmp_dir)
         self._core: _core.IdBuilder | None = _core.IdBuilder(

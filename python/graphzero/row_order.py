@@ -13,6 +13,7 @@ from graphzero._base.memory_sizes import byte_text, conversion_budget
 from graphzero._files.folder import new_file
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
+from graphzero._files.storage import target_here
 from graphzero.graph import Direction, Graph, as_direction
 
 
@@ -53,6 +54,7 @@ def reorder(
     """
     if (graph is None) == (order is None):
         raise ValueError("expected a graph or an order=, and not both")
+    target = target_here(out_path)
     source = _core.FeatureReorderer(path_bytes(path))
     budget = conversion_budget(memory)
     # Counts and places while the order is made; a file that has an order needs that one beside the new one.
@@ -66,9 +68,8 @@ def reorder(
     wanted = "hot" if order is None else order
     with watching(progress, "counting how often each row is met", None, "edges", lambda: 0):
         places = row_places(wanted, graph, source.num_rows, os.fsdecode(path), direction=direction)
-    folder = os.path.dirname(os.path.abspath(out_path))
+    folder = os.path.dirname(os.path.abspath(target))
     total = source.total(budget - kept)
-    target = os.fsdecode(out_path)
     with (
         new_file(target) if callable(progress) else nullcontext(target) as new_path,
         watching(progress, "ordering rows", total, "bytes", source.done),

@@ -57,8 +57,10 @@ from graphzero._files.storage import (
     located,
     naming,
     open_ranges,
+    path_here,
     read_range,
     remove_stored,
+    target_here,
     write_stored,
 )
 from graphzero._files.stored_manifest import stored_manifest
@@ -149,7 +151,7 @@ def push(
     begin = time.perf_counter()
     workers = _threads(threads)
     part_size = None if parts is None else integer_from(byte_count(parts, "parts"), 1, "parts")
-    name = os.fsdecode(folder)
+    name = path_here(folder)
     text = _manifest_text(name)
     manifest, _ = read_manifest(name)
     with open_dataset(name):  # proves that its files are those of the manifest
@@ -245,7 +247,7 @@ def stage(
     begin = time.perf_counter()
     check_choice(verify, "verify", "header", "full")
     workers = _threads(threads)
-    place, target = located(source), os.fsdecode(folder)
+    place, target = located(source), target_here(folder)
     shared = read_host_share(host, hosts, hot, whole)
     text, manifest, _ = stored_manifest(place)
     wanted = manifest if features is None else _with_features(manifest, features, place)

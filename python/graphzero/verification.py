@@ -15,7 +15,7 @@ from graphzero._dataset.feature_share import FeatureShare
 from graphzero._files.manifest import MANIFEST, FileRecord, Manifest, SplitRecord, read_manifest
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
-from graphzero._files.storage import refuse_url
+from graphzero._files.storage import path_here
 from graphzero._look.labels import has_classes
 from graphzero.dataset import Dataset, open_dataset, type_text
 from graphzero.features import FeatureStore
@@ -74,8 +74,7 @@ def verify(path: str | os.PathLike[str], *, progress: Progress = False) -> list[
         >>> all(check.holds for check in verify(tiny_gl))
         True
     """
-    name = os.fsdecode(path)
-    refuse_url(name)
+    name = path_here(path)
     if os.path.isdir(name):
         return _verify_dataset(name, progress)
     read = _core.VerifyProgress()

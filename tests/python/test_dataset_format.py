@@ -177,7 +177,17 @@ BROKEN = [
     ),
     *(
         Case("DS12", f"the path {path!r}", change(*AT_X, "file", to=path), "x.file: expected a path inside the folder")
-        for path in ("", "/etc/hostname", "../papers/x.gd", "nodes/../../x.gd", "x\0.gd")
+        for path in ("", "/etc/hostname", "../papers/x.gd", "nodes/../../x.gd", "nodes/../graphzero.json", "x\0.gd")
+    ),
+    *(
+        Case(
+            "DS41",
+            f"the path {path!r} of {place[-1]}",
+            change(*place, "file", to=path),
+            rf"{place[-1]}.file: expected another file than the manifest, found \"{path}\"",
+        )
+        for path in ("graphzero.json", "./graphzero.json", ".//graphzero.json/", "GraphZero.json")
+        for place in (AT_X, ("edges", 0, "graph"), ("nodes", "paper", "ids"), ("nodes", "paper", "other", "pairs"))
     ),
     Case(
         "DS13",
@@ -409,6 +419,14 @@ DAMAGED_SHARES = [
         r"x of paper: ids of rows that all hosts have rise: hot\[0\]: expected a row from 0 to below 3, found 3",
     ),
 ]
+
+
+def test_records_may_have_the_same_file(folder):
+    record = manifest_of(folder)["nodes"]["paper"]["attributes"]["x"]
+    change("nodes", "paper", "attributes", "again", to=record)(folder)
+    with gz.open(folder) as ds:
+        assert np.array_equal(ds.nodes["paper"]["again"].get_tensor(), np.eye(3))
+    assert all(check.holds for check in gz.verify(folder))
 
 
 @pytest.fixture

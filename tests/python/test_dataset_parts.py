@@ -106,6 +106,41 @@ def without_one(parts):
     return [parts[0], *parts[2:]]
 
 
+def unsealed(break_it, *place):
+    """Return the same damage of a manifest that has no seal there."""
+
+    def apply(folder):
+        document = document_of(folder)
+        del at(document, place)["seal"]
+        (folder / MANIFEST).write_text(json.dumps(document))
+        break_it(folder)
+
+    return apply
+
+
+def exchange(names, *place, between=(0, 1)):
+    """Return a function that exchanges some of what a manifest says of two parts."""
+
+    def apply(folder):
+        document = document_of(folder)
+        one, other = (at(document, place)[number] for number in between)
+        for name in names:
+            one[name], other[name] = other[name], one[name]
+        (folder / MANIFEST).write_text(json.dumps(document))
+
+    return apply
+
+
+def rotated(folder):
+    """Give each part of the rows the content of the one behind it."""
+    document = document_of(folder)
+    parts = at(document, X)["parts"]
+    contents = [(part["file"], part["fingerprint"]) for part in parts]
+    for part, (file, fingerprint) in zip(parts[:-1], [*contents[1:-1], contents[0]], strict=True):
+        part.update(file=file, fingerprint=fingerprint)
+    (folder / MANIFEST).write_text(json.dumps(document))
+
+
 def remove_part(*place):
     return lambda folder: os.remove(folder / at(document_of(folder), place)["file"])
 
@@ -116,6 +151,7 @@ def copy_part(source, target):
         data = (folder / at(document, source)["file"]).read_bytes()
         (folder / at(document, target)["file"]).write_bytes(data)
         at(document, target)["fingerprint"] = at(document, source)["fingerprint"]
+        del at(document, target)["seal"]
         (folder / MANIFEST).write_text(json.dumps(document))
 
     return apply
@@ -143,6 +179,12 @@ class Case:
         return f"{self.invariant}: {self.what}"
 
 
+# Both parts are named: the one that is there, and the one that belongs there.
+WRONG_ORDER = (
+    r"x\.parts\[0\]: expected nodes/paper/x\.gd\.parts/[0-9a-f]{16}-0-(\d+)\.gd, which is at \[\d\], for 0 to \1, found "
+    r"nodes/paper/x\.gd\.parts/[0-9a-f]{16}-\1-\d+\.gd: the parts are in the wrong order; push"
+)
+
 BROKEN = [
     Case("DS25", "no parts", change(*X, "parts", to=[]), r"x\.parts: expected at least one part, found \[\]"),
     Case("DS25", "parts that are text", change(*X, "parts", to="x"), r'x\.parts: expected a list of parts, found "x"'),
@@ -160,12 +202,21 @@ BROKEN = [
     Case("DS30", "other edges in one index", change(*GRAPH, "parts", 0, "edges", to=1), "expected as many edges in both indexes"),
     Case("DS31", "two parts in one file", change(*X, "parts", 1, "file", to="nodes//paper/./x.gd"), "expected parts in files of their own"),
     Case("DS31", "a path outside", change(*X, "parts", 1, "file", to="../x"), r"parts\[1\]\.file: expected a path inside"),
+    Case("DS31", "the manifest as a part", change(*X, "parts", 1, "file", to="./graphzero.json"), r"parts\[1\]\.file: expected another file than the manifest"),
+    Case("DS31", "a whole file that is the manifest", change(*GRAPH, "file", to="graphzero.json"), r"graph\.file: expected another file than the manifest"),
     Case("DS33", "a part that is gone", remove_part(*GRAPH, "parts", 0), "expected a file there, found none", FileNotFoundError),
-    Case("DS33", "another fingerprint", change(*X, "parts", 0, "fingerprint", to="0x" + "7" * 16), "expected the fingerprint 0x7777777777777777"),
+    Case("DS33", "another fingerprint", unsealed(change(*X, "parts", 0, "fingerprint", to="0x" + "7" * 16), *X, "parts", 0), "expected the fingerprint 0x7777777777777777"),
     Case("DS34", "rows of another range", copy_part((*X, "parts", -1), (*X, "parts", 0)), r"expected \d+ rows, found \d+"),
     Case("DS34", "another part's rows", copy_part((*X, "parts", 1), (*X, "parts", 0)), "when its parts are put together, found 0x"),
     Case("DS34", "lists of another range", copy_part((*GRAPH, "parts", 0), (*GRAPH, "parts", 1)), "expected the nodes .* of out, with"),
     Case("DS34", "lists of the other index", copy_part((*GRAPH, "parts", 3), (*GRAPH, "parts", 0)), "expected .*, found"),
+    Case("DS42", "rows that changed places", exchange(["file", "fingerprint"], *X, "parts"), WRONG_ORDER),
+    Case("DS42", "rows that changed places with their seals", exchange(["file", "fingerprint", "seal"], *X, "parts"), r"parts\[0\]\.seal: expected \"?0x[0-9a-f]{16}, of its range and fingerprint, found \"0x"),
+    Case("DS42", "rows that all changed places", rotated, WRONG_ORDER),
+    Case("DS42", "lists that changed places", exchange(["file", "fingerprint"], *GRAPH, "parts"), r"parts\[0\]: expected \S+out-000000\S+, which is at \[1\], for 0 to \d+, found \S+out-000001\S+: the parts are in"),
+    Case("DS42", "lists of two indexes that changed places", exchange(["file", "fingerprint"], *GRAPH, "parts", between=(0, 3)), r"expected \S+out-000000\S+, which is at \[3\], .* found \S+in-000000"),
+    Case("DS42", "another fingerprint", change(*X, "parts", 0, "fingerprint", to="0x" + "7" * 16), r"parts\[0\]\.seal: expected 0x[0-9a-f]{16}, of its range"),
+    Case("DS42", "a seal that is a number", change(*X, "parts", 0, "seal", to=7), r"parts\[0\]\.seal: expected a fingerprint, found 7"),
     Case("DS34", "a flipped byte of rows", flip((*X, "parts", 1), 5000), "its parts: .*checksum"),
     Case("DS34", "a flipped byte of lists", flip((*GRAPH, "parts", 0), 5000), "its parts: .*the checksum of out_indptr differs"),
 ]  # fmt: skip
@@ -181,6 +232,21 @@ def test_what_is_broken_is_refused(case, stored, tmp_path):
     with pytest.raises(case.error, match=case.message):
         gz.stage(stored, tmp_path / "here")
     assert not (tmp_path / "here").exists()
+
+
+def test_rows_that_changed_places_are_no_share(stored, tmp_path):
+    exchange(["file", "fingerprint"], *X, "parts")(stored)
+    with pytest.raises(gz.FormatError, match=WRONG_ORDER):
+        gz.stage(stored, tmp_path / "here", host=1, hosts=2)
+
+
+def test_a_manifest_without_seals_is_read(stored, made, tmp_path):
+    document = document_of(stored)
+    for part in [*at(document, X)["parts"], *at(document, GRAPH)["parts"]]:
+        del part["seal"]
+    (stored / MANIFEST).write_text(json.dumps(document))
+    gz.stage(stored, tmp_path / "here")
+    assert filecmp.cmp(tmp_path / "here/nodes/paper/x.gd", made / "rows/nodes/paper/x.gd", shallow=False)
 
 
 @pytest.mark.parametrize("use", [gz.open, gz.verify, gz.edit_dataset])

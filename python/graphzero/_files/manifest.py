@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from graphzero._core import DataType, FormatError
 from graphzero._files.folder import check_regular, is_inside
 from graphzero._files.mounted import Mounted
-from graphzero._files.storage import refuse_url
+from graphzero._files.storage import path_here
 
 MANIFEST = "graphzero.json"
 FORMAT = "graphzero dataset"
@@ -64,6 +64,18 @@ class Part:
     fingerprint: int
     index: str | None = None
     edges: int | None = None
+
+    @property
+    def seal(self) -> int:
+        """Binds the content to the range: rows do not say which they are, as the lists of a graph do."""
+        return self.seal_of(self.fingerprint)
+
+    def seal_of(self, fingerprint: int) -> int:
+        """Return the seal that the part would have with another content."""
+        import hashlib  # slow to load
+
+        text = f"{self.index or 'rows'} {self.begin} {self.end} {fingerprint:#018x}"
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
 @dataclass
@@ -315,6 +327,7 @@ def manifest_text(manifest: Manifest) -> bytes:
             "end": part.end,
             **_unless_none(edges=part.edges),
             "fingerprint": f"{part.fingerprint:#018x}",
+            "seal": f"{part.seal:#018x}",
         }
 
     def records(attributes: dict[str, FileRecord]) -> dict[str, Any]:
@@ -381,8 +394,7 @@ def _unless_none(**values: Any) -> dict[str, Any]:
 
 def read_manifest(folder: str) -> tuple[Manifest, int]:
     """Read and check the manifest of ``folder``, whose files must be whole; also return the data set's fingerprint."""
-    path = os.path.join(folder, MANIFEST)
-    refuse_url(folder)
+    path = os.path.join(path_here(folder), MANIFEST)
     if os.path.isdir(folder) and not os.path.exists(path):
         raise FileNotFoundError(
             errno.ENOENT, f"has no {MANIFEST}: it is not a data set, or its conversion did not finish", folder
@@ -486,6 +498,7 @@ class _Reader:
     def __init__(self, path: str) -> None:
         self._path = path
         self._version = VERSION
+        self._sealed: list[tuple[str, list[Part], list[int | None]]] = []  # places, parts and their seals
 
     def _refuse(self, place: str, expected: str, found: Any) -> FormatError:
         text = json.dumps(found)
@@ -532,6 +545,8 @@ class _Reader:
             manifest.hetero = self._get(document, "hetero", bool, "", "true or false")
         manifest.other = self._other(document, "")
         self._check_paths(manifest)
+        for place, parts, seals in self._sealed:
+            self._check_seals(place, parts, seals)
         return manifest
 
     def _check_paths(self, manifest: Manifest) -> None:
@@ -682,12 +697,19 @@ class _Reader:
         found = self._get(record, "parts", list, place, "a list of parts")
         read = [self._part(part, f"{place}.parts[{i}]", parts == "nodes") for i, part in enumerate(found)]
         self._check_order(read, f"{place}.parts")
+        seals = [
+            None if part.get("seal") is None else self._fingerprint(part, f"{place}.parts[{i}]", "seal")
+            for i, part in enumerate(found)
+        ]
+        self._sealed.append((f"{place}.parts", read, seals))
         return PartsRecord(file, whole, read)
 
     def _path_inside(self, record: Any, place: str) -> str:
         file = self._get(record, "file", str, place, "a relative path")
         if not is_inside(file):
             raise self._refuse(f"{place}.file", "a path inside the folder", file)
+        if os.path.normpath(file).casefold() == MANIFEST:  # some file systems do not tell cases apart
+            raise self._refuse(f"{place}.file", "another file than the manifest", file)
         return file
 
     def _fingerprint(self, parent: Any, place: str, key: str = "fingerprint") -> int:
@@ -728,6 +750,22 @@ class _Reader:
         edges = {index: sum(part.edges or 0 for part in parts if part.index == index) for index in ends}
         if len(set(edges.values())) > 1:
             raise self._refuse(place, "as many edges in both indexes", edges)
+
+    def _check_seals(self, place: str, parts: list[Part], seals: list[int | None]) -> None:
+        """Refuse parts whose contents are not those of their ranges, such as two that changed places."""
+        for i, (part, seal) in enumerate(zip(parts, seals, strict=True)):
+            if seal in (None, part.seal):
+                continue
+            others = [(k, other) for k, other in enumerate(parts) if part.seal_of(other.fingerprint) == seal]
+            if not others:
+                raise self._refuse(
+                    f"{place}[{i}].seal", f"{part.seal:#018x}, of its range and fingerprint", f"{seal:#018x}"
+                )
+            k, other = others[0]
+            raise FormatError(
+                f"{self._path}: {place}[{i}]: expected {other.file}, which is at [{k}], for {part.begin} to "
+                f"{part.end}, found {part.file}: the parts are in the wrong order; push or convert the data set again"
+            )
 
     def _triple(self, value: Any, place: str) -> tuple[str, str, str]:
         if not isinstance(value, list) or len(value) != 3 or not all(isinstance(part, str) for part in value):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from graphzero._base.argument_errors import value_error
 from graphzero._core import Check as CoreCheck
 from graphzero._core import FormatError, VerifyProgress
+from graphzero._files.storage import path_here
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -36,7 +37,7 @@ mounted: weakref.WeakSet[Mounted[Any]] = weakref.WeakSet()
 
 def path_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the path as the core takes it: any bytes but NUL, which ends a path."""
-    encoded = os.fsencode(path)
+    encoded = os.fsencode(path_here(path))
     if b"\0" in encoded:
         raise value_error("path", f"expected no NUL byte, found {encoded!r}")
     return encoded
@@ -47,7 +48,7 @@ def one_path(path: str | os.PathLike[str] | None, filename: str | os.PathLike[st
     given = [name for name in (path, filename) if name is not None]
     if len(given) != 1:
         raise TypeError("expected one path, as the first argument")
-    return os.fsdecode(given[0])
+    return path_here(given[0])
 
 
 def verify_if_asked(path: str, wanted: str, checks: Callable[[bytes, VerifyProgress], Sequence[CoreCheck]]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
 from graphzero._files.folder import check_regular
+from graphzero._files.storage import path_here
 from graphzero._files.yaml_file import read_yaml
 
 _ENDINGS = (".toml", ".yaml", ".yml", ".json")
@@ -19,7 +20,7 @@ _LARGEST = 1 << 20  # bytes
 
 def ending_of(path: str, argument: str) -> str:
     """Return how a file of settings ends, or refuse it; ``argument`` is what it was given as."""
-    ending = os.path.splitext(path)[1].lower()
+    ending = os.path.splitext(path_here(path))[1].lower()
     if ending not in _ENDINGS:
         raise value_error(argument, f"expected a name that ends in .toml, .yaml or .json, found {path!r}")
     return ending

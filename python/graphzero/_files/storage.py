@@ -13,10 +13,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 
-# pathlib makes one slash of two.
-_URL = re.compile(r"(?P<scheme>(?:s3|gs|gcs)(?=:/)|[A-Za-z][A-Za-z0-9+.-]+(?=://))://?(?P<rest>.*)", re.DOTALL)
 # A question mark is a pattern's too: settings have names and values.
-_QUERY = re.compile(r"\?(?=[A-Za-z_]+=)")
+_SETTING = r"\?(?=[A-Za-z_][A-Za-z0-9_.~%-]*=)"
+_QUERY = re.compile(_SETTING)
+# pathlib makes one slash of two; what has a user or settings behind it is a URL still. fsspec joins URLs with "::".
+_URL = re.compile(
+    rf"\s*(?P<scheme>(?:s3|gs|gcs)(?=:/)|[A-Za-z][A-Za-z0-9+.:-]+(?=://|:/[^/]*@|:/.*{_SETTING}))://?(?P<rest>.*)",
+    re.DOTALL,
+)
+_URL_IN_TEXT = re.compile(r"(?<![A-Za-z0-9+.:-])[A-Za-z][A-Za-z0-9+.:-]+:/[^\s'\"]+")
+_BUCKETS = ("s3", "gs", "gcs")  # of which none has a port
 _S3_SETTINGS = ("region", "scheme", "endpoint_override", "session_token")
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
@@ -67,29 +73,46 @@ def is_url(value: object) -> bool:
 def shown_url(url: str) -> str:
     """Return a URL without user, password and settings."""
     found = _URL.match(url)
-    if found is None:
+    if found is None or isinstance(url, StoredPath):
         return url
     rest = _QUERY.split(found["rest"], maxsplit=1)[0]
     authority, slash, key = rest.partition("/")
-    return f"{found['scheme']}://{authority.rpartition('@')[2]}{slash}{key}"
+    host = authority.rpartition("@")[2]
+    # A password with a slash that is not written as %2F, or the URL inside a chain.
+    if ":" in host and (found["scheme"].lower() in _BUCKETS or "@" in key or "::" in host):
+        return f"{found['scheme']}://…"
+    return f"{found['scheme']}://{host}{slash}{key}"
 
 
-def refuse_url(path: str) -> None:
-    """Refuse a URL where files are mapped."""
-    if is_url(path):
+def without_credentials(text: str) -> str:
+    """Return what a message says, with every URL in it as ``shown_url()`` shows it."""
+    return _URL_IN_TEXT.sub(lambda found: shown_url(found[0]), text)
+
+
+def path_here(path: str | os.PathLike[str]) -> str:
+    """Return the path of a file or folder of this machine as text. Refuses a URL, whose secrets no message may show.
+
+    Whoever takes a path from a user, and does not take URLs, begins with this, or with ``target_here()``. A path in
+    storage stays as it is: it has no secrets, and whoever made one of a URL knows.
+    """
+    text = os.fsdecode(path)
+    if is_url(text) and not isinstance(text, StoredPath):
         raise ValueError(
-            f"{shown_url(path)}: expected a path of this machine, found a URL; bring the data set here with "
+            f"{shown_url(text)}: expected a path of this machine, found a URL; bring the data set here with "
             "gz.stage(url, folder), or graphzero stage"
         )
+    return text
 
 
-def refuse_url_target(path: str) -> None:
-    """Refuse a URL where files are written that only this machine can write."""
-    if is_url(path):
+def target_here(path: str | os.PathLike[str]) -> str:
+    """Return the path of a file or folder to write on this machine as text. Refuses a URL."""
+    text = os.fsdecode(path)
+    if is_url(text):
         raise ValueError(
-            f"{shown_url(path)}: expected a path of this machine to write, found a URL; write it here, and bring the "
+            f"{shown_url(text)}: expected a path of this machine to write, found a URL; write it here, and bring the "
             "data set there with gz.push(folder, url), or graphzero push"
         )
+    return text
 
 
 def located(url: str | os.PathLike[str]) -> StoredPath:
@@ -108,7 +131,7 @@ def located(url: str | os.PathLike[str]) -> StoredPath:
     authority, _, key = rest.partition("/")
     userinfo, _, host = authority.rpartition("@")
     user = tuple(map(unquote, userinfo.split(":", 1)))
-    if scheme in ("s3", "gs", "gcs", "file") and ":" in host:
+    if scheme in (*_BUCKETS, "file") and ":" in host:
         raise ValueError(
             f"{scheme}://…: expected a bucket, or user:password@bucket with / in a password written as %2F, found a "
             "colon in its place"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphzero._base.memory_sizes import byte_text
+from graphzero._files.storage import path_here
 from graphzero.cli.console import JsonOption, print_json
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def bench(
         environment()  # report a missing library now, not after minutes of measuring
     document = run(
         plan,
-        folder=None if folder is None else os.fspath(folder),
+        folder=None if folder is None else path_here(folder),
         parts=as_parts(only),
         rivals=rivals or os.environ.get(_RIVALS) or None,
         graphzero02=graphzero02 or os.environ.get(_GRAPHZERO02) or None,

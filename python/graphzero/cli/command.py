@@ -18,6 +18,7 @@ import typer
 
 from graphzero import FormatError, __version__
 from graphzero._base.visible import visible_lines
+from graphzero._files.storage import without_credentials
 from graphzero.cli import (
     bench,
     convert,
@@ -125,7 +126,8 @@ def _failed(error: Exception, verb: Any, debug: bool) -> int:
     if debug:
         import traceback
 
-        print(visible_lines("".join(traceback.format_exception(error))), end="", file=sys.stderr)
+        text = without_credentials("".join(traceback.format_exception(error)))
+        print(visible_lines(text), end="", file=sys.stderr)
     print(f"graphzero: {one_line(error, verb)}", file=sys.stderr)
     with suppress(OSError):
         _flush()

@@ -8,6 +8,7 @@ from typing import Any
 from graphzero import FormatError
 from graphzero._base.argument_errors import Argument, Part, parts_of
 from graphzero._base.visible import visible
+from graphzero._files.storage import without_credentials
 
 
 def one_line(error: Exception, command: Any) -> str:
@@ -19,7 +20,7 @@ def one_line(error: Exception, command: Any) -> str:
         text += (
             "; give --memory less, or free some" if budgeted else "; free some, or raise the limit of the control group"
         )
-    return visible(" ".join(text.split()))
+    return visible(without_credentials(" ".join(text.split())))
 
 
 def _spelled(part: Part, options: dict[str, Any]) -> str:

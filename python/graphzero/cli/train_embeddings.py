@@ -14,6 +14,7 @@ import graphzero as gz
 from graphzero._base.argument_errors import value_error
 from graphzero._base.memory_sizes import byte_text, peak_memory
 from graphzero._base.visible import visible
+from graphzero._files.storage import target_here
 from graphzero.cli.console import print_facts, print_json, spinner
 from graphzero.cli.train_begin import import_torch
 from graphzero.cli.train_logs import LogOptions, epoch_row
@@ -78,13 +79,13 @@ def walk_settings(given: dict[str, Any]) -> WalkSettings:
 
 def _checked_out(out: Path | None) -> str:
     if out is None or out.suffix.lower() != ".gd":
-        found = "none" if out is None else repr(os.fspath(out))
+        found = "none" if out is None else repr(target_here(out))
         raise value_error("embeddings_out", f"expected a name that ends in .gd for the embeddings, found {found}")
     if os.path.lexists(out):
         raise FileExistsError(errno.EEXIST, "exists; remove it, or choose another name", os.fspath(out))
     if not out.absolute().parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", os.fspath(out.absolute().parent))
-    return os.fspath(out)
+    return target_here(out)
 
 
 def _epoch_line(row: dict[str, Any], epochs: int) -> str:

@@ -19,7 +19,7 @@ from graphzero._base.visible import visible
 from graphzero._files.folder import lock_path, make_own_folder, replace_file
 from graphzero._files.manifest import MANIFEST, file_name
 from graphzero._files.progress import Progress
-from graphzero._files.storage import refuse_url_target
+from graphzero._files.storage import path_here, target_here
 from graphzero._look.reports import ShownReport
 from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.dataset_writer import DatasetWriter
@@ -122,8 +122,7 @@ def convert_dataset(
         {'paper': 4}
     """
     begin = time.perf_counter()
-    target = os.fsdecode(folder)
-    refuse_url_target(target)
+    target = target_here(folder)
     layout = _layout_of(source, format)
     given = _choices(layout, options)
     on_disk = isinstance(source, (str, os.PathLike))
@@ -211,7 +210,7 @@ def _layout_of(source: Any, format: str) -> str:
         if isinstance(source, Dataset):
             raise ValueError(f"{source.path}: expected a data set to convert, found one of graphzero")
         return "pyg"
-    path = os.fsdecode(source)
+    path = path_here(source)
     if os.path.isfile(path) and _reader("pyg").recognises(path):
         return "pyg"
     if not os.path.isdir(path):

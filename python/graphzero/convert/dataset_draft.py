@@ -42,6 +42,7 @@ from graphzero._files.manifest import (
     write_manifest,
 )
 from graphzero._files.mounted import Mounted
+from graphzero._files.storage import path_here
 from graphzero._look.labels import has_classes
 from graphzero.dataset import EdgeTriple, TypeName
 from graphzero.features import FeatureStore, write_features, write_permuted
@@ -159,7 +160,7 @@ class DatasetDraft:
                     raise TypeError(f"{column}: expected the name of an attribute beside graph=, found an array")
             if not isinstance(graph, (Graph, str, os.PathLike)):
                 raise type_error("graph", f"expected a .gl file or a Graph, found {type(graph).__name__}")
-            self._check_labels(graph.path if isinstance(graph, Graph) else os.fsdecode(graph), triple)
+            self._check_labels(graph.path if isinstance(graph, Graph) else path_here(graph), triple)
             _link(graph, target)
         else:
             counts = self.manifest.nodes[triple[0]].num_nodes, self.manifest.nodes[triple[2]].num_nodes
@@ -417,7 +418,7 @@ def _check_count(found: int, expected: int | None, what: str) -> None:
 
 
 def _link(given: str | os.PathLike[str] | Mounted[Any], target: str) -> None:
-    link_or_copy(given.path if isinstance(given, Mounted) else os.fsdecode(given), target)
+    link_or_copy(given.path if isinstance(given, Mounted) else path_here(given), target)
 
 
 def _check_same(given: Any, linked: Mounted[Any]) -> None:

@@ -29,6 +29,7 @@ from graphzero._files.manifest import (
     file_name,
     read_manifest,
 )
+from graphzero._files.storage import path_here
 from graphzero.convert.dataset_draft import (
     DatasetDraft,
     category_names,
@@ -91,7 +92,7 @@ class DatasetEditor:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         with open_dataset(path) as opened:  # refuses what is no data set, or is damaged
             _refuse_shares(opened)
-        self._path = os.path.realpath(os.fsdecode(path))
+        self._path = os.path.realpath(path_here(path))
         with kept_in_place(self._path):
             manifest, self._fingerprint = read_manifest(self._path)
             self._old_files = {os.path.normpath(record.file) for record in manifest.files()} | {MANIFEST}

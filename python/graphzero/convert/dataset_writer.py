@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from graphzero._files.folder import NewFolder
 from graphzero._files.manifest import MANIFEST, Manifest, check_json
-from graphzero._files.storage import refuse_url_target
+from graphzero._files.storage import target_here
 from graphzero.convert.dataset_draft import DatasetDraft, edge_triple
 from graphzero.dataset import EDGE, NODE, EdgeTriple, TypeName
 from graphzero.graph import Graph
@@ -44,8 +44,7 @@ class DatasetWriter:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False, hetero: bool = False) -> None:
-        target = os.fsdecode(path)
-        refuse_url_target(target)
+        target = target_here(path)
         if overwrite:
             _refuse_other_folder(target)
         self._draft = DatasetDraft(NewFolder(target, overwrite=overwrite), Manifest())

@@ -13,6 +13,7 @@ from graphzero import _core
 from graphzero._base.argument_errors import value_error
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
+from graphzero._files.storage import path_here, target_here
 from graphzero.convert.edge_feeds import Feed, LabelBatch
 from graphzero.convert.label_lookup import LabelLookup, Labels, num_labels
 from graphzero.convert.text import BadLine, refuse_doubtful_header
@@ -33,7 +34,7 @@ def given_lookups(ids: Any) -> tuple[LabelLookup, ...]:
         return LabelLookup(ids[0]), LabelLookup(ids[1])
     if isinstance(ids, str) and ids in _CHOICES:
         return ()
-    if isinstance(ids, str) and not ids.endswith(".gi") and not os.path.isfile(ids):
+    if isinstance(ids, str) and not path_here(ids).endswith(".gi") and not os.path.isfile(ids):
         raise value_error("ids", f"expected 'auto', 'dense', 'map' or the path of a .gi file, found {ids!r}")
     return (LabelLookup(ids),)
 
@@ -41,13 +42,13 @@ def given_lookups(ids: Any) -> tuple[LabelLookup, ...]:
 def dictionary_paths(ids_path: Any, target: str, bipartite: bool) -> list[str]:
     """Return where new dictionaries go: one, or two of a bipartite graph."""
     is_pair = isinstance(ids_path, (tuple, list))
-    if ids_path is not None and (is_pair != bipartite or (is_pair and len(ids_path) != 2)):
+    given = None if ids_path is None else [target_here(path) for path in (ids_path if is_pair else [ids_path])]
+    if given is not None and (is_pair != bipartite or len(given) != 1 + bipartite):
         wanted = "two paths, of sources and of destinations" if bipartite else "one path"
         raise value_error("ids_path", f"expected {wanted}, found {ids_path!r}")
     stem = os.path.splitext(target)[0]
-    given = ids_path if is_pair else [ids_path]
     default = [f"{stem}.src.gi", f"{stem}.dst.gi"] if bipartite else [f"{stem}.gi"]
-    paths = default if ids_path is None else [os.fsdecode(path) for path in given]
+    paths = given or default
     if len({os.path.realpath(path) for path in [*paths, target]}) <= len(paths):
         raise value_error("ids_path", f"expected other files than {target}, each once, found {', '.join(paths)}")
     return paths

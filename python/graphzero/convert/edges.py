@@ -15,7 +15,7 @@ from graphzero._files.folder import check_free_space, hidden_folder, new_file, s
 from graphzero._files.manifest import TIME_UNITS
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
-from graphzero._files.storage import is_url, located, shown_url
+from graphzero._files.storage import is_url, located, path_here, shown_url
 from graphzero.convert._shards.edge_plan import EdgePlan
 from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.edge_feeds import Column, TextOptions, edge_feed, labels_without_map
@@ -147,7 +147,7 @@ def convert_edges(
                 "bring the data set there with gz.push(folder, url)",
             )  # fmt: skip
         target = located(target)  # which refuses what is no place, before anything is read
-    folder = os.fsdecode(tmp_dir or (temporary_folder() if is_url(target) else spill_folder(target)))
+    folder = path_here(tmp_dir or (temporary_folder() if is_url(target) else spill_folder(target)))
     if tmp_dir is not None and not os.path.isdir(folder):
         raise value_error("tmp_dir", f"expected a folder, found none at {folder}")
     budget = conversion_budget(memory)
@@ -156,14 +156,13 @@ def convert_edges(
         check_choice(time_unit, "time_unit", *TIME_UNITS)
     check_engine(engine, shards, address, work_dir, target)
     if shards is not None:
-        if ids not in ("auto", "dense", "map"):
-            raise value_error("ids", f"expected 'auto', 'dense' or 'map' with shards={shards}, found a dictionary")
         with steps_folder(engine, work_dir, target, folder) as parts:
             plan_shards(
                 source, parts, shards=shards, directed=directed, index=index, src=src, dst=dst, weight=weight,
                 time=time, time_unit=time_unit, header=header, delimiter=delimiter, comment=comment,
                 num_nodes=num_nodes, bipartite=bipartite, duplicates=duplicates, self_loops=self_loops,
-                edge_ids=edge_ids, ids=ids, bad_lines=bad_lines,
+                edge_ids=edge_ids, bad_lines=bad_lines,
+                ids=ids,  # type: ignore[arg-type]  # refuses a dictionary
             )  # fmt: skip
             job = EdgeJob(EdgePlan(parts), target, ids_path)
             return run_with(

@@ -10,7 +10,7 @@ from typing import Any
 from graphzero._base.argument_errors import Argument, Setting, check_choice, error_of, value_error
 from graphzero._files.folder import hidden_folder
 from graphzero._files.progress import Progress
-from graphzero._files.storage import is_url, located
+from graphzero._files.storage import is_url, located, target_here
 from graphzero.convert._shards.job import Job, Report, run_here
 from graphzero.convert._shards.work_folder import work_folder
 from graphzero.convert.ray_engine import run_job
@@ -37,7 +37,7 @@ def steps_folder(engine: str, work_dir: str | os.PathLike[str] | None, target: s
     if work_dir is not None and is_url(work_dir):
         yield located(work_dir)  # which is not locked: files of another plan have other names
     elif engine == "ray" or work_dir is not None:
-        with work_folder(os.fsdecode(work_dir or f"{target}.steps")) as folder:
+        with work_folder(target_here(work_dir or f"{target}.steps")) as folder:
             yield folder
     else:
         with hidden_folder(os.path.join(spill_folder, os.path.basename(target))) as folder:

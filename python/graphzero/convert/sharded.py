@@ -128,6 +128,8 @@ def plan_shards(
         3
     """
     shards = integer_from(shards, 1, "shards")
+    if ids not in ("auto", "dense", "map"):
+        raise value_error("ids", f"expected 'auto', 'dense' or 'map' with shards={shards}, found a dictionary")
     size = integer_from(byte_count(task_size, "task_size"), 1, "task_size")
     text = TextOptions(
         src,

@@ -24,7 +24,7 @@ import numpy as np
 from graphzero import _core
 from graphzero._base.argument_errors import Setting, check_choice, error_of, flag, type_error, value_error
 from graphzero._base.old_names import renamed_keywords
-from graphzero._files.storage import StoredPath, first_bytes, open_stored
+from graphzero._files.storage import StoredPath, first_bytes, open_stored, path_here
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zXZ": "xz"}
 
@@ -71,10 +71,10 @@ take_on_bad_line = renamed_keywords(on_bad_line=("bad_lines", lambda value: "rai
 def text_paths(source: Any) -> list[str] | None:
     """Return the files that ``source`` names: one path, a list of them, or a glob, in sorted order."""
     if isinstance(source, (list, tuple)) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
-        return [os.fsdecode(item) for item in source]
+        return [path_here(item) for item in source]
     if not isinstance(source, (str, os.PathLike)):
         return None
-    path = os.fsdecode(source)
+    path = path_here(source)
     if isinstance(path, StoredPath) or os.path.exists(path) or not glob.has_magic(path):
         return [path]
     found = sorted(glob.glob(path, recursive=True))

@@ -24,6 +24,7 @@ from graphzero._files.folder import hidden_folder
 from graphzero._files.manifest import file_name
 from graphzero._files.mounted import Mounted
 from graphzero._files.progress import Progress, watching
+from graphzero._files.storage import target_here
 from graphzero._inputs.attributes import check_names
 from graphzero.convert.row_writer import RowWriter
 from graphzero.dataset import Dataset, EdgeTriple
@@ -104,7 +105,7 @@ def inference(
     stored: torch.dtype = getattr(torch, name_of(as_data_type(dtype)))
     run = _Run(AllNodes(given, along, batch_size, _budget(memory)), place, floats)
     total = len(steps) * sum(given.relations.num_nodes.values())
-    path = os.path.abspath(os.fsdecode(out))
+    path = os.path.abspath(target_here(out))
     _check_out(path, given, replaces=flag(overwrite, "overwrite"))
     with _scratch(path) as scratch:
         with _evaluating(modules, place), watching(progress, os.path.basename(path), total, "nodes", lambda: run.done):

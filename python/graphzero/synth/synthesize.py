@@ -18,7 +18,7 @@ from graphzero._base.integers import as_seed
 from graphzero._base.memory_sizes import conversion_budget
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
-from graphzero._files.storage import refuse_url_target
+from graphzero._files.storage import target_here
 from graphzero.convert.dataset_writer import DatasetWriter
 from graphzero.convert.edge_sources.synthetic import SyntheticSource, node_times
 from graphzero.convert.edges import convert_edges
@@ -134,8 +134,7 @@ def synthesize(
     }  # fmt: skip
     recipe = make_recipe(preset, given | {"seed": as_seed(seed)})
     budget = conversion_budget(memory)
-    target = os.fsdecode(path)
-    refuse_url_target(target)
+    target = target_here(path)
     with DatasetWriter(target, overwrite=overwrite) as writer:
         _Maker(recipe, writer, budget, progress).make()
         writer.set_metadata(name=preset or recipe.kind, synthetic=asdict(recipe))

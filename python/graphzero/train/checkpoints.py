@@ -12,6 +12,7 @@ import torch
 from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
 from graphzero._files.folder import replace_file
+from graphzero._files.storage import path_here, target_here
 from graphzero.convert.edge_sources.torch_files import load_pt
 from graphzero.dataset import Dataset
 from graphzero.train.run import Run
@@ -47,7 +48,7 @@ class Checkpoints:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = os.fspath(folder)
+        self.folder = target_here(folder)
         self._best_epoch: int | None = None
         os.makedirs(self.folder, exist_ok=True)
 
@@ -71,7 +72,7 @@ def last_path(folder: str | os.PathLike[str]) -> str:
 
 def load(path: str | os.PathLike[str]) -> Checkpoint:
     """Read a checkpoint. Nothing in it is run: it holds tensors, numbers and names."""
-    name = os.fspath(path)
+    name = path_here(path)
     try:
         document = load_pt(name)
     except FormatError as error:

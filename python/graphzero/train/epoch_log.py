@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from graphzero._base.argument_errors import value_error
 from graphzero._core import FormatError
 from graphzero._files.folder import check_regular, replace_file
+from graphzero._files.storage import target_here
 
 ENDINGS = (".csv", ".jsonl", ".json")
 
@@ -37,7 +38,7 @@ class EpochLog:
     """
 
     def __init__(self, path: str | os.PathLike[str], columns: Sequence[str], done: Sequence[Row] = ()) -> None:
-        self._path = os.fspath(path)
+        self._path = target_here(path)
         self._columns = list(columns)
         there = {} if not os.path.exists(self._path) else self._read()
         self._rows = [{**row, **there.get(row["epoch"], {})} for row in done]

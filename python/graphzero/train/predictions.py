@@ -17,6 +17,7 @@ from torch import Tensor
 from graphzero._base.argument_errors import check_choice, value_error
 from graphzero._base.dtypes import as_data_type
 from graphzero._files.folder import hidden_folder
+from graphzero._files.storage import target_here
 from graphzero.convert.arrow_files import pyarrow
 from graphzero.convert.row_writer import RowWriter
 from graphzero.dataset import Dataset
@@ -33,7 +34,7 @@ _FLOATS = ("float32", "float64", "float16", "bfloat16")
 
 def check_out(path: str | os.PathLike[str]) -> None:
     """Refuse a file that predictions could not become, before anything is trained for them."""
-    name = os.fspath(path)
+    name = target_here(path)
     ending = os.path.splitext(name)[1].lower()
     if ending not in ENDINGS:
         raise value_error("predict", f"expected a name that ends in .gd, .parquet or .csv, found {name!r}")

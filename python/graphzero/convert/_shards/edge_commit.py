@@ -29,7 +29,16 @@ from graphzero._files.manifest import (
 )
 from graphzero._files.mounted import path_bytes
 from graphzero._files.part_header import PartHeader
-from graphzero._files.storage import StoredPath, is_there, is_url, located, read_range, size_of, write_stored
+from graphzero._files.storage import (
+    StoredPath,
+    is_there,
+    is_url,
+    located,
+    read_range,
+    size_of,
+    target_here,
+    write_stored,
+)
 from graphzero.convert._shards.edge_plan import DIRECTIONS, LABELS, EdgePlan
 from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.edge_labels import dictionary_paths
@@ -43,6 +52,8 @@ def check_graph_target(conversion: EdgePlan, path: str | os.PathLike[str], ids_p
     """Refuse a target that cannot be written."""
     if not is_url(path):
         conversion.refuse_source(path)
+        if conversion.plan.has_labels:
+            dictionary_paths(ids_path, target_here(path), conversion.is_bipartite)
         return
     if ids_path is not None:
         raise value_error(
@@ -99,7 +110,7 @@ def commit_graph(
         if is_url(path):
             made = _commit_stored(conversion, names, located(path))
         else:
-            made = _commit_here(conversion, names, os.fsdecode(path), ids_path, scratch)
+            made = _commit_here(conversion, names, target_here(path), ids_path, scratch)
     exchanged = [*map(conversion.records, range(plan.num_tasks)), *names["out"], *names["in"]]
     return ConversionReport(
         path=made.path,

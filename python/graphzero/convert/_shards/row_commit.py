@@ -21,7 +21,16 @@ from graphzero._files.manifest import (
     manifest_text,
     parsed_manifest,
 )
-from graphzero._files.storage import StoredPath, is_there, is_url, located, read_range, shown_url, write_stored
+from graphzero._files.storage import (
+    StoredPath,
+    is_there,
+    is_url,
+    located,
+    read_range,
+    shown_url,
+    target_here,
+    write_stored,
+)
 from graphzero.convert._shards.row_plan import RowPlan
 from graphzero.convert.feature_report import FeatureReport
 from graphzero.convert.row_sources.values import Tally
@@ -106,7 +115,7 @@ def commit_parts(plan: RowPlan, path: str | os.PathLike[str], *, begin: float, t
         if is_url(path):
             shown = _commit_stored(plan, parts, *_attribute_at(path))
         else:
-            shown = os.fsdecode(path)
+            shown = target_here(path)
             check_free_space(shown, size)
             join_parts(files.brought(names, scratch), parts, shown, done=lambda _: None)
             size = os.path.getsize(shown)

@@ -16,7 +16,7 @@ from graphzero._base.argument_errors import Argument, Setting, error_of, type_er
 from graphzero._base.dtypes import DataType, name_of
 from graphzero._base.integers import integer_from
 from graphzero._core import FormatError
-from graphzero._files.storage import StoredPath
+from graphzero._files.storage import StoredPath, path_here
 from graphzero.convert._shards.pieces import Piece, pieces_of
 from graphzero.convert._shards.plan import StepPlan, parsed
 from graphzero.convert.feature_request import FeatureRequest, row_budget
@@ -88,10 +88,10 @@ def write_row_plan(
         raise type_error(
             "source", f"expected a file for a conversion in shards, found {type(source).__name__}; write it to one"
         )
-    path = path if isinstance(path, StoredPath) else os.fsdecode(path)
+    path = path_here(path)
     refuse_other_files(path)
     lookup = None if ids is None else LabelLookup(ids)
-    job = request.conversion(path, os.fspath(path), lookup=lookup, memory=row_budget(None), threads=None)
+    job = request.conversion(path, path, lookup=lookup, memory=row_budget(None), threads=None)
     has_ids = request.id_column is not None
     if has_ids and job.num_rows is None:
         raise error_of(

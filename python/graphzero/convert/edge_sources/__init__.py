@@ -12,7 +12,7 @@ from typing import Any
 
 from graphzero._base.argument_errors import type_error
 from graphzero._files.folder import check_regular
-from graphzero._files.storage import StoredPath
+from graphzero._files.storage import StoredPath, path_here
 from graphzero.convert.edge_sources import arrow, gap, in_memory, networkx_graph, numpy_files, sparse_matrix
 from graphzero.convert.edge_sources.batch import EdgeBatch, EdgeSource
 from graphzero.convert.edge_sources.chain import ChainedSource
@@ -55,9 +55,9 @@ def edge_source(
         "tmp_dir": tmp_dir,
     }  # fmt: skip
     if isinstance(source, (str, os.PathLike)):
-        return _path_source(os.fsdecode(source), **options)
+        return _path_source(path_here(source), **options)
     if isinstance(source, list) and source and all(isinstance(item, (str, os.PathLike)) for item in source):
-        return _chained([os.fsdecode(item) for item in source], **options)
+        return _chained([path_here(item) for item in source], **options)
     columns = src, dst, weight, time
     if arrow.is_arrow_dataset(source):
         return arrow.dataset_source(source, columns, time_unit)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.arrays import as_numpy
+from graphzero._files.storage import path_here
 from graphzero.convert.edge_sources.array_file import npy_file
 from graphzero.convert.edge_sources.batch import Column, EdgeBatch, NodeCount, checked_rows, edge_batch
 
@@ -113,10 +114,10 @@ def _optional_column(values: Any) -> Any:
     if values is None or isinstance(values, bool):
         return None
     if isinstance(values, (str, os.PathLike)):
-        path = os.fspath(values)
-        if not str(path).endswith(".npy"):
+        path = path_here(values)
+        if not path.endswith(".npy"):
             raise value_error("edges", f"expected an array or a .npy file beside arrays of edges, found {path!r}")
-        return npy_file(str(path)).memmap()
+        return npy_file(path).memmap()
     return values
 
 

@@ -10,6 +10,7 @@ from typing import IO, Any
 from numpy.typing import NDArray
 
 from graphzero._base.argument_errors import Setting, error_of
+from graphzero._files.storage import path_here
 from graphzero.convert.edge_sources.array_file import ArrayFile, npy_file, npz_file, npz_members, read_items
 from graphzero.convert.edge_sources.batch import EdgeBatch, NodeCount, check_ends, checked_rows, edge_batch
 
@@ -157,7 +158,7 @@ def npy_ranges(path: str, size: int) -> list[tuple[int, int]]:
 
 
 def _optional_file(path: Any) -> ArrayFile | None:
-    return None if path is None or path is False else npy_file(os.fspath(path))
+    return None if path is None or path is False else npy_file(path_here(path))
 
 
 def npz_source(

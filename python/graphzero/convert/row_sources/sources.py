@@ -15,7 +15,7 @@ from graphzero._base.arrays import as_numpy, cpu_tensor
 from graphzero._base.dtypes import DataType, numpy_dtype
 from graphzero._core import FormatError
 from graphzero._files.folder import check_regular
-from graphzero._files.storage import StoredPath, first_bytes, open_bytes, size_of
+from graphzero._files.storage import StoredPath, first_bytes, open_bytes, path_here, size_of
 from graphzero.convert.edge_sources.array_file import NPY_MAGIC, ArrayFile, npy_file, npz_file, npz_members, read_items
 from graphzero.convert.edge_sources.torch_files import load_pt
 from graphzero.convert.label_lookup import LabelLookup
@@ -250,7 +250,7 @@ def feature_source(
     holds labels. ``part`` is one of the ranges of a file.
     """
     if isinstance(source, (str, os.PathLike)):
-        return _path_source(os.fsdecode(source), key, shape, dtype, columns, id_column, lookup, part)
+        return _path_source(path_here(source), key, shape, dtype, columns, id_column, lookup, part)
     if hasattr(source, "__arrow_c_stream__"):
         from graphzero.convert.row_sources.tables import stream_features
 

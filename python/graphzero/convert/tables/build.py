@@ -11,6 +11,7 @@ from typing import Any
 from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.memory_sizes import byte_text, conversion_budget
 from graphzero._files.progress import Progress, watching
+from graphzero._files.storage import is_url, path_here, target_here
 from graphzero.convert.arrow_files import pyarrow
 from graphzero.convert.dataset_writer import DatasetWriter
 from graphzero.convert.tables.recipe import read_recipe
@@ -85,19 +86,19 @@ def build_dataset(
         (2, ['blue', 'red'], [[44.0], [27.0], [31.0]])
     """
     begin = clock.perf_counter()
+    target = target_here(folder)
     if recipe is not None:
         given = {"nodes": nodes, "edges": edges, "on_missing": on_missing, "memory": memory, "metadata": metadata}
         found = read_recipe(recipe)
         for name in found:
             if given[name] is not None:
-                raise type_error(name, f"is in the recipe {os.fsdecode(recipe)} too; expected it in one place")
+                raise type_error(name, f"is in the recipe {path_here(recipe)} too; expected it in one place")
         nodes, edges, on_missing, memory, metadata = ({**given, **found}[name] for name in given)
     budget = conversion_budget(memory)
     if budget < LEAST_MEMORY:
         raise value_error("memory", f"expected at least {byte_text(LEAST_MEMORY)}, found {byte_text(budget)}")
     pyarrow()
     node_specs, edge_specs = read_specs(nodes, edges, on_missing or "error")
-    target = os.fsdecode(folder)
     for source in [*(spec.source for spec in node_specs.values()), *(spec.source for spec in edge_specs.values())]:
         _refuse_inside(source, target)
     if dry_run:
@@ -120,7 +121,7 @@ def build_dataset(
 def _refuse_inside(source: Any, target: str) -> None:
     """Refuse a table that lies where the folder will be: replacing the folder would remove it."""
     for path in source if isinstance(source, (list, tuple)) else [source]:
-        if isinstance(path, (str, os.PathLike)) and target:
+        if isinstance(path, (str, os.PathLike)) and target and not is_url(path):
             inside, outside = os.path.realpath(os.fsdecode(path)), os.path.realpath(target)
             if os.path.commonpath([inside, outside]) == outside:
                 raise value_error(

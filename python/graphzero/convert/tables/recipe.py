@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from graphzero._files.settings_file import read_settings
-from graphzero._files.storage import is_url
+from graphzero._files.storage import is_url, path_here
 
 _SETTINGS = ("nodes", "edges", "on_missing", "memory", "metadata")
 
 
 def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the arguments of ``build_dataset()`` in a recipe. Its paths start from its own folder."""
-    name = os.fsdecode(path)
+    name = path_here(path)
     document = read_settings(name, "recipe")
     for setting in document:
         if setting not in _SETTINGS:

@@ -16,6 +16,7 @@ import zlib
 from typing import Any
 
 from graphzero import _core
+from graphzero._files.storage import path_here
 from graphzero.pipeline import Stages
 
 _log = logging.getLogger("graphzero")
@@ -32,7 +33,7 @@ _GZIP = b"\x1f\x8b"
 
 def add_to_trace(path: str | os.PathLike[str], stages: Stages, loader: int) -> None:
     """Add what the threads of the ``loader``-th loader of this process did to the trace at ``path``, in its place."""
-    name = os.fsdecode(path)
+    name = path_here(path)
     trace, is_zipped = _read(name)
     ours = _events(stages, trace, loader)
     if not ours:
