@@ -74,7 +74,7 @@ def build_python(tag: str, python: str) -> pathlib.Path:
     if not (folder / "ready").exists():
         run(python, "-m", "venv", "--clear", folder)
         quiet = ("--quiet", "--disable-pip-version-check")
-        run(folder / "bin/python", "-m", "pip", "install", *quiet, "scikit-build-core>=0.11", "nanobind>=2.9")
+        run(folder / "bin/python", "-m", "pip", "install", *quiet, "scikit-build-core>=0.12", "nanobind>=2.9")
         (folder / "ready").touch()
     return folder / "bin/python"
 

@@ -159,7 +159,7 @@ def no_libraries() -> Path:
     """Return a folder of empty libraries: CMake also links what the Python of this machine was linked with."""
     folder = PLACE / "windows-none"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("dl", "util"):
+    for name in ("crypt", "dl", "util"):
         (folder / f"lib{name}.a").write_bytes(b"!<arch>\n")
     return folder
 

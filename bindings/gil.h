@@ -3,9 +3,9 @@
 
 #include <Python.h>
 
-#include <chrono>
-#include <thread>
 #include <utility>
+
+#include "core/base/thread_end.h"
 
 namespace gz {
 
@@ -53,11 +53,10 @@ class WithoutGil {
   }
 
   static void take(PyThreadState* state) noexcept {
-    try {
-      PyEval_RestoreThread(state);
-    } catch (...) {  // a function of C throws nothing: this is pthread_exit
-      while (true) std::this_thread::sleep_for(std::chrono::hours(1));
-    }
+    const auto restore = [](void* taken) {
+      PyEval_RestoreThread(static_cast<PyThreadState*>(taken));
+    };
+    call_without_ending(restore, state);
   }
 
   PyThreadState* const state_;

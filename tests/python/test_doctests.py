@@ -21,6 +21,8 @@ MODULES = sorted(
 def test_examples_of_module(name, tiny_gl, tiny_gd, tiny_dataset):
     if name.startswith(("graphzero.loaders.", "graphzero.train.", "graphzero.demo.")):
         pyg()
+    if name == "graphzero.convert.tables.build":
+        pytest.importorskip("torch")
     if name == "graphzero.loaders.lightning" and not any(
         map(importlib.util.find_spec, ("lightning", "pytorch_lightning"))
     ):

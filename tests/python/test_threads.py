@@ -11,6 +11,7 @@ import pytest
 
 import graphzero as gz
 from faults import run
+from optional_torch import needs_torch
 from systems import NO_FORK, posix_only
 
 # Runs some functions at once, each again and again for a second; returns the errors they raised.
@@ -211,6 +212,7 @@ loader = NeighborLoader((gz.Graph("g.gl"), gz.FeatureStore("x.gd")), [3], batch_
 """
 
 
+@needs_torch
 def test_each_thread_that_iterates_over_a_loader_has_a_whole_epoch(world):
     counts = run(
         AT_ONCE
@@ -229,6 +231,7 @@ print(json.dumps([errors, len(seen), all(seen)]))
     assert counts[2]
 
 
+@needs_torch
 def test_each_thread_that_calls_a_loader_has_the_batch_it_asked_for(world):
     wrong = run(
         AT_ONCE
