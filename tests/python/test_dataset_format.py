@@ -179,6 +179,32 @@ BROKEN = [
         Case("DS12", f"the path {path!r}", change(*AT_X, "file", to=path), "x.file: expected a path inside the folder")
         for path in ("", "/etc/hostname", "../papers/x.gd", "nodes/../../x.gd", "nodes/../graphzero.json", "x\0.gd")
     ),
+    # What leads elsewhere on Windows, or is another name of the same file there, is refused on all systems.
+    *(
+        Case(
+            "DS12",
+            f"the path {path!r}",
+            change(*AT_X, "file", to=path),
+            re.escape(f"nodes.paper.attributes.x.file: expected a path inside the folder, found {json.dumps(path)}"),
+        )
+        for path in (
+            r"..\x.gd",
+            r"nodes\paper\x.gd",
+            r"\x.gd",
+            r"\\host\share\x.gd",
+            r"\\?\C:\x.gd",
+            "//host/share/x.gd",
+            "C:x.gd",
+            r"C:\x.gd",
+            "C:/x.gd",
+            "nodes/C:x.gd",
+            "graphzero.json::$DATA",
+            "graphzero.json.",
+            "graphzero.json ",
+            ".. /x.gd",
+            "nodes/.. ./x.gd",
+        )
+    ),
     *(
         Case(
             "DS41",

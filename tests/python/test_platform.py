@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import json
 import os
 import subprocess
 import sys
@@ -74,6 +75,35 @@ def test_paths_may_be_longer_than_260_characters(tmp_path):
             assert rows.gather([1], reader=reader).tolist() == [[0, 1, 0]]
     with pytest.raises(FileNotFoundError, match="cannot open"):
         gz.Graph(os.path.join(folder, "none.gl"))
+
+
+def graphbolt_folder(folder, path):
+    """A data set of another project, whose metadata.yaml names the file of its edges."""
+    folder.mkdir()
+    (folder / "edges.csv").write_text("0,1\n1,2\n")
+    graph = {"nodes": [{"num": 3}], "edges": [{"format": "csv", "path": path}]}
+    document = {"dataset_name": "tiny", "graph": graph, "feature_data": [], "tasks": []}
+    (folder / "metadata.yaml").write_text(json.dumps(document))  # JSON is YAML
+
+
+def test_a_folder_of_others_has_the_separators_of_the_system(tmp_path):
+    graphbolt_folder(tmp_path / "theirs", "part\\edges.csv")
+    (tmp_path / "theirs/part").mkdir()
+    os.rename(tmp_path / "theirs/edges.csv", tmp_path / "theirs" / "part\\edges.csv")
+    gz.convert_dataset(tmp_path / "theirs", tmp_path / "ours")
+    assert os.path.exists(tmp_path / "theirs/part/edges.csv") == IS_WINDOWS
+    with gz.open(tmp_path / "ours") as dataset:
+        assert dataset.graph.num_edges == 2
+
+
+@pytest.mark.skipif(not IS_WINDOWS, reason="elsewhere these are ordinary names, which stay in the folder")
+@pytest.mark.parametrize("path", ["..\\x.csv", "a\\..\\..\\x.csv", "\\x.csv", "\\\\host\\x.csv", "C:x.csv", "C:\\x.csv"])
+def test_a_folder_of_others_does_not_lead_out_of_itself_on_windows(tmp_path, path):
+    (tmp_path / "x.csv").write_text("0,1\n")
+    graphbolt_folder(tmp_path / "theirs", path)
+    with pytest.raises(gz.FormatError, match="metadata.yaml: expected a path inside the folder, found ") as raised:
+        gz.convert_dataset(tmp_path / "theirs", tmp_path / "ours")
+    assert str(raised.value).endswith(f"found {path!r}")
 
 
 def test_a_mounted_file_is_replaced_or_the_error_says_what_to_do(features):

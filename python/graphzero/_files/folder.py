@@ -329,14 +329,29 @@ def new_file(target: str, together: Mapping[str, str] | None = None) -> Iterator
 
 
 def is_inside(path: object) -> bool:
-    """Whether a path named by an untrusted file stays in the folder it is joined to."""
+    """Whether a path named by an untrusted file stays in the folder it is joined to, on this system.
+
+    Windows has two separators, and takes what is before a colon for a drive or a file, and what is behind for a stream.
+    """
+    if not isinstance(path, str) or not path or "\0" in path or not _can_be_encoded(path):
+        return False
+    if os.name == "nt":
+        return is_portable(path.replace("\\", "/"))
+    return not os.path.isabs(path) and ".." not in path.split("/")
+
+
+def is_portable(path: object) -> bool:
+    """Whether a path named by an untrusted file stays in the folder it is joined to, and means the same everywhere.
+
+    Only ``/`` separates. Linux allows backslashes and colons in names, and dots and spaces at their ends. Windows does
+    not: ``..\\x``, ``C:x`` and ``.. /x`` would lead elsewhere, and ``x:y`` and ``x.`` are other names of ``x``.
+    """
+    if not isinstance(path, str) or not path or not _can_be_encoded(path):
+        return False
     return (
-        isinstance(path, str)
-        and bool(path)
-        and not os.path.isabs(path)
-        and ".." not in path.split("/")
-        and "\0" not in path
-        and _can_be_encoded(path)
+        not path.startswith("/")
+        and not any(character in path for character in "\0\\:")
+        and not any(part.endswith((".", " ")) for part in path.split("/") if part != ".")
     )
 
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from graphzero._core import DataType, FormatError
-from graphzero._files.folder import check_regular, is_inside
+from graphzero._files.folder import check_regular, is_portable
 from graphzero._files.mounted import Mounted
 from graphzero._files.storage import path_here
 
@@ -706,7 +706,7 @@ class _Reader:
 
     def _path_inside(self, record: Any, place: str) -> str:
         file = self._get(record, "file", str, place, "a relative path")
-        if not is_inside(file):
+        if not is_portable(file):
             raise self._refuse(f"{place}.file", "a path inside the folder", file)
         if os.path.normpath(file).casefold() == MANIFEST:  # some file systems do not tell cases apart
             raise self._refuse(f"{place}.file", "another file than the manifest", file)
