@@ -26,7 +26,6 @@ from rmat import rmat_edges
 import graphzero as gz
 from graphzero.convert import sharded, sharded_features
 
-
 FRESH = 2 << 30  # bytes
 
 
