@@ -9,6 +9,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bind.h"
 #include "bindings/one_thread.h"
+#include "core/format/gd_append.h"
 #include "core/format/gd_writer.h"
 #include "core/format/header_page.h"
 #include "core/format/row_places.h"
@@ -116,6 +117,13 @@ void bind_format(nb::module_& m) {
             self.use([&](GdWriter& writer) { writer.append_from(File(name), offset, length); });
           },
           "path"_a, "offset"_a, "length"_a)
+      .def(
+          "append_file",
+          [](Writer& self, const nb::bytes& path) {
+            const std::string name = path_of(path);
+            self.use([&](GdWriter& writer) { append_file(writer, File(name)); });
+          },
+          "path"_a)
       .def(
           "append_scales",
           [](Writer& self, const InputArray<float>& scales) {

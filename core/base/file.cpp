@@ -45,6 +45,10 @@ void write_exact_at(FileHandle file, std::span<const std::byte> bytes, std::uint
   }
 }
 
+void File::done_before(std::uint64_t end) const {
+  if (end > 0) drop_cached(handle_, 0, end);
+}
+
 MappedFile::MappedFile(std::shared_ptr<const File> file, Mode mode)
     : file_(std::move(file)),
       size_(file_->size()),

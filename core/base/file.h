@@ -40,6 +40,9 @@ class File {
   void read_exact_at(std::span<std::byte> out, std::uint64_t offset) const {
     gz::read_exact_at(handle_, out, offset, path_);
   }
+  // Says that bytes before `end` are not read again, so that others get their place in the page
+  // cache: a hint.
+  void done_before(std::uint64_t end) const;
 
  private:
   std::string path_;

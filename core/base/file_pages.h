@@ -22,6 +22,10 @@ void end_preload(std::byte* data, std::uint64_t size);
 // Reads a part of a mapping; false if the system has no such call, or it failed.
 bool populate(std::byte* data, std::uint64_t length);
 
+// Takes a part of a file that is not read again out of the page cache: a hint. Pages that wait to
+// be written, or that a process has mapped, stay. Length 0 is up to the end.
+void drop_cached(FileHandle file, std::uint64_t offset, std::uint64_t length);
+
 // Bytes of a part of a file, mapped at `data`, that are in the page cache; empty where the system
 // does not tell.
 std::optional<std::uint64_t> cached_bytes(FileHandle file, std::byte* data, std::uint64_t offset,

@@ -39,7 +39,8 @@ void ContainerWriter::append(std::span<const std::byte> bytes) {
 void ContainerWriter::append_unsummed(std::span<const std::byte> bytes) {
   table_.back().length += bytes.size();
   while (!bytes.empty()) {
-    if (pending_.empty() && bytes.size() >= kWriteSize) {
+    if (bytes.size() >= kWriteSize) {
+      if (!pending_.empty()) flush();
       write(bytes.first(kWriteSize));
       bytes = bytes.subspan(kWriteSize);
       continue;

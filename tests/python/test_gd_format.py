@@ -11,6 +11,8 @@ import pytest
 import files
 import graphzero as gz
 from files import GD_FIELDS, HEADER, Broken, entry_field, patched, reseal
+from graphzero._dataset.feature_parts import join_parts
+from graphzero._files.manifest import Part
 
 DATA = Path(__file__).parent.parent / "data"
 GD = (DATA / "tiny.gd").read_bytes()
@@ -277,6 +279,31 @@ def test_damage_behind_the_header_is_found_by_a_full_check(broken, tmp_path):
     with pytest.raises(gz.FormatError, match=f"^{re.escape(str(path))}: {broken.message}"):
         gz.FeatureStore(path, verify="full")
     assert [f"{check.name}: {check.problem}" for check in gz.verify(path) if not check.holds] == [broken.message]
+
+
+@pytest.mark.parametrize("broken", DAMAGED, ids=str)
+def test_damage_is_found_where_files_are_joined(broken, tmp_path):
+    path = str(files.write(tmp_path / "damaged.gd", broken.data))
+    with gz.FeatureStore(path) as store:
+        part, reordered = Part(path, 0, store.num_rows, store.fingerprint), store.reordered
+    expected = "expected rows in the order of ids, found another order" if reordered else broken.message
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(path)}: {expected}"):
+        join_parts([path], [part], str(tmp_path / "joined.gd"), done=lambda _: None)
+    assert not (tmp_path / "joined.gd").exists()
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (files.gd(TINY.astype(np.float64)), r"expected rows of float32 \[3\], as .* found float64 \[3\]"),
+        (files.gd(TINY[:, :2]), r"expected rows of float32 \[3\], as the first part has, found float32 \[2\]"),
+        (files.gd(TINY[:3]), "expected 4 rows, found 3"),
+    ],
+)
+def test_parts_of_two_kinds_are_not_joined(other, message, tmp_path):
+    paths = [str(files.write(tmp_path / "0.gd", GD)), str(files.write(tmp_path / "1.gd", files.build(other)))]
+    with pytest.raises(gz.FormatError, match=f"^{re.escape(paths[1])}: {message}"):
+        join_parts(paths, [Part("", 0, 4, 0), Part("", 4, 8, 0)], str(tmp_path / "joined.gd"), done=lambda _: None)
 
 
 def test_every_invariant_has_a_broken_file():

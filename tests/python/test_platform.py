@@ -97,7 +97,9 @@ def test_a_folder_of_others_has_the_separators_of_the_system(tmp_path):
 
 
 @pytest.mark.skipif(not IS_WINDOWS, reason="elsewhere these are ordinary names, which stay in the folder")
-@pytest.mark.parametrize("path", ["..\\x.csv", "a\\..\\..\\x.csv", "\\x.csv", "\\\\host\\x.csv", "C:x.csv", "C:\\x.csv"])
+@pytest.mark.parametrize(
+    "path", ["..\\x.csv", "a\\..\\..\\x.csv", "\\x.csv", "\\\\host\\x.csv", "C:x.csv", "C:\\x.csv"]
+)
 def test_a_folder_of_others_does_not_lead_out_of_itself_on_windows(tmp_path, path):
     (tmp_path / "x.csv").write_text("0,1\n")
     graphbolt_folder(tmp_path / "theirs", path)

@@ -417,6 +417,27 @@ def test_damaged_files_of_steps():
         sharded_features.commit_features("steps", "x.gd")
 
 
+@pytest.mark.parametrize(
+    ("dtype", "at", "message"),
+    [
+        ("float32", 4096 + 100, r"checksum of data: expected \d+, found \d+: the bytes changed since .*"),
+        ("float32", -1, r"zeros between the sections: byte \d+ is not zero"),
+        ("int8-quantised", -4096, r"checksum of scale: expected \d+, found \d+: the bytes changed since .*"),
+    ],
+)
+def test_every_byte_of_a_part_is_proven_while_it_is_copied(dtype, at, message):
+    np.save("x.npy", ROWS)
+    sharded_features.plan_features("x.npy", "steps", shards=2, dtype=dtype)
+    sharded_features.run_features("steps", "x.gd")
+    before = contents("x.gd")
+    [part] = pathlib.Path("steps").glob("rows-000001*.gd")
+    damage(part, at)
+    with raises(gz.FormatError, f".*{part}: {message}"):
+        sharded_features.commit_features("steps", "x.gd")
+    assert contents("x.gd") == before
+    assert not list(pathlib.Path().glob(".*x.gd*"))
+
+
 def test_the_source_is_never_the_target():
     np.save("x.npy", ROWS)
     before = contents("x.npy")

@@ -38,6 +38,11 @@ bool populate(std::byte* data, std::uint64_t length) {
   return ::madvise(data, length, MADV_POPULATE_READ) == 0;
 }
 
+void drop_cached(FileHandle file, std::uint64_t offset, std::uint64_t length) {
+  ::posix_fadvise(static_cast<int>(file), static_cast<off_t>(offset), static_cast<off_t>(length),
+                  POSIX_FADV_DONTNEED);
+}
+
 namespace {
 
 // Linux 6.5's cachestat: its cost grows with what is cached, not with the size of the file.

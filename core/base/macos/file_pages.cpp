@@ -27,6 +27,9 @@ void end_preload(std::byte* data, std::uint64_t size) { ::madvise(data, size, MA
 
 bool populate(std::byte* /*data*/, std::uint64_t /*length*/) { return false; }
 
+// Nothing takes pages of a file away without a mapping of it.
+void drop_cached(FileHandle /*file*/, std::uint64_t /*offset*/, std::uint64_t /*length*/) {}
+
 std::optional<std::uint64_t> cached_bytes(FileHandle /*file*/, std::byte* data,
                                           std::uint64_t offset, std::uint64_t length,
                                           const std::string& /*path*/) {

@@ -59,6 +59,9 @@ bool populate(std::byte* data, std::uint64_t length) {
   return false;
 }
 
+// Nothing takes pages away from the cache of a file that is open.
+void drop_cached(FileHandle /*file*/, std::uint64_t /*offset*/, std::uint64_t /*length*/) {}
+
 // Windows tells which pages this process has, not which of a file it keeps.
 std::optional<std::uint64_t> cached_bytes(FileHandle /*file*/, std::byte* /*data*/,
                                           std::uint64_t /*offset*/, std::uint64_t /*length*/,

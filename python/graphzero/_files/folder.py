@@ -341,10 +341,10 @@ def is_inside(path: object) -> bool:
 
 
 def is_portable(path: object) -> bool:
-    """Whether a path named by an untrusted file stays in the folder it is joined to, and means the same everywhere.
+    r"""Whether a path named by an untrusted file stays in the folder it is joined to, and means the same everywhere.
 
     Only ``/`` separates. Linux allows backslashes and colons in names, and dots and spaces at their ends. Windows does
-    not: ``..\\x``, ``C:x`` and ``.. /x`` would lead elsewhere, and ``x:y`` and ``x.`` are other names of ``x``.
+    not: ``..\x``, ``C:x`` and ``.. /x`` would lead elsewhere, and ``x:y`` and ``x.`` are other names of ``x``.
     """
     if not isinstance(path, str) or not path or not _can_be_encoded(path):
         return False

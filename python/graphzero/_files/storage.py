@@ -289,16 +289,16 @@ def open_bytes(path: str) -> IO[bytes]:
 
 def open_stored(path: StoredPath) -> IO[bytes]:
     """Open a file that is read from its beginning to its end."""
-    return io.BufferedReader(_Stream(path), _READ_AHEAD)
+    return io.BufferedReader(_Stream(path, open_ranges(path)), _READ_AHEAD)
 
 
 class _Stream(io.RawIOBase):
     """Bytes of a file in storage, whose errors name it."""
 
-    def __init__(self, path: StoredPath) -> None:
+    def __init__(self, path: StoredPath, file: Any) -> None:
         self._path = path
         self.name = str(path)
-        self._file = open_ranges(path)
+        self._file = file
 
     def readable(self) -> bool:
         return True

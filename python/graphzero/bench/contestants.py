@@ -86,6 +86,7 @@ def ask(
                     answer.limit = group.usage().anonymous + cap.mapped + cap.size + SLACK
                     group.set_limit(answer.limit)
                 watch.restart()
+                watch.look()  # it waits: however soon it ends, it was seen within its limit
                 begin, allowed = time.monotonic(), timeout if patience is None else patience
                 child.send_line()
             elif line:

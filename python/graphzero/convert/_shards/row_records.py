@@ -5,6 +5,7 @@ The file of a task has its records in the order of the parts, those of a part as
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Iterator, Sequence
 from typing import IO, Any
@@ -54,36 +55,49 @@ class RecordWriter:
         if self._kind["row"].itemsize:
             records["row"] = items.view(self._kind["row"])
         self._held.append(records)
-        self._held_bytes += records.nbytes
+        self._held_bytes += records.nbytes + 8 * len(ids)  # in finish(), their order comes on top
         if self._held_bytes >= self._room:
             self._flush()
 
     def _flush(self) -> None:
+        """Bring what is held to the file of those that wait, each part's together."""
         for records in self._held:
-            part = np.searchsorted(self._ends, records["id"], side="right")
-            order = np.argsort(part, kind="stable")
-            begins = np.searchsorted(part[order], np.arange(len(self._ends) + 1))
-            for number in np.flatnonzero(np.diff(begins)):
-                chosen = records[order[begins[number] : begins[number + 1]]]
-                self._runs[number].append((self._waiting.tell(), chosen.nbytes))
-                self._waiting.write(chosen.view(np.uint8).data)
+            for number, chosen in enumerate(self._by_part(records)):
+                if len(chosen):
+                    self._runs[number].append((self._waiting.tell(), chosen.nbytes))
+                    self._waiting.write(chosen.view(np.uint8).data)
         self._held, self._held_bytes = [], 0
+
+    def _by_part(self, records: NDArray[Any]) -> Iterator[NDArray[Any]]:
+        """Yield the records of each part."""
+        part = np.searchsorted(self._ends, records["id"], side="right").astype(np.uint16)  # sorted by digits
+        order = np.argsort(part, kind="stable")
+        begins = np.searchsorted(part[order], np.arange(len(self._ends) + 1))
+        del part
+        for begin, end in itertools.pairwise(begins):
+            yield records[order[begin:end]]
 
     def finish(self, out: IO[bytes]) -> list[tuple[int, int]]:
         """Write all records; return how many each part has, and their checksum."""
-        self._flush()
+        if self._waiting.tell():
+            self._flush()
+        # What never had to wait goes straight from memory.
+        held = [self._by_part(records) for records in self._held]
         found = []
         for runs in self._runs:
             size = checksum = 0
-            for offset, length in runs:
-                self._waiting.seek(offset)
-                for at in range(0, length, _READ):
-                    block = self._waiting.read(min(_READ, length - at))
-                    checksum = zlib.crc32(block, checksum)
-                    out.write(block)
-                size += length
+            for block in itertools.chain(self._waited(runs), (next(parts).view(np.uint8).data for parts in held)):
+                checksum = zlib.crc32(block, checksum)
+                out.write(block)
+                size += len(block)
             found.append((size // self._kind.itemsize, checksum))
         return found
+
+    def _waited(self, runs: list[tuple[int, int]]) -> Iterator[bytes]:
+        for offset, length in runs:
+            self._waiting.seek(offset)
+            for at in range(0, length, _READ):
+                yield self._waiting.read(min(_READ, length - at))
 
 
 def read_records(

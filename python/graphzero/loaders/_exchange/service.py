@@ -161,7 +161,9 @@ class RowExchange:
         try:
             self._join()
             self._notes = Notes(self._meeting.group("notes", self._timeout_s), self._rank, self._world_size)
-            wire = Wire(self._meeting.group("rows", self._timeout_s))
+            upwards, downwards = (self._meeting.group(name, self._timeout_s) for name in ("rows up", "rows down"))
+            wire = Wire(self._rank, upwards, downwards)
+            del upwards, downwards  # the wire closes them
             self._serve(wire, self._notes)
         except PeerLost as lost:
             assert wire is not None

@@ -32,10 +32,15 @@ class PeerLost(Exception):
 
 
 class Wire:
-    """Sends and receives arrays through a group of gloo. For one thread."""
+    """Sends and receives arrays through two groups of gloo. For one thread.
 
-    def __init__(self, group: Any) -> None:
-        self._group = group
+    A connection carries arrays one way only. Who sends holds gloo's lock on it, and gloo's own thread, which reads,
+    polls without rest while there is something to read and it cannot have the lock.
+    """
+
+    def __init__(self, rank: int, upwards: Any, downwards: Any) -> None:
+        self._rank = rank
+        self._groups = [downwards, upwards]
         self._sent: list[tuple[int, Any, torch.Tensor]] = []
 
     def send(self, rank: int, kind: int, array: NDArray[Any]) -> None:
@@ -43,14 +48,14 @@ class Wire:
         if array.nbytes:
             tensor = torch.from_numpy(array)
             with _naming(rank):
-                self._sent.append((rank, self._group.send([tensor], rank, kind), tensor))
+                self._sent.append((rank, self._groups[rank > self._rank].send([tensor], rank, kind), tensor))
 
     def receive(self, rank: int, kind: int, into: NDArray[Any]) -> Callable[[], None]:
         """Begin to receive an array; return what waits for it."""
         if not into.nbytes:
             return lambda: None
         with _naming(rank):
-            work = self._group.recv([torch.from_numpy(into)], rank, kind)
+            work = self._groups[rank < self._rank].recv([torch.from_numpy(into)], rank, kind)
 
         def wait() -> None:
             with _naming(rank):
@@ -61,7 +66,7 @@ class Wire:
     def close(self) -> None:
         """Close the connections, for those who wait for this rank."""
         self._sent.clear()
-        self._group = None
+        self._groups.clear()
 
     def flush(self) -> None:
         """Wait until all has been sent."""
