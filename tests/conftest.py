@@ -83,6 +83,7 @@ def shim(tmp_path):
 def _leave_nothing_behind(monkeypatch, tmp_path):
     """Doctests and tests may write relative paths; they land in a folder of their own."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):  # of Linux and macOS, and of Windows
+        monkeypatch.setenv(name, str(tmp_path / "cache"))
     for name in ("GRAPHZERO_NUM_THREADS", "GRAPHZERO_READ_GAP"):
         os.environ.pop(name, None)

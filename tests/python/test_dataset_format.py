@@ -1,6 +1,7 @@
 """Data set folders: docs/formats/dataset.md, invariant by invariant."""
 
 import json
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -380,7 +381,8 @@ def rewrite(name, array, *place):
 
 
 def reorder_own(folder):
-    gz.reorder(folder / X, folder / X, order=[1, 0])
+    gz.reorder(folder / X, folder / "other.gd", order=[1, 0])
+    os.replace(folder / "other.gd", folder / X)
 
 
 ROWS = np.eye(3, dtype=np.float32)
@@ -441,7 +443,7 @@ DAMAGED_SHARES = [
     Case(
         "DS40",
         "an id that is no node",
-        rewrite(HOT_IDS, np.array([3]), *SHARE, "hot", "ids"),
+        rewrite(HOT_IDS, np.array([3], np.int64), *SHARE, "hot", "ids"),
         r"x of paper: ids of rows that all hosts have rise: hot\[0\]: expected a row from 0 to below 3, found 3",
     ),
 ]
@@ -491,7 +493,7 @@ def test_a_broken_folder_does_not_open(case, folder):
     case.break_it(folder)
     with pytest.raises(case.error, match=case.message) as error:
         gz.open(folder)
-    assert str(folder) in str(error.value)
+    assert str(folder) in (getattr(error.value, "filename", None) or str(error.value))
 
 
 @pytest.mark.parametrize("case", DAMAGED, ids=str)
@@ -538,6 +540,7 @@ def test_unknown_places_are_ignored(folder):
 
 
 def test_what_has_no_rows_is_read_back(folder):
+    pytest.importorskip("torch")
     ds = gz.open(folder)
     assert ds["paper"].pairs.tolist() == [[0, 1]]
     assert ds[tuple(CITES)].note == {"seen": [1, 2]}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import graphzero as gz
 import oracle
-from systems import NO_LIMITS, killed, posix_only, resource
+from systems import NO_LIMITS, NO_REPLACING, killed, posix_only, resource
 
 ROWS = np.random.default_rng(3).normal(size=(57, 5))
 
@@ -26,7 +26,7 @@ def stored(path="x.gd"):
 
 
 def text(content, name="x.csv"):
-    with open(name, "w", newline="") as file:
+    with open(name, "w", newline="", encoding="utf-8") as file:
         file.write(content)
     return name
 
@@ -161,7 +161,7 @@ def test_blocks_of_an_iterable_are_joined():
 
 
 def test_tables_give_columns_lists_and_ids():
-    pa = pytest.importorskip("pyarrow")
+    pa = pytest.importorskip("pyarrow", "15")
     import pyarrow.feather
     import pyarrow.parquet
 
@@ -612,6 +612,7 @@ def test_the_classic_call_takes_ids_first_and_leaves_absent_rows_zero(dtype):
         store = gz.FeatureStore("x.gd", verify="full")
         assert (store.shape, store.data_type) == ((4, 3), dtype)
         assert store.get_tensor().tolist() == [[1, 2, 3], [0, 0, 0], [4, 5, 6], [7, 8, 9]]
+        store.close()
         os.remove("x.gd")
     with pytest.raises(TypeError, match="dtype: expected an element type"):
         gz.convert_csv_to_gd("x.csv", "x.gd")
@@ -696,6 +697,7 @@ def test_a_truncated_npy_is_told():
         gz.convert_features("x.npy", "x.gd")
 
 
+@posix_only(reason=NO_REPLACING)
 def test_a_reader_of_the_old_file_is_not_disturbed():
     gz.write_features("x.gd", ROWS)
     old = gz.FeatureStore("x.gd").get_tensor()
@@ -853,6 +855,7 @@ def test_descriptors_are_given_back():
 
 def test_a_disk_that_fills_meanwhile_makes_no_id_wrong(tmp_path, monkeypatch):
     """Room for ids is asked for once: the conversion's own files take some of it."""
+    pytest.importorskip("pyarrow", "15")
     free = iter([1 << 30])
     monkeypatch.setattr("graphzero.convert.row_conversion.free_space", lambda path: next(free, 0))
     ids = np.random.default_rng(0).permutation(2_000_000)

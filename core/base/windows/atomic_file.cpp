@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/path.h"
+#include "core/base/path_lock.h"
 #include "core/base/temporary_name.h"
 #include "core/base/windows/system_error.h"
 #include "core/base/windows/wide_text.h"
@@ -20,18 +21,49 @@ bool is_folder(const std::wstring& name) {
   return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
 }
 
-// A temporary file that can be removed belongs to a process that died: its writer shares it with
-// nobody who would.
-void remove_stale(const std::string& path) {
-  const std::string folder = folder_of(path);
+// Calls `visit` with the name and the attributes of each entry of a folder.
+template <class Visit>
+void for_each_entry(const std::string& folder, Visit visit) {
   WIN32_FIND_DATAW found = {};
   const HANDLE search = ::FindFirstFileW(wide_path(concat(folder, "/*")).c_str(), &found);
   if (search == INVALID_HANDLE_VALUE) return;
   do {
-    const std::string name = utf8(found.cFileName);
-    if (is_temporary_name(name, path)) ::DeleteFileW(wide_path(concat(folder, "/", name)).c_str());
+    visit(utf8(found.cFileName), found.dwFileAttributes);
   } while (::FindNextFileW(search, &found));
   ::FindClose(search);
+}
+
+// Removes a file, or a folder with all that is in it; of a link, the link. What is open stays.
+void remove_tree(const std::string& path, DWORD attributes) {
+  if ((attributes & FILE_ATTRIBUTE_DIRECTORY) == 0) {
+    ::DeleteFileW(wide_path(path).c_str());
+    return;
+  }
+  if ((attributes & FILE_ATTRIBUTE_REPARSE_POINT) == 0) {
+    for_each_entry(path, [&](const std::string& name, DWORD inner) {
+      if (name != "." && name != "..") remove_tree(concat(path, "/", name), inner);
+    });
+  }
+  ::RemoveDirectoryW(wide_path(path).c_str());
+}
+
+// Whether nobody has locked it; what cannot be asked is taken for locked.
+bool is_unlocked(const std::string& path) {
+  try {
+    return PathLock(path, false).is_held();
+  } catch (const IoError&) {
+    return false;
+  }
+}
+
+// A temporary file, or a folder of such files, that is not locked belongs to a process that died.
+// The file of a living AtomicFile has no lock, but its handle shares it with nobody who deletes.
+void remove_stale(const std::string& path) {
+  const std::string folder = folder_of(path);
+  for_each_entry(folder, [&](const std::string& name, DWORD attributes) {
+    const std::string stale = concat(folder, "/", name);
+    if (is_temporary_name(name, path) && is_unlocked(stale)) remove_tree(stale, attributes);
+  });
 }
 
 // FILE_RENAME_INFO, whose name is as long as it needs to be; older headers do not have the flags.
