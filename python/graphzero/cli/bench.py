@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json as json_format
 import os
 import shlex
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from graphzero._base.memory_sizes import byte_text
-from graphzero._files.storage import path_here
+from graphzero._files.storage import path_here, target_here
 from graphzero.cli.console import JsonOption, print_json
 
 if TYPE_CHECKING:
@@ -61,6 +62,10 @@ def bench(
 
     plan = QUICK if quick else FULL
     plan = plan if memory_caps is None else replace(plan, caps=as_caps(memory_caps))
+    if output is not None:
+        Path(target_here(output)).mkdir(parents=True, exist_ok=True)
+    if html is not None and not Path(target_here(html)).absolute().parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", os.fspath(html.absolute().parent))
     pages = [path for path in (html, None if output is None else output / "bench.html") if path is not None]
     if pages:
         from graphzero.bench.html_report import environment, html_report
@@ -75,7 +80,6 @@ def bench(
         threads=threads,
     )
     if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
         (output / "bench.json").write_text(json_format.dumps(document, indent=1, ensure_ascii=False))
     for page in pages:
         page.write_text(html_report(document), encoding="utf-8")

@@ -78,14 +78,16 @@ def walk_settings(given: dict[str, Any]) -> WalkSettings:
 
 
 def _checked_out(out: Path | None) -> str:
-    if out is None or out.suffix.lower() != ".gd":
-        found = "none" if out is None else repr(target_here(out))
+    name = "" if out is None else target_here(out)
+    if os.path.splitext(name)[1].lower() != ".gd":
+        found = repr(name) if name else "none"
         raise value_error("embeddings_out", f"expected a name that ends in .gd for the embeddings, found {found}")
-    if os.path.lexists(out):
-        raise FileExistsError(errno.EEXIST, "exists; remove it, or choose another name", os.fspath(out))
-    if not out.absolute().parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", os.fspath(out.absolute().parent))
-    return target_here(out)
+    if os.path.lexists(name):
+        raise FileExistsError(errno.EEXIST, "exists; remove it, or choose another name", name)
+    folder = os.path.dirname(os.path.abspath(name))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", folder)
+    return name
 
 
 def _epoch_line(row: dict[str, Any], epochs: int) -> str:
