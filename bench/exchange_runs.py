@@ -1,13 +1,13 @@
 """Compares the simulation of an exchange of rows with processes that do it, on this machine's loopback.
 
-Each process holds a range of rows in memory. For every batch it asks the others for rows, through `all_to_all_single`
-of gloo: counts, ids, and rows back. Nothing is sampled or trained, and batches are not made ahead: the traffic is that
-of a loader's exchange, and nothing else.
+Each process has a range of rows in its page cache. For every batch it asks the others for rows, through the exchange that
+loaders use, and puts them in the order of the batch. Nothing is sampled or trained, and batches are not made ahead: the
+traffic is that of a loader's exchange, and nothing else.
 
 The costs that the simulation is given come from one process and two alone, with batches of two sizes: processor time of
-a row that stays, of one that crosses, and of the calls of a batch. What it says of 3 and 4 processes is compared; that
-calls cost the same whatever the number of peers was learned from such runs. How much of the processors others leave is
-measured before and after each run: all processes count for a while. On a busy machine that is a poor guess, as
+a row that stays, of one that crosses, and of the messages of a batch. What it says of 3 and 4 processes is compared; that
+messages cost the same whatever the number of peers was learned from such runs. How much of the processors others leave
+is measured before and after each run: all processes count for a while. On a busy machine that is a poor guess, as
 processes that wait now and then get more than those that count; processor times are not.
 
 python bench/exchange_runs.py [--ranks 2 3 4] [--rows 20000] [--row-bytes 512] [--batches 20] [--rounds 9] [--json]
@@ -20,54 +20,64 @@ import json
 import os
 import socket
 import statistics
+import tempfile
 import time
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+import numpy as np
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as processes
 from exchange_model import Exchange, simulate
 
+import graphzero as gz
+from graphzero import _core
+from graphzero._inputs.attributes import Attribute, Attributes
+from graphzero.loaders._exchange.service import exchange_of
+from graphzero.loaders._exchange.shared_rows import SharedRows, share_name
+
 ROWS_OF_A_RANK = 200_000
 
 
-def exchange(rank: int, ranks: int, given: argparse.Namespace, port: int, found: Any) -> None:
+def write_shares(folder: str, ranks: int, row_bytes: int) -> None:
+    """Write rows that begin with their number, and the share of each rank."""
+    numbers = np.arange(ROWS_OF_A_RANK * ranks, dtype=np.int32)
+    with gz.DatasetWriter(f"{folder}/whole") as writer:
+        writer.add_nodes({"x": np.repeat(numbers[:, None], row_bytes // 4, axis=1)})
+        writer.add_edges([0], [1])
+    for host in range(ranks):
+        gz.stage(f"{folder}/whole", f"{folder}/{host}", host=host, hosts=ranks)
+
+
+def exchange(rank: int, ranks: int, given: argparse.Namespace, folder: str, port: int, found: Any) -> None:
     """Be one of the ranks; put what it measures in each round into ``found``."""
     torch.set_num_threads(1)
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": str(ranks)}
     dist.init_process_group("gloo")
-    width = given.row_bytes // 4
-    own = torch.arange(ROWS_OF_A_RANK * width, dtype=torch.int32).reshape(ROWS_OF_A_RANK, width) + rank
-    random = torch.Generator().manual_seed(rank)
+    share = gz.open(f"{folder}/{rank}").features("x")
+    shares, attributes, key = {share_name("node", "x"): share}, Attributes([Attribute("x", "node", share)]), ("node", "x")
+    shared = SharedRows(attributes, attributes, exchange_of(shares, 1 << 30, None, None), shares, {}, (), "mmap")
+    kept = _core.RowMemory(256 << 20)  # as a loader has
+    random = np.random.default_rng(rank)
 
-    def batch(ids: torch.Tensor) -> torch.Tensor:
-        counts = torch.tensor([len(part) for part in ids.tensor_split(ranks)])
-        theirs = torch.empty_like(counts)
-        dist.all_to_all_single(theirs, counts)
-        wanted = torch.empty(int(theirs.sum()), dtype=torch.int64)
-        dist.all_to_all_single(wanted, ids, theirs.tolist(), counts.tolist())
-        rows_for_others = own.index_select(0, wanted)
-        out = torch.empty(len(ids), width, dtype=torch.int32)
-        dist.all_to_all_single(out, rows_for_others, counts.tolist(), theirs.tolist())
-        return out
+    def batch(ids: np.ndarray) -> np.ndarray:
+        return shared.fetch({key: ids}).finish()[key]
 
     for rows in sizes_of(given):
-        ids = torch.randint(ROWS_OF_A_RANK, (rows,), generator=random)
-        pairs = zip(ids.tensor_split(ranks), batch(ids).tensor_split(ranks), strict=True)
-        for owner, (some_ids, some_rows) in enumerate(pairs):
-            expected = (some_ids * width).to(torch.int32) + owner
-            assert torch.equal(some_rows[:, 0], expected), "a row is not that of its id"
+        ids = random.integers(0, ROWS_OF_A_RANK * ranks, rows)
+        assert np.array_equal(batch(ids)[:, 0], ids), "a row is not that of its id"
         for number in range(given.rounds):
             dist.barrier()
-            share = free_share(0.25)
+            free = free_share(0.25)
             dist.barrier()
             begin, used = time.perf_counter(), time.process_time()
             for _ in range(given.batches):
                 batch(ids)
             wall, cpu = time.perf_counter() - begin, time.process_time() - used
             dist.barrier()
-            found.put((rows, number, wall, cpu, (share + free_share(0.25)) / 2))
+            found.put((rows, number, wall, cpu, (free + free_share(0.25)) / 2))
+    del kept
     dist.barrier()
     dist.destroy_process_group()
 
@@ -90,7 +100,9 @@ def measured(ranks: int, given: argparse.Namespace) -> Runs:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     found = processes.get_context("spawn").SimpleQueue()
-    processes.spawn(exchange, (ranks, given, port, found), nprocs=ranks)
+    with tempfile.TemporaryDirectory() as folder:
+        write_shares(folder, ranks, given.row_bytes)
+        processes.spawn(exchange, (ranks, given, folder, port, found), nprocs=ranks)
     told = [found.get() for _ in range(ranks * 2 * given.rounds)]
     runs: Runs = {}
     for rows in sizes_of(given):
