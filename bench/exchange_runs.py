@@ -1,13 +1,13 @@
 """Compares the simulation of an exchange of rows with processes that do it, on this machine's loopback.
 
-Each process has a range of rows in its page cache. For every batch it asks the others for rows, through the exchange that
-loaders use, and puts them in the order of the batch. Nothing is sampled or trained, and batches are not made ahead: the
-traffic is that of a loader's exchange, and nothing else.
+Each process has a range of rows in its page cache. For every batch it asks the others for rows, through the exchange
+that loaders use, and puts them in the order of the batch. Nothing is sampled or trained, and batches are not made ahead:
+the traffic is that of a loader's exchange, and nothing else.
 
 The costs that the simulation is given come from one process and two alone, with batches of two sizes: processor time of
-a row that stays, of one that crosses, and of the messages of a batch. What it says of 3 and 4 processes is compared; that
-messages cost the same whatever the number of peers was learned from such runs. How much of the processors others leave
-is measured before and after each run: all processes count for a while. On a busy machine that is a poor guess, as
+a row that stays, of one that crosses, and of the messages of a batch. What it says of 3 and 4 processes is compared;
+that messages cost the same whatever the number of peers was learned from such runs. How much of the processors others
+leave is measured before and after each run: all processes count for a while. On a busy machine that is a poor guess, as
 processes that wait now and then get more than those that count; processor times are not.
 
 python bench/exchange_runs.py [--ranks 2 3 4] [--rows 20000] [--row-bytes 512] [--batches 20] [--rounds 9] [--json]
@@ -56,7 +56,11 @@ def exchange(rank: int, ranks: int, given: argparse.Namespace, folder: str, port
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "RANK": str(rank), "WORLD_SIZE": str(ranks)}
     dist.init_process_group("gloo")
     share = gz.open(f"{folder}/{rank}").features("x")
-    shares, attributes, key = {share_name("node", "x"): share}, Attributes([Attribute("x", "node", share)]), ("node", "x")
+    shares, attributes, key = (
+        {share_name("node", "x"): share},
+        Attributes([Attribute("x", "node", share)]),
+        ("node", "x"),
+    )
     shared = SharedRows(attributes, attributes, exchange_of(shares, 1 << 30, None, None), shares, {}, (), "mmap")
     kept = _core.RowMemory(256 << 20)  # as a loader has
     random = np.random.default_rng(rank)

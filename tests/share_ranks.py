@@ -200,6 +200,42 @@ def refused(rank, data, order):
     return {"kind": None}
 
 
+def ends_early(rank, data, order):
+    """End on rank 0 before rank 2 has made its loader."""
+    if rank == 2:
+        end = time.monotonic() + 60
+        while not pathlib.Path(order["folder"], "0.json").exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        time.sleep(0.5)  # rank 0 is about to end
+    loader = loader_of("plain", data, exchange_timeout=order["timeout"], distributed=False)
+    if rank == 0:
+        return {"numbers": 0}
+    try:
+        return {"kind": None, "numbers": len(list(loader))}
+    except OSError as error:
+        return {"kind": type(error).__name__, "error": str(error)}
+
+
+def forks(rank, data, order):
+    """Go on with an iteration in a forked process."""
+    batches = iter(loader_of("plain", data))
+    next(batches)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            next(batches)
+        except RuntimeError as error:
+            os.write(writing, str(error).encode())
+        os._exit(0)
+    os.close(writing)
+    found = {"child": os.read(reading, 1000).decode() if select.select([reading], [], [], 15)[0] else "it hangs"}
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    found["rest"] = len(list(batches))
+    return found
+
+
 def too_little_room(rank, data, order):
     """Exchange rows in messages that hold none."""
     share = gz.open(f"{data}/homogeneous").features("x")

@@ -524,12 +524,11 @@ def _mount(folder: str, manifest: Manifest, fingerprint: int, opened: list[Mount
             )
         hot = features(record.hot[1], ids.num_rows, f"{what}, those that all hosts have")
         _check_order_of_ids(hot, what)
-        kinds = [(store.dtype, store.quantised, store.shape[1:]) for store in (own, hot)]
-        if kinds[0] != kinds[1]:
-            raise FormatError(
-                f"{hot.path}: {what}: expected rows as in {own.path}, found {hot.dtype} {hot.shape[1:]} instead of "
-                f"{own.dtype} {own.shape[1:]}"
-            )
+        expected, found = (
+            f"{store.dtype} {store.shape[1:]} {'with' if store.quantised else 'without'} scales" for store in (own, hot)
+        )
+        if expected != found:
+            raise FormatError(f"{hot.path}: {what}: expected rows as in {own.path}, {expected}, found {found}")
         return FeatureShare(record, own, ids, hot)
 
     def of_nodes(record: FileRecord, num_nodes: int, what: str) -> FeatureStore:

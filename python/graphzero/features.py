@@ -368,6 +368,8 @@ def write_permuted(path: str | os.PathLike[str], values: Any, rows: NDArray[np.i
     at_once = _rows_per_block(values.row_bytes)
     for start in range(0, len(rows), at_once):
         writer.append(values.gather(rows[start : start + at_once]).reshape(-1).view(np.uint8))
+    if values.quantised:
+        writer.append_scales(np.empty(0, dtype=np.float32))  # also of a store without rows
     for start in range(0, len(rows) if values.quantised else 0, at_once):
         writer.append_scales(values.scales_of(rows[start : start + at_once]))
     writer.finish()

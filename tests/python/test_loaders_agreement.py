@@ -65,7 +65,10 @@ DIFFERENT = {
         {"replace": True},
         "replace: expected the same on all 3 ranks.*False on ranks 0 and 2.*; True on",
     ),
-    "features": ({"features": ["y"]}, "data: x of 'node': expected the same.*; nothing on rank 1 .*copy the data"),
+    "features": (
+        {"features": ["y"]},
+        "data: x of 'node': expected the same.*; nothing on rank 1 .*give each host a copy",
+    ),
     "drop_last": ({"drop_last": True}, "drop_last: expected the same.*give all of them the same arguments"),
 }
 
@@ -102,7 +105,7 @@ def test_files_of_another_conversion_are_refused(data, as_rank, tmp_path):
         made.append(NeighborLoader(pair, [2], None, batch_size=50, seed=5))
     found = f"found {own.fingerprint:#018x} on ranks 0 and 1 .*; {other.fingerprint:#018x} on rank 2 "
     for loader in made:
-        with pytest.raises(ValueError, match=f"data: x of .*{found}.*copy the data set from one host"):
+        with pytest.raises(ValueError, match=f"data: x of .*{found}.*give each host a copy of the same data set"):
             next(iter(loader))
 
 

@@ -192,5 +192,5 @@ def test_hosts_with_other_data_are_refused(hosts, data, copies, tmp_path):
     assert "ValueError: data: x of 'node': expected the same on all 3 ranks" in said
     assert "on rank 1 (" in said
     assert "on ranks 0 and 2 (" in said
-    assert "copy the data set from one host to the others" in said
+    assert "give each host a copy of the same data set" in said
     assert not any(run.steps(rank) for rank in range(3))

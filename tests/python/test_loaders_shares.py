@@ -55,8 +55,10 @@ def write_kinds(folder):
 
 def write_few(folder):
     """Fewer nodes than hosts, so that some ranges are empty."""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    gz.convert_features(x, f"{folder}/small.gd", dtype="int8-quantised")
     with gz.DatasetWriter(f"{folder}/few") as writer:
-        writer.add_nodes({"x": np.arange(6, dtype=np.float32).reshape(2, 3)})
+        writer.add_nodes({"x": x, "small": gz.FeatureStore(f"{folder}/small.gd")})
         writer.add_edges([0, 1, 1], [1, 0, 1])
 
 
@@ -261,7 +263,7 @@ def test_folders_that_do_not_belong_together_are_refused(whole, shares, run, tmp
     cases = {
         "hot": ([first, other], r"data: x of 'node': rows that all hosts have: expected the same on all 2 ranks, which "),
         "none": ([first, without], r"data: x of 'node': rows that all hosts have: .+; found 0x.+ on rank 0 \(.+\); none on"),
-        "ranges": ([first, shares[3][1]], r"data: x of 'node': ranges: expected the same .+ found \[0, 150, 300\] on rank"),
+        "ranges": ([first, shares[3][1]], r"data: rows of x of 'node': expected the same .+ found divided among 2 hosts on rank 0 .+ 3 hosts on"),
         "twice": ([first, first], r"data: expected ranks with the rows of all 2 hosts, found none with those of host 1, but "
                   r"host 0 on ranks 0 and 1 \(.+\); start a rank on each host"),
     }  # fmt: skip
@@ -271,6 +273,36 @@ def test_folders_that_do_not_belong_together_are_refused(whole, shares, run, tmp
             found = runs[name].found(rank)
             assert found["kind"] == "ValueError", found
             assert re.match(problem, found["error"]), found
+
+
+def test_ranks_of_which_some_have_all_rows_are_refused(whole, shares, run):
+    """Someone forgot --host on one of the machines."""
+    ranks = run("refused", [str(whole), shares[2][1]])
+    problem = (
+        r"data: rows of x of 'node': expected the same on all 2 ranks, .+ all on each host on rank 0 \(.+\); divided "
+        r"among 2 hosts on rank 1 .+ or stage a share of it on each with the same hosts="
+    )
+    for rank in range(2):
+        found = ranks.found(rank, ANSWER_S)
+        assert found["kind"] == "ValueError", found
+        assert re.match(problem, found["error"]), found
+
+
+def test_a_rank_that_ends_before_all_have_come_is_named(shares, run):
+    ranks = run("ends_early", shares[3], timeout=TIMEOUT_S)
+    assert ranks.found(0) == {"numbers": 0}
+    for rank in (1, 2):
+        found = ranks.found(rank, ANSWER_S)
+        assert found["kind"] == "ConnectionError", found
+        problem = (
+            r"rank 0 \(.+, which has the rows of host 0\) is gone: its script had ended before all ranks had made a"
+        )
+        assert re.match(problem, found["error"]), found
+
+
+def test_a_forked_process_does_not_go_on_with_an_iteration(shares, run):
+    for rank, found in enumerate(map(run("forks", shares[2]).found, range(2))):
+        assert found["child"].startswith("this iteration is that of another process: begin one of this process"), rank
 
 
 def test_a_rank_without_a_loader_is_named(shares, run):

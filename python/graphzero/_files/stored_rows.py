@@ -116,6 +116,7 @@ class StoredRows:
             for block in self._blocks(_DATA, self.row_bytes, ranges, workers, done):
                 writer.append(block)
         if self.quantised:
+            writer.append_scales(np.empty(0, dtype=np.float32))  # also of a range without rows
             for block in self._blocks(_SCALE, 4, ranges, workers, done):
                 writer.append_scales(block.view(np.float32))
         writer.finish()

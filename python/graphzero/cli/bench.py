@@ -62,8 +62,7 @@ def bench(
 
     plan = QUICK if quick else FULL
     plan = plan if memory_caps is None else replace(plan, caps=as_caps(memory_caps))
-    if output is not None:
-        Path(target_here(output)).mkdir(parents=True, exist_ok=True)
+    folder_of_results = None if output is None else Path(target_here(output))
     if html is not None and not Path(target_here(html)).absolute().parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", os.fspath(html.absolute().parent))
     pages = [path for path in (html, None if output is None else output / "bench.html") if path is not None]
@@ -71,6 +70,8 @@ def bench(
         from graphzero.bench.html_report import environment, html_report
 
         environment()  # report a missing library now, not after minutes of measuring
+    if folder_of_results is not None:
+        folder_of_results.mkdir(parents=True, exist_ok=True)
     document = run(
         plan,
         folder=None if folder is None else path_here(folder),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Generator, Iterator
@@ -32,6 +33,7 @@ class AheadBatches(Iterator[Batch]):
     """
 
     def __init__(self, batches: Generator[Batch, None, None], rows: SharedRows, memory: int, most: int | None) -> None:
+        self._process = os.getpid()
         self._batches = batches
         self._rows = rows
         self._total = memory
@@ -48,6 +50,8 @@ class AheadBatches(Iterator[Batch]):
         self._thread.start()
 
     def __next__(self) -> Batch:
+        if os.getpid() != self._process:  # the thread that makes batches is there
+            raise RuntimeError("this iteration is that of another process: begin one of this process")
         with self._changed:
             while not self._made and not self._is_over and not self._stopped.is_set():
                 self._changed.wait()
@@ -72,6 +76,8 @@ class AheadBatches(Iterator[Batch]):
 
     def close(self) -> None:
         """End the thread; the pipeline is free for another iteration then."""
+        if os.getpid() != self._process:
+            return
         with self._changed:
             self._stopped.set()
             self._made.clear()

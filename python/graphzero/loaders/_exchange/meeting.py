@@ -53,8 +53,11 @@ class Meeting:
         timeout = timedelta(seconds=timeout_s)
         return torch.distributed.ProcessGroupGloo(store, self.rank, self.world_size, timeout)
 
-    def wait(self, own: dict[str, Any], is_over: Callable[[], bool]) -> list[dict[str, Any]]:
-        """Leave what this rank has, and return what each rank has left."""
+    def wait(self, own: dict[str, Any], ended: Callable[[], str | None]) -> list[dict[str, Any]]:
+        """Leave what this rank has, and return what each rank has left.
+
+        ``ended`` says why this rank ends, if it does; then it withdraws, unless all ranks have come meanwhile.
+        """
         self._store.set(self._key(self.rank), json.dumps({**own, "node": platform.node()}))
         self._store.add(self._key("there"), 1)
         begin, pause, said = time.monotonic(), 0.01, False
@@ -68,8 +71,16 @@ class Meeting:
             if waited > _PATIENCE_S and not said:
                 warn(f"waiting for {self._missing()} to make a loader of the same data set, to exchange rows with")
                 said = True
-            if is_over():
-                raise RuntimeError("the process ends")
+            if self._store.check([self._key("ended")]):
+                raise ConnectionError(self._store.get(self._key("ended")).decode())
+            why = ended()
+            if why is not None and self._store.add(self._key("there"), -1) < self.world_size - 1:
+                who = Peer(self.rank, own["host"], platform.node())
+                problem = f"{who} is gone: {why} before all ranks had made a loader of the same data set"
+                self._store.set(self._key("ended"), problem)
+                raise ConnectionError(problem)
+            if why is not None:  # others have seen all ranks here, and count on this one
+                self._store.add(self._key("there"), 1)
             time.sleep(pause)  # not a blocking call of the store, which would keep other threads from it
             pause = min(2 * pause, 0.5)
         return [json.loads(self._store.get(self._key(rank))) for rank in range(self.world_size)]

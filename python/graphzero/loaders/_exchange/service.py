@@ -110,6 +110,7 @@ class RowExchange:
         self._waiting: deque[Request] = deque()
         self._leaving = False
         self._stopped = False
+        self._why: str | None = None  # it ends
         self._busy_last = time.monotonic()
         self._failed: tuple[type[Exception], str] | None = None
         self._peers: list[Peer] = []
@@ -147,14 +148,16 @@ class RowExchange:
             return
         with self._wake:
             self._leaving, self._stopped = True, why is not None
+            self._why = why or "its script had ended"
             self._busy_last = time.monotonic()
             self._wake.notify()
         notes = self._notes
-        if why is not None and notes is not None and self._failed is None:
-            notes.tell(ended=why)
-            self._thread.join(1)
-        elif why is None:
+        if why is None:
             self._thread.join()  # every wait in it has an end
+            return
+        if notes is not None and self._failed is None:
+            notes.tell(ended=why)
+        self._thread.join(1)
 
     def _run(self) -> None:
         wire: Wire | None = None
@@ -178,7 +181,7 @@ class RowExchange:
             self._fail(type(error) if isinstance(error, (ValueError, OSError)) else RuntimeError, str(error))
 
     def _join(self) -> None:
-        left = self._meeting.wait(self._own, lambda: self._stopped or self._leaving)
+        left = self._meeting.wait(self._own, lambda: self._why)
         check_alike(left)
         self._peers = [Peer(rank, one["host"], one["node"]) for rank, one in enumerate(left)]
         self._limit = min(one["limit"] for one in left)

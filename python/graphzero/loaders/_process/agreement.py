@@ -76,7 +76,7 @@ class Agreement:
         found = "; ".join(f"{value} on {named_ranks(ranks, hosts)}" for value, ranks in having.items())
         argument, _, what = name.partition(": ")
         remedy = (
-            "copy the data set from one host to the others"
+            "give each host a copy of the same data set, or stage a share of it on each with the same hosts="
             if argument == "data"
             else "give all of them the same arguments, or distributed=False where one rank alone has this loader"
         )

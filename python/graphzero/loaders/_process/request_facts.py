@@ -38,6 +38,11 @@ def request_facts(request: PipelineRequest, shared: Collection[Attribute], seed:
     sample, order = request.sample, request.order
     facts = {f"data: {what}": value for what, value in _files(request).items()}
     facts |= {f"data: {one.name} of {one.of!r}": _whole(one.store) for one in shared}
+    facts |= {
+        f"data: rows of {one.name} of {one.of!r}": _hosts(one.store)
+        for one in (*request.attributes, *shared)
+        if not isinstance(one.of, tuple)
+    }
     facts |= {f"num_neighbors: {triple}": str(hops) for triple, hops in sample.fanouts.by_type.items()}
     facts |= _sampling(sample)
     argument = "input_nodes" if isinstance(request.seeds, NodeSeeds) else "edge_label_index"
@@ -63,6 +68,11 @@ def _contents(store: Mounted[Any]) -> str:
 
 def _whole(store: FeatureStore) -> str:
     return f"{store.record.whole:#018x}" if isinstance(store, FeatureShare) else _contents(store)
+
+
+def _hosts(store: FeatureStore) -> str:
+    hosts = store.num_hosts if isinstance(store, FeatureShare) else 1
+    return "all on each host" if hosts == 1 else f"divided among {hosts} hosts"
 
 
 def _sampling(sample: SampleRequest) -> dict[str, str]:
