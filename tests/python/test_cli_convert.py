@@ -52,6 +52,14 @@ def test_labels_of_edges_are_looked_up_and_times_read(people):
     assert sorted(graph.times.tolist()) == [1500, 86_400_000]
 
 
+def test_labels_that_begin_like_comments(people, tmp_path):
+    (tmp_path / "tags.csv").write_text("#ab,#cd\n#cd,x\n%ef,x\n")
+    counts = {"%": 2, "#%": 0, "": 3}
+    for comment, count in counts.items():
+        assert run(["convert", "tags.csv", "tags.gl", "--no-header", "--comment", comment]) == 0
+        assert gz.Graph("tags.gl").num_edges == count
+
+
 def test_a_bipartite_graph(tmp_path):
     (tmp_path / "r.csv").write_text("user,movie\nzoe,tt1\nmia,tt1\n")
     assert run(["convert", "r.csv", "r.gl", "--bipartite", "--header"]) == 0

@@ -26,7 +26,7 @@ _SHARDS = {"engine", "shards", "address", "work_dir"}
 OPTIONS_OF_TARGET = {
     _EDGES: _TEXT
     | {"undirected", "index", "src", "dst", "weight", "time", "time_unit", "num_nodes", "bipartite", "drop_duplicates"}
-    | {"dedup", "drop_self_loops", "no_edge_ids", "ids", "ids_file", "tmp_dir"}
+    | {"dedup", "drop_self_loops", "no_edge_ids", "ids", "ids_file", "tmp_dir", "comment"}
     | _SHARDS,
     _FEATURES: _TEXT | _SHARDS | {"dtype", "hot_order", "columns", "id_column", "ids_file", "key", "shape", "num_rows"},
     _DATASET: {"dtype", "overwrite", "resume", "label", "split", "task", "add_inverse_edge", "num_nodes"}
@@ -59,6 +59,9 @@ def convert(
     delimiter: Annotated[str | None, typer.Option(help="One character; a space means any blanks.")] = None,
     header: Annotated[
         bool | None, typer.Option("--header/--no-header", help="Whether the first line is a header.")
+    ] = None,
+    comment: Annotated[
+        str | None, typer.Option(help="Edges: characters that begin a line to ignore. Default: #%; '' ignores none.")
     ] = None,
     num_nodes: Annotated[
         str | None,
@@ -147,7 +150,7 @@ def convert(
         report: Any = gz.convert_edges(
             given, target, **options, src=values.column(src), dst=values.column(dst), delimiter=delimiter,
             header=header, num_nodes=values.node_counts(num_nodes), bipartite=bipartite, ids=_ids(ids, ids_file),
-            time_unit=time_unit, tmp_dir=tmp_dir,  # type: ignore[arg-type]
+            time_unit=time_unit, comment=comment, tmp_dir=tmp_dir,  # type: ignore[arg-type]
             duplicates="drop" if drop_duplicates or dedup else "keep",
             self_loops="drop" if drop_self_loops else "keep",
             bad_lines="skip" if skip_bad_lines else "raise", threads=threads, progress=progress, **steps,
