@@ -280,6 +280,13 @@ def raises(kind, message):
 def test_wrong_arguments_of_a_plan():
     pathlib.Path("edges.csv").write_text("src,dst\n0,1\n")
     pathlib.Path("names.csv").write_text("src,dst\nann,bob\n")
+    for shards in (10_001, 10**30):
+        with raises(ValueError, f"shards: expected 1 to 10,000, found {shards:,}"):
+            sharded.plan_shards("edges.csv", "steps", shards=shards)
+    with raises(TypeError, "shards: expected an integer, found True"):
+        sharded.plan_shards("edges.csv", "steps", shards=True)
+    with raises(TypeError, "task_size: expected an integer, found True"):
+        sharded.plan_shards("edges.csv", "steps", shards=1, task_size=True)
     with raises(ValueError, "shards: expected at least 1, found 0"):
         sharded.plan_shards("edges.csv", "steps", shards=0)
     with raises(ValueError, "task_size: expected at least 1, found 0"):
