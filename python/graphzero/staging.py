@@ -16,6 +16,7 @@ from typing import Any, Literal
 from graphzero._base.argument_errors import Setting, check_choice, error_of, value_error
 from graphzero._base.integers import integer, integer_from
 from graphzero._base.memory_sizes import byte_count, byte_text
+from graphzero._base.names import names_of
 from graphzero._base.visible import visible
 from graphzero._core import FormatError
 from graphzero._dataset.feature_parts import part_file_size, part_ranges, write_part
@@ -151,12 +152,12 @@ def push(
     begin = time.perf_counter()
     workers = _threads(threads)
     part_size = None if parts is None else integer_from(byte_count(parts, "parts"), 1, "parts")
-    name = path_here(folder)
+    name = path_here(folder, "folder")
     text = _manifest_text(name)
     manifest, _ = read_manifest(name)
     with open_dataset(name):  # proves that its files are those of the manifest
         pass
-    place = located(target)
+    place = located(target, "target")
     if os.path.abspath(name) == place.key:
         raise value_error("target", f"expected another place than the folder itself, found {place}")
     goal = place / MANIFEST
@@ -221,7 +222,7 @@ def stage(
         features: The attributes to bring, by name, or as ``"type.name"`` for one type; the data set in ``folder`` has
             no others. Labels, and attributes that weights and times were made of, always come. Default: all.
         host: Which of ``hosts`` this folder is for, from 0.
-        hosts: How many hosts divide the rows.
+        hosts: How many hosts divide the rows, at most 10,000.
         hot: Bytes of rows that all hosts have, a number or a size such as ``"2GB"``: those of the nodes that sampling
             meets most often. Give all hosts the same.
         whole: Attributes that hosts do not divide, by name or as ``"type.name"``.
@@ -247,7 +248,7 @@ def stage(
     begin = time.perf_counter()
     check_choice(verify, "verify", "header", "full")
     workers = _threads(threads)
-    place, target = located(source), target_here(folder)
+    place, target = located(source, "source"), target_here(folder, "folder")
     shared = read_host_share(host, hosts, hot, whole)
     text, manifest, _ = stored_manifest(place)
     wanted = manifest if features is None else _with_features(manifest, features, place)
@@ -635,7 +636,7 @@ def _prove(new: KeptFolder, manifest: Manifest, progress: Progress) -> None:
 
 def _with_features(manifest: Manifest, features: Sequence[str] | str, place: StoredPath) -> Manifest:
     """Return the manifest without the attributes that are not wanted."""
-    names = [features] if isinstance(features, str) else list(features)
+    names = names_of(features, "features")
     owners = _owners(manifest)
     known = {name for kind, owner in owners.items() for own in owner.attributes for name in (own, f"{kind}.{own}")}
     for name in names:

@@ -10,6 +10,7 @@ import graphzero as gz
 from graphzero._base.argument_errors import Argument, Setting, error_of, parts_of, value_error
 from graphzero.cli.command import make_app
 from graphzero.cli.errors import one_line
+from graphzero.convert import sharded, sharded_features
 
 
 def mistakes(tiny):
@@ -112,3 +113,87 @@ def test_truth_of_numpy_is_taken():
     assert not gz.Graph("g.gl").directed
     with pytest.raises(TypeError, match="^directed: expected True or False, found None$"):
         gz.write_graph("g.gl", [0], [1], directed=None)
+
+
+def plan_of_edges(folder="steps"):
+    np.save("e.npy", np.array([[0, 1], [1, 2]]))
+    return sharded.plan_shards("e.npy", folder, shards=1)
+
+
+def plan_of_rows(folder="steps"):
+    np.save("x.npy", np.eye(3, dtype=np.float32))
+    return sharded_features.plan_features("x.npy", folder, shards=1)
+
+
+PATHS = {
+    "plan_shards": ("folder", plan_of_edges),
+    "plan_features": ("folder", plan_of_rows),
+    "partition_edges": ("folder", lambda path: sharded.partition_edges(path, 0)),
+    "commit_shards": ("path", lambda path: sharded.commit_shards(plan_of_edges().folder, path)),
+    "commit_features": ("path", lambda path: sharded_features.commit_features(plan_of_rows().folder, path)),
+    "convert_edges path": ("path", lambda path: gz.convert_edges([[0, 1]], path)),
+    "convert_edges tmp_dir": ("tmp_dir", lambda path: gz.convert_edges([[0, 1]], "g.gl", tmp_dir=path)),
+    "convert_edges work_dir": ("work_dir", lambda path: gz.convert_edges("e.npy", "g.gl", shards=1, work_dir=path)),
+    "convert_features path": ("path", lambda path: gz.convert_features(np.eye(3), path)),
+    "convert_features work_dir": (
+        "work_dir", lambda path: gz.convert_features("x.npy", "x.gd", shards=1, work_dir=path)
+    ),
+    "stage source": ("source", lambda path: gz.stage(path, "here")),
+    "stage folder": ("folder", lambda path: gz.stage("ds", path)),
+    "push folder": ("folder", lambda path: gz.push(path, "there")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_what_is_no_path_is_named(name):
+    pytest.importorskip("pyarrow")
+    argument, call = PATHS[name]
+    with pytest.raises(TypeError, match=f"^{argument}: expected a path, found int$") as caught:
+        call(5)
+    assert caught.value.argument == argument
+    with pytest.raises(ValueError, match=rf"^{argument}: expected a path without a NUL byte, found 'a\\x00b'$"):
+        call("a\0b")
+
+
+def test_a_folder_is_named():
+    for plan in (plan_of_edges, plan_of_rows):
+        with pytest.raises(TypeError, match="^folder: expected a path, found NoneType$"):
+            plan(None)
+
+
+def test_a_path_with_a_nul_byte_does_not_show_the_credentials_of_a_url():
+    with pytest.raises(ValueError, match=r"^path: expected a path without a NUL byte, found 's3://b/x\\x00'$"):
+        gz.open("s3://key:verysecret@b/x\0")
+
+
+def test_a_file_is_no_folder_for_steps():
+    plan_of_edges()
+    plan_of_rows()
+    message = "{}: {}: expected a folder, found a file; name another"
+    with pytest.raises(ValueError, match=message.format(".*e.npy", "folder")):
+        plan_of_edges("e.npy")
+    for call in (
+        lambda: gz.convert_edges("e.npy", "g.gl", shards=1, work_dir="e.npy"),
+        lambda: gz.convert_features("x.npy", "x.gd", shards=1, work_dir="e.npy"),
+    ):
+        with pytest.raises(ValueError, match=f"^{message.format('e.npy', 'work_dir')}$") as caught:
+            call()
+        assert caught.value.argument == "work_dir"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: gz.convert_edges("e.csv", "g.gl", threads=True),
+        lambda: gz.convert_features("x.npy", "x.gd", threads=True),
+        lambda: gz.set_num_threads(True),
+        lambda: gz.sample_neighbors(gz.Graph("g.gl"), [0], [True]),
+    ],
+)
+def test_truth_is_no_number(call):
+    gz.write_graph("g.gl", [0], [1])
+    np.save("x.npy", np.eye(3, dtype=np.float32))
+    with open("e.csv", "w") as file:
+        file.write("src,dst\n0,1\n")
+    with pytest.raises(TypeError, match=r"^[\w ]+: expected an integer, found True$"):
+        call()

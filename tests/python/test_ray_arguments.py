@@ -10,7 +10,7 @@ import pytest
 
 import graphzero as gz
 from graphzero.cli.command import run
-from graphzero.convert import ray_engine
+from graphzero.convert import ray_engine, sharded
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +75,32 @@ def test_a_cluster_that_takes_no_connection(monkeypatch):
 def test_what_is_no_address(address):
     with raises(ValueError, f"address: expected host:port of the head of a Ray cluster, or auto, found '{address}'"):
         ray_engine._check_answers(address)
+
+
+@pytest.mark.parametrize("address", ["http://u:verysecret@h:1", "u:verysecret@h:1", "verysecret@auto"])
+def test_a_password_in_an_address_is_not_shown(address, monkeypatch):
+    message = "address: expected host:port of the head of a Ray cluster, or auto, found a user and @ before the host"
+    with raises(ValueError, message):
+        gz.convert_edges("edges.csv", "g.gl", shards=2, engine="ray", address=address)
+    monkeypatch.setitem(sys.modules, "ray", types.SimpleNamespace(is_initialized=lambda: False))
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with raises(ValueError, message):
+        gz.convert_edges("edges.csv", "g.gl", shards=2, engine="ray", work_dir="w")
+
+
+def test_settings_of_an_address_are_not_shown():
+    with raises(ValueError, "address: expected host:port of .*, or auto, found 'ray://h:1'"):
+        gz.convert_edges("edges.csv", "g.gl", shards=2, engine="ray", address="ray://h:1?token=verysecret")
+
+
+@pytest.mark.parametrize("address", [5, b"h:1", ("h", 1)])
+def test_an_address_is_text(address):
+    message = f"address: expected host:port of the head of a Ray cluster, or auto, found {type(address).__name__}"
+    with raises(TypeError, message):
+        gz.convert_edges("edges.csv", "g.gl", shards=2, engine="ray", address=address)
+    sharded.plan_shards("edges.csv", "steps", shards=1)
+    with raises(TypeError, message):
+        ray_engine.run_on_ray("steps", "g.gl", address=address)
 
 
 def test_an_address_where_nobody_listens():

@@ -280,6 +280,13 @@ def raises(kind, message):
 def test_wrong_arguments_of_a_plan():
     pathlib.Path("edges.csv").write_text("src,dst\n0,1\n")
     pathlib.Path("names.csv").write_text("src,dst\nann,bob\n")
+    for shards in (10_001, 10**30):
+        with raises(ValueError, f"shards: expected 1 to 10,000, found {shards:,}"):
+            sharded.plan_shards("edges.csv", "steps", shards=shards)
+    with raises(TypeError, "shards: expected an integer, found True"):
+        sharded.plan_shards("edges.csv", "steps", shards=True)
+    with raises(TypeError, "task_size: expected an integer, found True"):
+        sharded.plan_shards("edges.csv", "steps", shards=1, task_size=True)
     with raises(ValueError, "shards: expected at least 1, found 0"):
         sharded.plan_shards("edges.csv", "steps", shards=0)
     with raises(ValueError, "task_size: expected at least 1, found 0"):
@@ -527,3 +534,34 @@ def test_wrong_options_of_the_command(arguments, message, capsys):
     pathlib.Path("edges.csv").write_text("src,dst\n0,1\n")
     assert run(["convert", "edges.csv", "g.gl", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["plan.json", "task-000000.{}.records", "out-000000.{}.part", ".graphzero-lock"])
+def test_a_file_of_the_steps_is_no_target(name):
+    pathlib.Path("edges.csv").write_text("src,dst\n0,1\n")
+    plan = sharded.plan_shards("edges.csv", "steps", shards=1)
+    sharded.run_shards("steps", "g.gl")
+    target = f"steps/{name.format(step_file('task-000000').name.split('.')[1])}"
+    before = {path.name: path.read_bytes() for path in pathlib.Path("steps").iterdir()}
+    message = (
+        f"{target}: expected another file than those of the steps, found one of theirs, in the folder of the plan; name "
+        "another"
+    )
+    os.symlink("steps", "link")
+    for folder in ("steps", plan.folder, "link"):
+        for call in (sharded.run_shards, sharded.commit_shards):
+            with raises(ValueError, message):
+                call(folder, target)
+    with raises(ValueError, message.replace("steps/", "link/", 1)):
+        sharded.run_shards("steps", target.replace("steps/", "link/", 1))
+    assert {path.name: path.read_bytes() for path in pathlib.Path("steps").iterdir()} == before
+    sharded.commit_shards("steps", "steps/other.gl")  # which no step would write
+    assert contents("steps/other.gl") == contents("g.gl")
+
+
+def test_a_file_of_the_steps_is_no_dictionary():
+    pathlib.Path("edges.csv").write_text("src,dst\na,b\n")
+    sharded.plan_shards("edges.csv", "steps", shards=1)
+    with raises(ValueError, "steps/plan.json: expected another file than those of the steps, .*"):
+        sharded.run_shards("steps", "g.gl", ids_path="steps/plan.json")
+    assert os.listdir("steps") == ["plan.json"]

@@ -521,3 +521,15 @@ def test_a_pipe_is_not_replaced_by_a_file(more):
     with pytest.raises(OSError, match="is a device, pipe or socket, expected a file to write: 'pipe'"):
         gz.convert_features("x.npy", "pipe", **more)
     assert stat.S_ISFIFO(os.stat("pipe").st_mode)
+
+
+def test_a_file_of_the_steps_is_no_target():
+    np.save("x.npy", ROWS)
+    sharded_features.plan_features("x.npy", "steps", shards=2)
+    sharded_features.run_features("steps", "x.gd")
+    (part,) = pathlib.Path("steps").glob("rows-000000.*.gd")
+    for call in (sharded_features.run_features, sharded_features.commit_features):
+        with raises(ValueError, f"{part}: expected another file than those of the steps, .*; name another"):
+            call("steps", part)
+    sharded_features.commit_features("steps", "again.gd")
+    assert pathlib.Path("again.gd").read_bytes() == pathlib.Path("x.gd").read_bytes()

@@ -451,6 +451,21 @@ def test_credentials_of_a_url_are_used_and_not_kept(folder, s3, tmp_path, monkey
         ("s3:///ds", "s3:///ds: expected the name of a bucket, found none"),
         ("file://host/ds", "file://host/ds: expected three slashes before the path of a file, found the host host"),
         ("nowhere://key:secret@bucket/ds", "nowhere://bucket/ds: expected a scheme that fsspec knows, found: "),
+        (
+            "s3://bucket/ds?scheme=secret",
+            "^s3://bucket/ds: expected http or https as the scheme of the endpoint, found",
+        ),
+        ("s3://bucket/ds?session_token=secret", "^s3://bucket/ds: expected user:password before @, to which session_t"),
+        ("s3://key:secret@bucket/odd/..", r"^s3://bucket/odd/\.\.: expected the names of folders in the path of a URL"),
+        (
+            "s3://key:secret@bucket/./ds",
+            r"^s3://bucket/\./ds: expected the names of folders .*, found \.; write it out",
+        ),
+        ("s3://key:secret@../ds", r"^s3://\.\./ds: expected the names of folders in the path of a URL, found \.\.;"),
+        ("gs://key:secret@bucket/../ds", r"^gs://bucket/\.\./ds: expected the names of folders in the path of a URL"),
+        ("memory://a/../b?token=secret", r"^memory://a/\.\./b: expected the names of folders in the path of a URL"),
+        ("s3://key:secret@bucket/a\nb", r"^s3://bucket/a\\nb: expected a URL without control characters, such as"),
+        ("s3://key:secret@bucket/ds\x1b", r"^s3://bucket/ds\\x1b: expected a URL without control characters, such as"),
     ],
 )
 def test_a_url_that_cannot_be_is_refused_without_its_secret(url, message):
@@ -459,6 +474,23 @@ def test_a_url_that_cannot_be_is_refused_without_its_secret(url, message):
         located(url)
     assert "secret" not in str(error.value)
     assert "cret@" not in str(error.value)
+
+
+def test_what_pyarrow_refuses_of_settings_is_said_with_the_url(monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "gopher://secret.test")
+    with pytest.raises(
+        ValueError, match="^s3://bucket/ds: expected http or https as the scheme of the endpoint, found another$"
+    ):
+        located("s3://key:secret@bucket/ds")
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+
+    def refuse(**options):
+        raise ValueError(f"no such thing: {options['endpoint_override']}")
+
+    monkeypatch.setattr("pyarrow.fs.S3FileSystem", refuse)
+    message = "^s3://bucket/ds: expected settings that storage takes, found: no such thing: …$"
+    with pytest.raises(ValueError, match=message):
+        located("s3://bucket/ds?region=x&endpoint_override=secret")
 
 
 def test_a_bucket_of_google_has_a_url():

@@ -141,6 +141,8 @@ def test_a_folder_of_another_host_is_not_taken_for_this_ones(folder, tmp_path, m
         ({"hosts": 2}, "host: expected it beside hosts, found none; give both or neither"),
         ({"host": 2, "hosts": 2}, "host: expected 0 to 1, below hosts, found 2"),
         ({"host": 0, "hosts": 0}, "hosts: expected at least 1, found 0"),
+        ({"host": 0, "hosts": 10_001}, "hosts: expected 1 to 10,000, found 10,001"),
+        ({"host": 0, "hosts": 10**9}, "hosts: expected 1 to 10,000, found 1,000,000,000"),
         ({"host": 0, "hosts": 2, "hot": "much"}, "hot: expected a size such as '2GB'"),
         ({"host": 0, "hosts": 2, "hot": -1}, "hot: expected a size from 0 on, found -1"),
         ({"hot": "1MB"}, "hosts: expected it beside hot, found none"),
@@ -152,6 +154,26 @@ def test_a_folder_of_another_host_is_not_taken_for_this_ones(folder, tmp_path, m
 def test_what_makes_no_sense_is_refused(folder, tmp_path, options, problem):
     with pytest.raises(ValueError, match=problem):
         gz.stage(folder, tmp_path / "ds", **options)
+    assert not (tmp_path / "ds").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"host": True, "hosts": 2}, "host: expected an integer, found True"),
+        ({"host": 0, "hosts": True}, "hosts: expected an integer, found True"),
+        ({"host": 0, "hosts": 2, "hot": True}, "hot: expected an integer, found True"),
+        ({"threads": True}, "threads: expected an integer, found True"),
+        ({"host": 0, "hosts": 2, "whole": 5}, "whole: expected a name, or a list of names, found 5"),
+        ({"host": 0, "hosts": 2, "whole": [5]}, "whole: expected names, found 5 among them"),
+        ({"features": 5}, "features: expected a name, or a list of names, found 5"),
+        ({"features": [None]}, "features: expected names, found None among them"),
+    ],
+)
+def test_an_option_of_the_wrong_kind_is_named(folder, tmp_path, options, problem):
+    with pytest.raises(TypeError, match=f"^{problem}$") as caught:
+        gz.stage(folder, tmp_path / "ds", **options)
+    assert caught.value.argument == problem.partition(":")[0]
     assert not (tmp_path / "ds").exists()
 
 

@@ -10,7 +10,9 @@ from graphzero._base.argument_errors import type_error, value_error
 
 
 def integer(value: Any, name: str) -> int:
-    """Turn a scalar that is exactly an integer into an int."""
+    """Turn a scalar that is exactly an integer into an int; ``True`` is none, though Python counts it as 1."""
+    if isinstance(value, bool):
+        raise type_error(name, f"expected an integer, found {value!r}")
     try:
         return operator.index(value)
     except TypeError:

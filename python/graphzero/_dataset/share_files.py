@@ -15,6 +15,7 @@ from graphzero import _core
 from graphzero._base.argument_errors import Argument, value_error
 from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_count
+from graphzero._base.names import names_of
 from graphzero._core import FormatError
 from graphzero._dataset.feature_parts import join_parts
 from graphzero._files.folder import KeptFolder, free_space
@@ -37,6 +38,7 @@ from graphzero.graph import Graph, as_direction
 PIECE_BYTES = 256 << 20
 # Beside a file of rows that came: whose they are. It goes when the folder is complete.
 IDENTITY = ".identity"
+_MOST_HOSTS = 10_000  # a manifest names the range of each
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,15 @@ def read_host_share(
     if (host is None) != (hosts is None):
         given, missing = ("host", "hosts") if hosts is None else ("hosts", "host")
         raise value_error(missing, "expected it beside ", Argument(given), ", found none; give both or neither")
-    room, names = byte_count(hot, "hot"), (whole,) if isinstance(whole, str) else tuple(whole)
+    room, names = byte_count(hot, "hot"), names_of(whole, "whole")
     if host is None or hosts is None:
         if room or names:
             raise value_error("hosts", "expected it beside ", Argument("hot" if room else "whole"), ", found none")
         return None
     if integer(hosts, "hosts") < 1:
         raise value_error("hosts", f"expected at least 1, found {hosts}")
+    if hosts > _MOST_HOSTS:
+        raise value_error("hosts", f"expected 1 to {_MOST_HOSTS:,}, found {hosts:,}")
     if not 0 <= integer(host, "host") < hosts:
         raise value_error("host", f"expected 0 to {hosts - 1}, below hosts, found {host}")
     return HostShare(int(host), int(hosts), room, names)

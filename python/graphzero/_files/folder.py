@@ -244,6 +244,13 @@ def make_own_folder(path: str, again: str) -> None:
         ) from None
 
 
+def make_folder(path: str, argument: str) -> None:
+    """Make a folder that a user names, unless it is there."""
+    if os.path.exists(path) and not os.path.isdir(path):
+        raise value_error(argument, "expected a folder, found a file; name another", where=path)
+    os.makedirs(path, exist_ok=True)
+
+
 def replace_file(path: str, content: bytes | memoryview) -> None:
     """Write a file that takes its name when it is on disk, as the core writes its own (core/base/atomic_file.h)."""
 

@@ -13,6 +13,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO, Any
 
+from graphzero._base.argument_errors import type_error, value_error
+from graphzero._base.visible import visible
+
 # A question mark is a pattern's too: settings have names and values.
 _SETTING = r"\?(?=[A-Za-z_][A-Za-z0-9_.~%-]*=)"
 _QUERY = re.compile(_SETTING)
@@ -89,13 +92,24 @@ def without_credentials(text: str) -> str:
     return _URL_IN_TEXT.sub(lambda found: shown_url(found[0]), text)
 
 
-def path_here(path: str | os.PathLike[str]) -> str:
+def path_text(path: str | os.PathLike[str], argument: str = "path") -> str:
+    """Return a path or a URL as text. Refuses what is neither, in a message that names the argument."""
+    try:
+        text = os.fsdecode(path)
+    except TypeError:
+        raise type_error(argument, f"expected a path, found {type(path).__name__}") from None
+    if "\0" in text:
+        raise value_error(argument, f"expected a path without a NUL byte, found {shown_url(text)!r}")
+    return text
+
+
+def path_here(path: str | os.PathLike[str], argument: str = "path") -> str:
     """Return the path of a file or folder of this machine as text. Refuses a URL, whose secrets no message may show.
 
     Whoever takes a path from a user, and does not take URLs, begins with this, or with ``target_here()``. A path in
     storage stays as it is: it has no secrets, and whoever made one of a URL knows.
     """
-    text = os.fsdecode(path)
+    text = path_text(path, argument)
     if is_url(text) and not isinstance(text, StoredPath):
         raise ValueError(
             f"{shown_url(text)}: expected a path of this machine, found a URL; bring the data set here with "
@@ -104,9 +118,9 @@ def path_here(path: str | os.PathLike[str]) -> str:
     return text
 
 
-def target_here(path: str | os.PathLike[str]) -> str:
+def target_here(path: str | os.PathLike[str], argument: str = "path") -> str:
     """Return the path of a file or folder to write on this machine as text. Refuses a URL."""
-    text = os.fsdecode(path)
+    text = path_text(path, argument)
     if is_url(text):
         raise ValueError(
             f"{shown_url(text)}: expected a path of this machine to write, found a URL; write it here, and bring the "
@@ -115,11 +129,11 @@ def target_here(path: str | os.PathLike[str]) -> str:
     return text
 
 
-def located(url: str | os.PathLike[str]) -> StoredPath:
+def located(url: str | os.PathLike[str], argument: str = "path") -> StoredPath:
     """Return the place of a URL, or of a path of this machine. Reads nothing."""
     from urllib.parse import parse_qsl, unquote  # takes longer than all else that mounting a data set imports
 
-    text = os.fsdecode(url)
+    text = path_text(url, argument)
     if isinstance(text, StoredPath):
         return text
     found = _URL.match(text)
@@ -139,8 +153,10 @@ def located(url: str | os.PathLike[str]) -> StoredPath:
     settings = dict(parse_qsl(queries[0] if queries else "", keep_blank_values=True))
     secrets = tuple(filter(None, (*user, *settings.values())))
     shown = shown_url(text)
+    if scheme != "file":
+        _check_names(shown, rest, f"{host}/{key}")
     if scheme == "s3":
-        return StoredPath(shown, _s3(shown, user, host, settings), f"{host}/{key}" if key else host, secrets)
+        return StoredPath(shown, _s3(shown, user, host, settings, secrets), f"{host}/{key}" if key else host, secrets)
     if scheme == "file":
         if host not in ("", "localhost"):
             raise ValueError(f"{shown}: expected three slashes before the path of a file, found the host {host}")
@@ -163,7 +179,19 @@ def _pyarrow_fs() -> Any:
         raise ImportError(f"object storage needs pyarrow: pip install graphzero[arrow] ({error})") from error
 
 
-def _s3(shown: str, user: tuple[str, ...], bucket: str, settings: dict[str, str]) -> Any:
+def _check_names(shown: str, rest: str, names: str) -> None:
+    """Refuse a URL that storage would take for another one, or not at all."""
+    if visible(rest) != rest:
+        raise ValueError(
+            f"{visible(shown)}: expected a URL without control characters, such as the end of a line, found one that "
+            "has them"
+        )
+    for part in (".", ".."):
+        if part in names.split("/"):
+            raise ValueError(f"{shown}: expected the names of folders in the path of a URL, found {part}; write it out")
+
+
+def _s3(shown: str, user: tuple[str, ...], bucket: str, settings: dict[str, str], secrets: tuple[str, ...]) -> Any:
     for name in settings:
         if name not in _S3_SETTINGS:
             raise ValueError(f"{shown}: expected the settings {', '.join(_S3_SETTINGS)}, found {name}")
@@ -177,8 +205,16 @@ def _s3(shown: str, user: tuple[str, ...], bucket: str, settings: dict[str, str]
         options["region"] = given or (None if options["endpoint_override"] else _region_of(bucket))
     if user[0]:
         options["access_key"], options["secret_key"] = user[0], user[-1]
-    # Writing in the background takes a whole file into memory if the disk is faster than the network.
-    return _pyarrow_fs().S3FileSystem(**options, background_writes=False)
+    if options["scheme"] not in (None, "http", "https"):
+        raise ValueError(f"{shown}: expected http or https as the scheme of the endpoint, found another")
+    if "session_token" in settings and not user[0]:
+        raise ValueError(f"{shown}: expected user:password before @, to which session_token= belongs, found none")
+    try:
+        # Writing in the background takes a whole file into memory if the disk is faster than the network.
+        return _pyarrow_fs().S3FileSystem(**options, background_writes=False)
+    except (ValueError, OSError) as error:
+        said = _without(error, StoredPath(shown, None, "", secrets))
+        raise ValueError(f"{shown}: expected settings that storage takes, found: {said}") from None
 
 
 @functools.lru_cache(maxsize=64)

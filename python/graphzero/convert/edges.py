@@ -15,7 +15,7 @@ from graphzero._files.folder import check_free_space, hidden_folder, new_file, s
 from graphzero._files.manifest import TIME_UNITS
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
-from graphzero._files.storage import is_url, located, path_here, shown_url
+from graphzero._files.storage import is_url, located, path_here, path_text, shown_url
 from graphzero.convert._shards.edge_plan import EdgePlan
 from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.edge_feeds import Column, TextOptions, edge_feed, labels_without_map
@@ -138,7 +138,7 @@ def convert_edges(
         (3, 4)
     """
     begin = clock.perf_counter()
-    target = os.fsdecode(path)
+    target = path_text(path)
     if is_url(target):
         if shards is None or target.endswith((".gl", ".gl/")):
             raise error_of(
@@ -147,7 +147,7 @@ def convert_edges(
                 "bring the data set there with gz.push(folder, url)",
             )  # fmt: skip
         target = located(target)  # which refuses what is no place, before anything is read
-    folder = path_here(tmp_dir or (temporary_folder() if is_url(target) else spill_folder(target)))
+    folder = path_here(tmp_dir or (temporary_folder() if is_url(target) else spill_folder(target)), "tmp_dir")
     if tmp_dir is not None and not os.path.isdir(folder):
         raise value_error("tmp_dir", f"expected a folder, found none at {folder}")
     budget = conversion_budget(memory)

@@ -13,7 +13,7 @@ from graphzero._files.progress import Progress
 from graphzero._files.storage import is_url, located, target_here
 from graphzero.convert._shards.job import Job, Report, run_here
 from graphzero.convert._shards.work_folder import work_folder
-from graphzero.convert.ray_engine import run_job
+from graphzero.convert.ray_engine import check_address, run_job
 
 
 def check_engine(engine: str, shards: int | None, address: str | None, work_dir: Any, target: str) -> None:
@@ -22,6 +22,8 @@ def check_engine(engine: str, shards: int | None, address: str | None, work_dir:
     for name, given in (("engine", engine == "ray"), ("address", address), ("work_dir", work_dir)):
         if given and shards is None:
             raise error_of(ValueError, Argument(name), ": expected ", Setting("shards"), " with it, found none")
+    if address is not None:
+        check_address(address)
     if address is not None and engine != "ray":
         raise error_of(
             ValueError, Argument("address"), ": expected ", Setting("engine", "ray"), " with it, found ",
@@ -37,7 +39,8 @@ def steps_folder(engine: str, work_dir: str | os.PathLike[str] | None, target: s
     if work_dir is not None and is_url(work_dir):
         yield located(work_dir)  # which is not locked: files of another plan have other names
     elif engine == "ray" or work_dir is not None:
-        with work_folder(target_here(work_dir or f"{target}.steps")) as folder:
+        named = "" if work_dir is None else target_here(work_dir, "work_dir")
+        with work_folder(named or f"{target}.steps") as folder:
             yield folder
     else:
         with hidden_folder(os.path.join(spill_folder, os.path.basename(target))) as folder:

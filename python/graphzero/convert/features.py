@@ -11,7 +11,7 @@ from graphzero._base.argument_errors import Argument, Setting, error_of, type_er
 from graphzero._base.dtypes import as_data_type
 from graphzero._files.folder import hidden_folder, new_file, spill_folder, temporary_folder
 from graphzero._files.progress import Progress, watching
-from graphzero._files.storage import is_url, target_here
+from graphzero._files.storage import is_url, path_text, target_here
 from graphzero.convert._shards.row_plan import RowPlan, refuse_other_files, write_row_plan
 from graphzero.convert.engines import check_engine, run_with, steps_folder
 from graphzero.convert.feature_report import FeatureReport
@@ -107,7 +107,7 @@ def convert_features(
         Loss(max_error=0.0, rms_error=0.0, overflows=0)
     """
     begin = time.perf_counter()
-    target = os.fsdecode(path) if shards is not None else target_here(path)
+    target = path_text(path) if shards is not None else target_here(path)
     budget = row_budget(memory)
     check_order(order, graph)
     check_engine(engine, shards, address, work_dir, target)

@@ -12,10 +12,11 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from graphzero._base.argument_errors import value_error
+from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.integers import integer_from
 from graphzero._base.memory_sizes import byte_count, byte_text
 from graphzero._files.progress import Progress, watching
+from graphzero._files.storage import shown_url
 from graphzero.convert._shards.edge_commit import IdsPath
 from graphzero.convert._shards.edge_plan import EdgePlan
 from graphzero.convert._shards.job import Job, Report, Step
@@ -116,6 +117,8 @@ def run_job(
     progress: Progress,
 ) -> Report:
     """Run the steps of a job that are not done yet as tasks of a Ray cluster, and commit it here."""
+    if address is not None:
+        check_address(address)
     job.check_target()
     budget = _MEMORY if memory is None else byte_count(memory)
     cpus = integer_from(1 if threads is None else threads, 1, "threads")
@@ -180,11 +183,24 @@ def _connected(address: str | None) -> Iterator[Any]:
         ray.shutdown()
 
 
-def _check_answers(address: str) -> None:
-    """Refuse an address where nobody listens: Ray would try for minutes, and end the process."""
+def check_address(address: str) -> None:
+    """Refuse what is no address of a cluster."""
+    what = "expected host:port of the head of a Ray cluster, or auto"
+    if not isinstance(address, str):
+        raise type_error("address", f"{what}, found {type(address).__name__}")
+    if "@" in address:  # what stands before it may be a password
+        raise value_error("address", f"{what}, found a user and @ before the host")
+    if address in ("", "auto"):
+        return
     host, colon, port = address.rpartition(":")
     if "://" in address or not colon or not host or not port.isdigit():
-        raise value_error("address", f"expected host:port of the head of a Ray cluster, or auto, found {address!r}")
+        raise value_error("address", f"{what}, found {shown_url(address)!r}")
+
+
+def _check_answers(address: str) -> None:
+    """Refuse an address where nobody listens: Ray would try for minutes, and end the process."""
+    check_address(address)
+    host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE).close()
     except (OSError, OverflowError) as error:

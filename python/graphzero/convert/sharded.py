@@ -28,6 +28,7 @@ from graphzero.convert._shards.edge_plan import DIRECTIONS, EdgePlan, ShardPlan,
 from graphzero.convert._shards.job import Stage, Step, run_here
 from graphzero.convert._shards.pieces import Piece, counting_for_errors, joined_to_tasks, pieces_of
 from graphzero.convert._shards.plan import place
+from graphzero.convert._shards.shard_count import shard_count
 from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.edge_feeds import Column, Feed, FileFeed, StreamFeed, TextOptions, edge_feed, labels_without_map
 from graphzero.convert.edge_labels import LabelCollector, refuse_headers_of_labels
@@ -88,7 +89,7 @@ def plan_shards(
         folder: The folder for the plan and the files of the steps, which all machines see; it is made if missing. Or
             a URL, such as ``s3://bucket/steps``: a step then keeps what it works on in ``GRAPHZERO_TMPDIR``, or where
             the system has temporary files.
-        shards: The number of parts of each index. They hold about as many edges each.
+        shards: The number of parts of each index, at most 10,000. They hold about as many edges each.
         task_size: How much of the source a task reads, in bytes or as a size such as ``"1GB"``.
         directed: ``False`` stores each edge both ways.
         index: Which lists to store.
@@ -127,7 +128,7 @@ def plan_shards(
         >>> commit_shards("steps", "graph.gl").num_edges
         3
     """
-    shards = integer_from(shards, 1, "shards")
+    shards = shard_count(shards)
     if ids not in ("auto", "dense", "map"):
         raise value_error("ids", f"expected 'auto', 'dense' or 'map' with shards={shards}, found a dictionary")
     size = integer_from(byte_count(task_size, "task_size"), 1, "task_size")

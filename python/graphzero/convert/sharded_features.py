@@ -69,7 +69,7 @@ def plan_features(
             stored members of ``.npz`` and raw items are cut; any other file is read by one task.
         folder: The folder for the plan and the files of the steps, or a URL, as in
             [`plan_shards`][graphzero.convert.sharded.plan_shards].
-        shards: Into how many parts to cut the rows. A Parquet file is cut between row groups.
+        shards: Into how many parts to cut the rows, at most 10,000. A Parquet file is cut between row groups.
         dtype: The stored type.
         shape: The shape of the result.
         source_dtype: The type of the items of a raw file.

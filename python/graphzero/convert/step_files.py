@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from graphzero._core import FormatError
-from graphzero._files.folder import replace_file, temporary_folder
+from graphzero._files.folder import make_folder, replace_file, temporary_folder
 from graphzero._files.part_header import HEADER_BYTES, PartHeader, part_header
 from graphzero._files.storage import (
     StoredPath,
@@ -22,6 +22,7 @@ from graphzero._files.storage import (
     located,
     naming,
     open_ranges,
+    path_text,
     read_range,
     remove_stored,
     size_of,
@@ -42,7 +43,7 @@ class StepFiles:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._place = located(folder) if is_url(folder) else None
-        self.folder: str = os.path.abspath(os.fsdecode(folder)) if self._place is None else self._place
+        self.folder: str = os.path.abspath(path_text(folder, "folder")) if self._place is None else self._place
 
     @property
     def is_stored(self) -> bool:
@@ -52,7 +53,7 @@ class StepFiles:
     def make(self) -> None:
         """Make the folder, where there are folders."""
         if self._place is None:
-            os.makedirs(self.folder, exist_ok=True)
+            make_folder(self.folder, "folder")
 
     def path(self, name: str) -> str:
         """Return where a file is."""

@@ -51,9 +51,11 @@ IdsPath: TypeAlias = "str | os.PathLike[str] | tuple[str | os.PathLike[str], str
 def check_graph_target(conversion: EdgePlan, path: str | os.PathLike[str], ids_path: IdsPath | None) -> None:
     """Refuse a target that cannot be written."""
     if not is_url(path):
+        conversion.refuse_step_file(path)
         conversion.refuse_source(path)
         if conversion.plan.has_labels:
-            dictionary_paths(ids_path, target_here(path), conversion.is_bipartite)
+            for ids in dictionary_paths(ids_path, target_here(path), conversion.is_bipartite):
+                conversion.refuse_step_file(ids)
         return
     if ids_path is not None:
         raise value_error(

@@ -10,8 +10,9 @@ from typing import Any
 from graphzero._base.argument_errors import value_error
 from graphzero._base.integers import integer
 from graphzero._core import FormatError
-from graphzero._files.storage import is_url
+from graphzero._files.storage import is_url, path_text
 from graphzero.convert._shards.pieces import Piece
+from graphzero.convert._shards.work_folder import is_step_file
 from graphzero.convert.step_files import StepFiles
 
 PLAN = "plan.json"
@@ -62,6 +63,17 @@ class StepPlan:
     def are_there(self, *names: str) -> bool:
         """Whether steps have written these files."""
         return all(map(self.files.has, names))
+
+    def refuse_step_file(self, path: str | os.PathLike[str]) -> None:
+        """Refuse a target that is a file of a step, or whose name is kept for one."""
+        if self.files.is_stored:
+            return
+        folder, name = os.path.split(os.path.abspath(path_text(path)))
+        if os.path.realpath(folder) == os.path.realpath(self.folder) and is_step_file(name):
+            raise ValueError(
+                f"{path_text(path)}: expected another file than those of the steps, found one of theirs, in the folder "
+                "of the plan; name another"
+            )
 
     def refuse_source(self, path: str | os.PathLike[str]) -> None:
         """Refuse a target that is a file of the source."""

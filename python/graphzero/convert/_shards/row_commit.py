@@ -44,6 +44,7 @@ def check_row_target(plan: RowPlan, path: str | os.PathLike[str]) -> None:
     if is_url(path):
         _data_set(*_attribute_at(path), plan.told["num_rows"])
     else:
+        plan.refuse_step_file(path)
         plan.refuse_source(path)
 
 

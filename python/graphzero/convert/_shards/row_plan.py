@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from graphzero._base.argument_errors import Argument, Setting, error_of, type_error, value_error
+from graphzero._base.argument_errors import Argument, Setting, error_of, type_error
 from graphzero._base.dtypes import DataType, name_of
-from graphzero._base.integers import integer_from
 from graphzero._core import FormatError
 from graphzero._files.storage import StoredPath, path_here
 from graphzero.convert._shards.pieces import Piece, pieces_of
 from graphzero.convert._shards.plan import StepPlan, parsed
+from graphzero.convert._shards.shard_count import shard_count
 from graphzero.convert.feature_request import FeatureRequest, row_budget
 from graphzero.convert.label_lookup import LabelLookup
 from graphzero.convert.row_conversion import RowConversion
@@ -28,7 +28,6 @@ from graphzero.convert.step_files import StepFiles
 from graphzero.convert.stored import one_stored_path
 
 _PART = ".rows.gd"  # how names of parts end
-_MOST_SHARDS = 10_000  # each is a file, and each step reads a plan that names them all
 
 
 @dataclass(frozen=True)
@@ -80,9 +79,7 @@ def write_row_plan(
     source: Any, folder: str | os.PathLike[str], request: FeatureRequest, ids: Any, shards: int
 ) -> FeatureShardPlan:
     """Cut a file into parts, and write the plan."""
-    shards = integer_from(shards, 1, "shards")
-    if shards > _MOST_SHARDS:
-        raise value_error("shards", f"expected 1 to {_MOST_SHARDS:,}, found {shards:,}")
+    shards = shard_count(shards)
     path = one_stored_path(source)
     if not isinstance(path, (str, os.PathLike)):
         raise type_error(

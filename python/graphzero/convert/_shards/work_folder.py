@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from graphzero._files.folder import lock_path, remove
+from graphzero._files.folder import lock_path, make_folder, remove
 
 # Files that steps, attempts at them and drivers leave in their folder.
 _STEP_FILE = re.compile(
@@ -16,13 +16,19 @@ _STEP_FILE = re.compile(
     r"\.?(all|src|dst|(task|out|in|rows)-\d{6}(-all|-src|-dst)?)\.[0-9a-f]{12}"
     r"\.(records|part|labels\.gi|rows\.gd|rows\.json)(\.[0-9a-f]{16}\.graphzero-tmp)?"
 )
+_LOCK = ".graphzero-lock"
+
+
+def is_step_file(name: str) -> bool:
+    """Whether a file of this name belongs to a conversion in steps, which replaces it, or removes it in the end."""
+    return name == _LOCK or _STEP_FILE.fullmatch(name) is not None
 
 
 @contextlib.contextmanager
 def work_folder(path: str) -> Iterator[str]:
     """Make a folder for steps, which stays if the block fails: the next one goes on with the files that are there."""
-    os.makedirs(path, exist_ok=True)
-    locked = os.path.join(path, ".graphzero-lock")  # not the folder itself, which may be that of the target
+    make_folder(path, "work_dir")
+    locked = os.path.join(path, _LOCK)  # not the folder itself, which may be that of the target
     with open(locked, "ab"):
         pass
     lock = lock_path(locked)
