@@ -130,7 +130,11 @@ def plan_shards(
     """
     shards = shard_count(shards)
     if ids not in ("auto", "dense", "map"):
-        raise value_error("ids", f"expected 'auto', 'dense' or 'map' with shards={shards}, found a dictionary")
+        raise value_error(
+            "ids",
+            f"expected 'auto', 'dense' or 'map' with shards={shards}, found a dictionary; leave out shards, or give "
+            "edges whose ids are numbers already",
+        )
     size = integer_from(byte_count(task_size, "task_size"), 1, "task_size")
     text = TextOptions(
         src,
