@@ -343,7 +343,7 @@ def test_steps_out_of_order(planned):
 
 def test_a_plan_of_another_version(planned):
     pathlib.Path("steps/plan.json").write_text('{"version": 9}')
-    with raises(ValueError, r".*plan\.json: expected a plan of version 4, found 9; plan it again"):
+    with raises(ValueError, r".*plan\.json: expected a plan of version 5, found 9; plan it again"):
         sharded.partition_edges("steps", 0)
 
 
@@ -451,12 +451,13 @@ def test_damaged_records_and_parts(planned):
     whole = contents(part)
     for name, page in (("out_indptr", 1), ("out_indices", None)):
         damage(part, 4096 if page else whole.index(struct.pack("<i", 3), 8192))
-        with raises(gz.FormatError, rf".*{part}: the checksum of {name} differs: the part is damaged, repeat .*"):
+        again = r"remove it and run compile_shard\(folder, 'out', 1\) again"
+        with raises(gz.FormatError, rf".*{part}: the checksum of {name} differs: the part is damaged, {again}"):
             sharded.commit_shards("steps", "g.gl")
         pathlib.Path(part).write_bytes(whole)
     pathlib.Path(part).write_bytes(contents(step_file("out-000000")))
     with raises(
-        gz.FormatError, rf".*{part}: expected a part that begins at node \d+, found 0; repeat the step that wrote it"
+        gz.FormatError, rf".*{part}: expected a part that begins at node \d+, found 0; {again}"
     ):
         sharded.commit_shards("steps", "g.gl")
     assert not os.path.exists("g.gl")
@@ -475,7 +476,8 @@ def test_damaged_records(planned):
         pathlib.Path(records).write_bytes(whole)
     damage(records, first)
     message = (
-        rf".*{records}: the checksum of \d+ records at byte {first} differs: it is damaged, remove it and repeat .*"
+        rf".*{records}: the checksum of \d+ records at byte {first} differs: it is damaged, remove it and run "
+        r"partition_edges\(folder, 0\) again"
     )
     with raises(gz.FormatError, message):
         sharded.compile_shard("steps", "out", 0)
@@ -510,7 +512,7 @@ def test_parts_of_another_graph(planned):
     with raises(
         gz.FormatError,
         r".*out-000000\..*part: expected a part of a graph of 900 and 900 nodes and \d+ input edges, found one of "
-        r"\d+, \d+ and \d+; repeat the step that wrote it",
+        r"\d+, \d+ and \d+; remove it and run compile_shard\(folder, 'out', 0\) again",
     ):
         sharded.commit_shards("steps", "g.gl")
 

@@ -363,7 +363,7 @@ def test_a_truncated_part_is_refused(edges, storage):
     data = read_range(path, 0, 1 << 24)
     remove_stored(path)
     write_stored(path, iter([data[:-4096]]))
-    with pytest.raises(gz.FormatError, match=rf"part: expected {len(data)} bytes, found {len(data) - 4096}; repeat"):
+    with pytest.raises(gz.FormatError, match=rf"part: expected {len(data)} bytes, found {len(data) - 4096}; remove"):
         sharded.commit_shards(plan.folder, f"{storage}/ds")
 
 
