@@ -297,12 +297,14 @@ void bind_edge_converter(nb::module_& m) {
           "path"_a)
       .def(
           "finish_records",
-          [](Converter& self, const nb::bytes& path, std::uint64_t other_bad_lines) {
+          [](Converter& self, const nb::bytes& path, std::uint64_t other_bad_lines,
+             std::uint64_t origin) {
             const std::string name = path_of(path);
-            self.use(
-                [&](EdgeConverter& converter) { converter.finish_records(name, other_bad_lines); });
+            self.use([&](EdgeConverter& converter) {
+              converter.finish_records(name, other_bad_lines, origin);
+            });
           },
-          "path"_a, "other_bad_lines"_a)
+          "path"_a, "other_bad_lines"_a, "origin"_a)
       .def("done", [](const Converter& self) { return self.look().done(); });
 }
 

@@ -33,6 +33,7 @@ void bind_convert_parts(nb::module_& m) {
           },
           "paths"_a, "options"_a)
       .def_prop_ro("totals", [](const RecordSet& set) { return set.totals(); })
+      .def_prop_ro("origins", [](const RecordSet& set) { return set.origins(); })
       .def("has_index", &RecordSet::has_index, "direction"_a)
       .def(
           "slices",

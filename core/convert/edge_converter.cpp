@@ -95,7 +95,8 @@ class EdgeConverter::Engine {
 
   virtual void place(const Columns& columns, std::uint64_t first_row) = 0;
   virtual EdgeReport finish(const std::string& path) = 0;
-  virtual void finish_records(const std::string& path, std::uint64_t other_bad_lines) = 0;
+  virtual void finish_records(const std::string& path, std::uint64_t other_bad_lines,
+                              std::uint64_t origin) = 0;
 
   // The largest ids of a batch.
   struct Largest {
@@ -203,7 +204,8 @@ class EdgeConverter::TypedEngine final : public Engine {
   }
 
   EdgeReport finish(const std::string& path) override;
-  void finish_records(const std::string& path, std::uint64_t other_bad_lines) override;
+  void finish_records(const std::string& path, std::uint64_t other_bad_lines,
+                      std::uint64_t origin) override;
 
  private:
   template <class Record>
@@ -336,7 +338,8 @@ void EdgeConverter::TypedEngine<Narrow>::append_records(EdgeBuckets<Narrow>& buc
 
 template <class Narrow>
 void EdgeConverter::TypedEngine<Narrow>::finish_records(const std::string& path,
-                                                        std::uint64_t other_bad_lines) {
+                                                        std::uint64_t other_bad_lines,
+                                                        std::uint64_t origin) {
   out_.close();
   in_.close();
   const bool wide = out_.has_wide() || in_.has_wide();
@@ -352,6 +355,7 @@ void EdgeConverter::TypedEngine<Narrow>::finish_records(const std::string& path,
   fields.num_dst_ids = largest_dst;
   fields.smallest_id = smallest;
   fields.spilled_bytes = memory.spilled.size();
+  fields.origin = origin;
   RecordFileWriter writer(path, fields.record_size);
   const auto add_index = [&](Direction direction, EdgeBuckets<Narrow>& buckets,
                              std::uint64_t num_keys) {
@@ -499,8 +503,9 @@ void EdgeConverter::add_edges(std::span<const NodeId> src, std::span<const NodeI
 
 EdgeReport EdgeConverter::finish(const std::string& path) { return engine_->finish(path); }
 
-void EdgeConverter::finish_records(const std::string& path, std::uint64_t other_bad_lines) {
-  engine_->finish_records(path, other_bad_lines);
+void EdgeConverter::finish_records(const std::string& path, std::uint64_t other_bad_lines,
+                                   std::uint64_t origin) {
+  engine_->finish_records(path, other_bad_lines, origin);
 }
 
 }  // namespace gz

@@ -35,6 +35,7 @@ struct RecordFields {
   std::uint64_t spilled_bytes = 0;
   std::uint32_t out_shift = 0;  // bucket b has keys from b << shift on
   std::uint32_t in_shift = 0;
+  std::uint64_t origin = 0;  // what they are the records of, as finish_records() was told
 };
 static_assert(sizeof(RecordFields) <= kFieldsSize);
 

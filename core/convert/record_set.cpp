@@ -60,6 +60,12 @@ RecordSet::RecordSet(const std::vector<std::string>& paths, const EdgeConverterO
   has_wide_ = has_wide_ || totals_.num_rows > kNarrowIds;
 }
 
+std::vector<std::uint64_t> RecordSet::origins() const {
+  std::vector<std::uint64_t> origins;
+  for (const auto& file : files_) origins.push_back(file->fields().origin);
+  return origins;
+}
+
 bool RecordSet::has_index(Direction direction) const {
   return direction == Direction::kOut ? options_.out_index || !options_.directed
                                       : options_.in_index && options_.directed;

@@ -27,6 +27,8 @@ class RecordSet {
 
   // Rows, lines, loops, ids, nodes and spilled bytes are those of all tasks; nothing else is known.
   const EdgeReport& totals() const { return totals_; }
+  // What each file keeps of finish_records().
+  std::vector<std::uint64_t> origins() const;
   bool has_index(Direction direction) const;
   std::uint64_t num_nodes(Direction direction) const {
     return direction == Direction::kOut ? totals_.num_src_nodes : totals_.num_dst_nodes;

@@ -350,7 +350,7 @@ def test_steps_out_of_order(planned):
 
 def test_a_plan_of_another_version(planned):
     pathlib.Path("steps/plan.json").write_text('{"version": 9}')
-    with raises(ValueError, r".*plan\.json: expected a plan of version 4, found 9; plan it again"):
+    with raises(ValueError, r".*plan\.json: expected a plan of version 5, found 9; plan it again"):
         sharded.partition_edges("steps", 0)
 
 
@@ -458,13 +458,12 @@ def test_damaged_records_and_parts(planned):
     whole = contents(part)
     for name, page in (("out_indptr", 1), ("out_indices", None)):
         damage(part, 4096 if page else whole.index(struct.pack("<i", 3), 8192))
-        with raises(gz.FormatError, rf".*{part}: the checksum of {name} differs: the part is damaged, repeat .*"):
+        again = r"remove it and run compile_shard\(folder, 'out', 1\) again"
+        with raises(gz.FormatError, rf".*{part}: the checksum of {name} differs: the part is damaged, {again}"):
             sharded.commit_shards("steps", "g.gl")
         pathlib.Path(part).write_bytes(whole)
     pathlib.Path(part).write_bytes(contents(step_file("out-000000")))
-    with raises(
-        gz.FormatError, rf".*{part}: expected a part that begins at node \d+, found 0; repeat the step that wrote it"
-    ):
+    with raises(gz.FormatError, rf".*{part}: expected a part that begins at node \d+, found 0; {again}"):
         sharded.commit_shards("steps", "g.gl")
     assert not os.path.exists("g.gl")
 
@@ -482,7 +481,8 @@ def test_damaged_records(planned):
         pathlib.Path(records).write_bytes(whole)
     damage(records, first)
     message = (
-        rf".*{records}: the checksum of \d+ records at byte {first} differs: it is damaged, remove it and repeat .*"
+        rf".*{records}: the checksum of \d+ records at byte {first} differs: it is damaged, remove it and run "
+        r"partition_edges\(folder, 0\) again"
     )
     with raises(gz.FormatError, message):
         sharded.compile_shard("steps", "out", 0)
@@ -490,6 +490,55 @@ def test_damaged_records(planned):
         pathlib.Path(records).write_bytes(whole[:length])
         with pytest.raises((gz.FormatError, OSError), match=records):
             sharded.compile_shard("steps", "out", 0)
+
+
+@pytest.mark.parametrize("other", ["task", "plan"])
+def test_records_under_the_name_of_others_are_noticed(planned, other):
+    run_until_commit(planned)
+    if other == "task":
+        step_file("task-000001").write_bytes(contents(step_file("task-000000")))
+    else:
+        records = contents(step_file("task-000001"))
+        for path in pathlib.Path("steps").iterdir():
+            path.unlink()
+        os.utime("edges.csv", ns=(1, 1))
+        run_until_commit(sharded.plan_shards("edges.csv", "steps", shards=2, task_size=2000, index="out"))
+        step_file("task-000001").write_bytes(records)
+    message = (
+        r".*task-000001\..*records: expected the edges of task 1 of this plan, found others; remove it and run "
+        r"partition_edges\(folder, 1\) again"
+    )
+    with raises(gz.FormatError, message):
+        sharded.compile_shard("steps", "out", 0)
+    with raises(gz.FormatError, message):
+        sharded.commit_shards("steps", "g.gl")
+    step_file("task-000001").unlink()
+    sharded.run_shards("steps", "g.gl")
+    gz.convert_edges("edges.csv", "plain.gl", index="out")
+    assert contents("g.gl") == contents("plain.gl")
+
+
+def test_a_plan_that_was_edited_is_refused(planned):
+    plan = pathlib.Path("steps/plan.json")
+    whole = plan.read_text()
+    for edited in (
+        whole.replace(' "shards": 2', ' "shards": 1'),
+        whole.replace(' "shards": 2,\n', ""),
+        whole.replace(' "shards": 2', ' "shards": []'),
+        whole.replace("    0,\n", "    1,\n", 1),
+        whole.replace(": ", ":  "),  # says the same
+        whole[: whole.index(',\n "checksum"')] + "\n}",
+    ):
+        assert edited != whole
+        plan.write_text(edited)
+        with raises(
+            gz.FormatError,
+            r".*plan\.json: expected a file that ends with its own checksum, found one that is damaged, was edited, or "
+            r"had another name; plan it again",
+        ):
+            sharded.run_shards("steps", "g.gl")
+    plan.write_text(whole)
+    sharded.run_shards("steps", "g.gl")
 
 
 def test_blocks_of_records_have_checksums_of_their_own():
@@ -517,7 +566,7 @@ def test_parts_of_another_graph(planned):
     with raises(
         gz.FormatError,
         r".*out-000000\..*part: expected a part of a graph of 900 and 900 nodes and \d+ input edges, found one of "
-        r"\d+, \d+ and \d+; repeat the step that wrote it",
+        r"\d+, \d+ and \d+; remove it and run compile_shard\(folder, 'out', 0\) again",
     ):
         sharded.commit_shards("steps", "g.gl")
 

@@ -409,7 +409,7 @@ def test_damaged_files_of_steps():
     with raises(gz.FormatError, rf".*{records}: the checksum of \d+ rows at byte 0 differs: it is damaged, remove .*"):
         sharded_features.place_rows("steps", 0)
     records.write_bytes(whole[:-5])
-    with raises(gz.FormatError, rf".*{records}: expected \d+ more bytes, found its end; repeat the step"):
+    with raises(gz.FormatError, rf".*{records}: expected \d+ more bytes, found its end; remove it and run conv.*"):
         sharded_features.place_rows("steps", plan.num_parts - 1)
     [part] = pathlib.Path("steps").glob("rows-000000*.gd")
     damage(part, 4096)
@@ -421,7 +421,7 @@ def test_damaged_files_of_steps():
     ("dtype", "at", "message"),
     [
         ("float32", 4096 + 100, r"checksum of data: expected \d+, found \d+: the bytes changed since .*"),
-        ("float32", -1, r"zeros between the sections: byte \d+ is not zero"),
+        ("float32", -1, r"zeros between the sections: byte \d+ is not zero; remove it and run convert_rows\(.*"),
         ("int8-quantised", -4096, r"checksum of scale: expected \d+, found \d+: the bytes changed since .*"),
     ],
 )
@@ -472,12 +472,46 @@ def test_parts_that_changed_places_are_noticed():
     assert not os.path.exists("x.gd")
 
 
+def test_a_part_with_its_facts_under_other_names_is_noticed():
+    np.save("x.npy", ROWS)
+    sharded_features.plan_features("x.npy", "steps", shards=2)
+    for task in range(2):
+        sharded_features.convert_rows("steps", task)
+    for ending in (".rows.gd", ".rows.json"):
+        first, second = sorted(pathlib.Path("steps").glob(f"*{ending}"))
+        second.write_bytes(first.read_bytes())
+    with raises(gz.FormatError, r".*rows-000001.*json: expected a file that ends with .* had another name; remove .*"):
+        sharded_features.commit_features("steps", "x.gd")
+
+
+def test_a_damaged_line_of_a_record_is_not_looked_up():
+    ids, num_rows = shuffled()
+    pathlib.Path("x.csv").write_text(text_of(ROWS, ids=ids))
+    options = {"dtype": "float32", "id_column": 0, "num_rows": num_rows, "header": False}
+    sharded_features.plan_features("x.csv", "steps", shards=1, **options)
+    sharded_features.convert_rows("steps", 0)
+    [records] = pathlib.Path("steps").glob("task-000000*.records")
+    data = bytearray(contents(records))
+    size = 16 + 4 * ROWS.shape[1]
+    data[size : size + 8] = data[:8]  # an id that was there before, in a line of a task that there is not
+    data[size + 8 : size + 16] = b"\x7f" * 8
+    records.write_bytes(data)
+    with raises(
+        gz.FormatError, r".*: the checksum of \d+ rows at byte 0 .* remove it and run convert_rows\(folder, 0\) .*"
+    ):
+        sharded_features.place_rows("steps", 0)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("", "expected JSON, found a damaged file: Expecting value.*; remove it, and run again"),
         ("[]", "expected an object in JSON, found list; remove it, and run again"),
-        ("{}", "expected what a step found of its rows, found a damaged file: KeyError.*; remove it, and run again"),
+        ("[" * 100_000, "expected JSON, found a damaged file: .*recursion.*; remove it, and run again"),
+        (
+            "{}",
+            "expected a file that ends with its own checksum, found one that is damaged, .*; remove it, and run again",
+        ),
     ],
 )
 def test_a_damaged_file_of_facts_is_named(content, message):
@@ -490,7 +524,16 @@ def test_a_damaged_file_of_facts_is_named(content, message):
         sharded_features.commit_features("steps", "x.gd")
 
 
-@pytest.mark.parametrize("content", ["", "null", '{"version": 4'])
+def test_a_plan_that_was_edited_is_refused():
+    np.save("x.npy", ROWS)
+    sharded_features.plan_features("x.npy", "steps", shards=2)
+    plan = pathlib.Path("steps/plan.json")
+    plan.write_text(plan.read_text().replace('"request"', '"requests"'))
+    with raises(gz.FormatError, r".*plan\.json: expected a file that ends with its own checksum, .*; plan it again"):
+        sharded_features.convert_rows("steps", 0)
+
+
+@pytest.mark.parametrize("content", ["", "null", '{"version": 5', "[" * 100_000, '{"version":' + "9" * 5000 + "}"])
 def test_a_damaged_plan_is_named(content):
     os.mkdir("steps")
     pathlib.Path("steps/plan.json").write_text(content)

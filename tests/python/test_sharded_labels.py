@@ -3,6 +3,7 @@
 import gzip
 import os
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -148,6 +149,37 @@ def test_damaged_labels_of_a_task(planned):
     with pytest.raises(gz.FormatError, match=r"task-000001-all\..*labels\.gi: .*checksum"):
         sharded.merge_labels("steps")
     assert not list(pathlib.Path("steps").glob("all.*"))
+
+
+@pytest.mark.parametrize("is_grouped", [False, True])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_a_damaged_dictionary_is_named_and_made_again(is_grouped, is_stored):
+    """It is not published, and the source is not blamed for a label that is not found in it."""
+    steps = os.path.abspath("steps")
+    if is_stored:
+        pytest.importorskip("pyarrow.fs")
+        steps = f"file://{steps}"
+    write_text("edges.csv", *names())
+    gz.convert_edges("edges.csv", "plain.gl")
+    plan = sharded.plan_shards("edges.csv", steps, shards=2, task_size=9000)
+    for task in range(plan.num_tasks):
+        sharded.collect_labels(steps, task)
+    sharded.merge_labels(steps)
+    for task in range(plan.num_tasks if is_grouped else 0):
+        sharded.partition_edges(steps, task)
+    (merged,) = pathlib.Path("steps").glob("all.*.gi")
+    whole = merged.read_bytes()
+    label = "x" * 40 + "29"
+    at = whole.index(label.encode())
+    merged.write_bytes(whole[:at] + b"y" + whole[at + 1 :])
+    problem = rf"{re.escape(steps)}/all\..*\.gi: .*; remove it and run merge_labels\(folder\) again"
+    with pytest.raises(gz.FormatError, match=problem):
+        sharded.run_shards(steps, "sharded.gl")
+    assert not os.path.exists("sharded.gi")
+    merged.unlink()
+    sharded.run_shards(steps, "sharded.gl")
+    for end in (".gl", ".gi"):
+        assert contents(f"sharded{end}") == contents(f"plain{end}")
 
 
 def test_a_bad_line_has_its_number_in_the_file():

@@ -76,6 +76,23 @@ def killed(script, *words):
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
+def test_a_file_on_a_disk_is_replaced_when_the_new_one_is_whole(tmp_path):
+    place = located((tmp_path / "stored").as_uri()) / "a"
+    write_stored(place, iter([b"old"]))
+
+    def blocks():
+        yield b"ne"
+        assert read_range(place, 0, 9) == b"old"
+        raise ValueError("of the source")
+
+    with pytest.raises(ValueError, match="of the source"):
+        write_stored(place, blocks())
+    assert read_range(place, 0, 9) == b"old"
+    write_stored(place, iter([b"new", b"er"]))
+    assert read_range(place, 0, 9) == b"newer"
+    assert os.listdir(tmp_path / "stored") == ["a"]
+
+
 def test_a_push_that_is_killed_goes_on_behind_its_parts(folder, s3, tmp_path):
     place = located("s3://bucket/ds")
     killed(PUSH, folder, place, 22)

@@ -17,6 +17,7 @@ from graphzero._files.storage import is_there, located, read_range, remove_store
 from graphzero.cli.command import run
 from graphzero.convert import sharded, sharded_features, step_files
 from graphzero.convert._shards.edge_plan import EdgePlan
+from graphzero.convert._shards.row_plan import RowPlan
 from storage_server import KEY, SECRET
 
 pa = pytest.importorskip("pyarrow")
@@ -202,8 +203,55 @@ def test_damaged_records_in_storage(edges, storage):
     data[int.from_bytes(data[256 + 16 : 256 + 24], "little")] ^= 1  # the first record
     remove_stored(path)
     write_stored(path, iter([bytes(data)]))
-    with pytest.raises(gz.FormatError, match=r"the checksum of \d+ records at byte \d+ differs: it is damaged, remove"):
+    with pytest.raises(gz.FormatError) as told:
         sharded.compile_shard(plan.folder, "out", 0)
+    assert str(told.value).startswith(f"{path}: the checksum of ")
+    assert str(told.value).endswith("it is damaged, remove it and run partition_edges(folder, 0) again")
+    remove_stored(path)
+    sharded.partition_edges(plan.folder, 0)
+    sharded.compile_shard(plan.folder, "out", 0)
+
+
+def test_damaged_parts_in_storage(edges, rows, storage, tmp_path):
+    def repaired(run_steps, name, target, step):
+        """Damage the file of a step; do what the error says."""
+        path = located(f"{storage}/steps") / name
+        data = bytearray(read_range(path, 0, 1 << 24))
+        data[4096] ^= 1
+        remove_stored(path)
+        write_stored(path, iter([bytes(data)]))
+        with pytest.raises(gz.FormatError) as told:
+            run_steps(f"{storage}/steps", target)
+        assert str(told.value).startswith(f"{path}: ")
+        assert str(told.value).endswith(f"remove it and run {step} again")
+        remove_stored(path)
+        run_steps(f"{storage}/steps", target)
+
+    sharded.plan_shards(edges, f"{storage}/steps", shards=1)
+    sharded.run_shards(f"{storage}/steps", tmp_path / "g.gl")
+    part = EdgePlan(f"{storage}/steps").part("in", 0)
+    repaired(sharded.run_shards, part, tmp_path / "g.gl", "compile_shard(folder, 'in', 0)")
+    sharded_features.plan_features(rows / "rows.npy", f"{storage}/steps", shards=1)
+    sharded_features.run_features(f"{storage}/steps", tmp_path / "x.gd")
+    part = RowPlan(f"{storage}/steps").part(0)
+    repaired(sharded_features.run_features, part, tmp_path / "x.gd", "convert_rows(folder, 0)")
+
+
+def test_damaged_labels_in_storage(names, storage):
+    plan = sharded.plan_shards(names, f"{storage}/steps", shards=1, ids="map")
+    sharded.collect_labels(plan.folder, 0)
+    path = located(plan.folder) / EdgePlan(plan.folder).labels(0)[0]
+    data = bytearray(read_range(path, 0, 1 << 24))
+    data[4096] ^= 1
+    remove_stored(path)
+    write_stored(path, iter([bytes(data)]))
+    with pytest.raises(gz.FormatError) as told:
+        sharded.merge_labels(plan.folder)
+    assert str(told.value).startswith(f"{path}: ")
+    assert str(told.value).endswith("remove it and run collect_labels(folder, 0) again")
+    remove_stored(path)
+    sharded.collect_labels(plan.folder, 0)
+    sharded.merge_labels(plan.folder)
 
 
 @pytest.mark.parametrize("options", [{}, {"shards": 2}])
@@ -363,7 +411,7 @@ def test_a_truncated_part_is_refused(edges, storage):
     data = read_range(path, 0, 1 << 24)
     remove_stored(path)
     write_stored(path, iter([data[:-4096]]))
-    with pytest.raises(gz.FormatError, match=rf"part: expected {len(data)} bytes, found {len(data) - 4096}; repeat"):
+    with pytest.raises(gz.FormatError, match=rf"part: expected {len(data)} bytes, found {len(data) - 4096}; remove"):
         sharded.commit_shards(plan.folder, f"{storage}/ds")
 
 
@@ -382,8 +430,9 @@ getattr(sharded, sys.argv[1])(sys.argv[2], *eval(sys.argv[3]))
 """
 
 
-def test_a_step_that_is_killed_in_mid_upload_leaves_nothing_and_is_repeated(edges, s3, tmp_path, temporary):
-    url = "s3://bucket/steps"
+@pytest.mark.parametrize("storage", ["file", "s3"], indirect=True)
+def test_a_step_that_is_killed_in_mid_upload_leaves_nothing_and_is_repeated(edges, storage, tmp_path, temporary):
+    url = f"{storage}/steps"
     plan = sharded.plan_shards(edges, url, shards=2)
 
     def kill(step, arguments):
@@ -399,11 +448,12 @@ def test_a_step_that_is_killed_in_mid_upload_leaves_nothing_and_is_repeated(edge
         sharded.compile_shard(url, "out", 0)
     sharded.partition_edges(url, 0)
     kill("compile_shard", ("in", 1))
-    sharded.run_shards(url, "s3://bucket/ds")
-    gz.stage("s3://bucket/ds", tmp_path / "ds", verify="full")
+    sharded.run_shards(url, f"{storage}/ds")
+    gz.stage(f"{storage}/ds", tmp_path / "ds", verify="full")
     gz.convert_edges(edges, tmp_path / "one.gl")
     assert filecmp.cmp(one_graph(tmp_path / "ds"), tmp_path / "one.gl", shallow=False)
     assert plan.num_tasks == 1
+    assert not list(tmp_path.rglob("*.graphzero-tmp"))  # what a killed step left on a disk is removed
 
 
 def test_no_file_of_a_conversion_has_credentials(edges, s3, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
+from typing import IO
 
 from graphzero import _core
 from graphzero._base.argument_errors import Setting, error_of, value_error
@@ -251,30 +252,41 @@ def make_folder(path: str, argument: str) -> None:
     os.makedirs(path, exist_ok=True)
 
 
-def replace_file(path: str, content: bytes | memoryview) -> None:
-    """Write a file that takes its name when it is on disk, as the core writes its own (core/base/atomic_file.h)."""
+@contextlib.contextmanager
+def replacing_file(path: str) -> Iterator[IO[bytes]]:
+    """Give a file to write, which takes its name when it is on disk, as the core writes its own (atomic_file.h)."""
 
     def write(temporary: str) -> None:
         with open(temporary, "xb"):
             pass
 
     target = os.path.abspath(path)
+    temporary = lock = None
     try:
         temporary, lock = _new_temporary(target, write)
-        try:
-            with open(temporary, "r+b") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            os.remove(temporary)
-            raise
-        finally:
+        with open(temporary, "r+b") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException as error:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                os.remove(temporary)
+        # An error that names another file came from whoever reads what is written.
+        if isinstance(error, OSError) and error.errno and (temporary is None or error.filename in (None, temporary)):
+            raise _said_clearly(error, path) from error
+        raise
+    finally:
+        if lock is not None:
             lock.release()
-    except OSError as error:
-        raise _said_clearly(error, path) from error
     _core.sync_folder(os.fsencode(os.path.dirname(target)))
+
+
+def replace_file(path: str, content: bytes | memoryview) -> None:
+    """Write a file that takes its name when it is on disk."""
+    with replacing_file(path) as file:
+        file.write(content)
 
 
 def replace_together(files: Mapping[str, str]) -> None:

@@ -15,6 +15,7 @@ from typing import IO, Any
 
 from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.visible import visible
+from graphzero._files.folder import replacing_file
 
 # A question mark is a pattern's too: settings have names and values.
 _SETTING = r"\?(?=[A-Za-z_][A-Za-z0-9_.~%-]*=)"
@@ -420,8 +421,13 @@ def check_object_size(path: StoredPath, size: int) -> None:
 
 
 def write_stored(path: StoredPath, blocks: Iterator[bytes]) -> None:
-    """Write a file of blocks. In object storage it appears when it is whole."""
+    """Write a file of blocks. In object storage and on a disk it appears when it is whole."""
     make_folder_of(path)
+    if path.filesystem.type_name == "local":
+        with replacing_file(path.key) as here:
+            for block in blocks:
+                here.write(block)
+        return
     with naming(path, Exception):
         file = path.filesystem.open_output_stream(path.key, compression=None)  # by default, by the ending
     try:

@@ -27,7 +27,7 @@ from graphzero.convert._shards.edge_commit import IdsPath, check_graph_target, c
 from graphzero.convert._shards.edge_plan import DIRECTIONS, EdgePlan, ShardPlan, kept_options, mounted
 from graphzero.convert._shards.job import Stage, Step, run_here
 from graphzero.convert._shards.pieces import Piece, counting_for_errors, joined_to_tasks, pieces_of
-from graphzero.convert._shards.plan import place
+from graphzero.convert._shards.plan import naming_steps, place
 from graphzero.convert._shards.shard_count import shard_count
 from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.edge_feeds import Column, Feed, FileFeed, StreamFeed, TextOptions, edge_feed, labels_without_map
@@ -263,7 +263,10 @@ def merge_labels(
             new = [os.path.join(hidden, name) for name in names]
             merged = LabelCollector(new, budget // 2, scratch)
             for task in tasks:
-                with files.held(conversion.labels(task), scratch) as paths:
+                with (
+                    files.held(conversion.labels(task), scratch) as paths,
+                    naming_steps(dict.fromkeys(paths, f"collect_labels(folder, {task})")),
+                ):
                     for which, path in enumerate(paths):
                         with IdDictionary(path, verify="full") as labels:
                             if len(labels):  # those of a task without edges are of no kind
@@ -299,7 +302,7 @@ def partition_edges(
         options = conversion.options(memory, scratch)
         with using_threads(threads_within(options.memory, threads)), conversion.lookups(scratch) as lookups:
             converter, num_bad = conversion.converter(task, pieces, options, lookups)
-            converter.finish_records(path_bytes(files.written(name, scratch)), num_bad)
+            converter.finish_records(path_bytes(files.written(name, scratch)), num_bad, conversion.origin(task))
         files.finish(name, scratch)
 
 
@@ -336,9 +339,10 @@ def compile_shard(
             tables = conversion.tables(scratch)
             records = conversion.record_set(tables, options)
             tables.bring(records.slices(DIRECTIONS[index], number, plan.shards))
-            _core.compile_part(
-                records, DIRECTIONS[index], number, plan.shards, path_bytes(files.written(name, scratch))
-            )
+            with conversion.naming_tasks(tables):
+                _core.compile_part(
+                    records, DIRECTIONS[index], number, plan.shards, path_bytes(files.written(name, scratch))
+                )
         files.finish(name, scratch)
 
 

@@ -21,7 +21,7 @@ from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress
 from graphzero.convert._shards.job import Stage, Step, run_here
 from graphzero.convert._shards.pieces import counting_for_errors
-from graphzero.convert._shards.plan import place
+from graphzero.convert._shards.plan import naming_steps, place
 from graphzero.convert._shards.row_commit import check_row_target, commit_parts
 from graphzero.convert._shards.row_plan import Facts, FeatureShardPlan, RowPlan, write_row_plan
 from graphzero.convert._shards.row_records import RecordWriter, read_records, record_type
@@ -196,12 +196,13 @@ def place_rows(
         try:
             refusals = _Refusals(plan, begin)
             for task, source in enumerate(sources):
-                for records in read_records(files, source, kind, plan.facts(source).runs, part):
-                    lines = records["line"] | np.int64(task << _TASK_BITS)
-                    items = np.ascontiguousarray(records["row"]).view(np.uint8) if job.row_bytes else _NO_BYTES
-                    scales = np.ascontiguousarray(records["scale"]) if job.quantised else None
-                    placer.add(records["id"] - begin, lines, items, scales, end - begin)
-                    refusals.note(placer.take_refused())
+                with naming_steps({files.path(source): f"convert_rows(folder, {task})"}):
+                    for records in read_records(files, source, kind, plan.facts(source).runs, part):
+                        lines = records["line"] | np.int64(task << _TASK_BITS)
+                        items = np.ascontiguousarray(records["row"]).view(np.uint8) if job.row_bytes else _NO_BYTES
+                        scales = np.ascontiguousarray(records["scale"]) if job.quantised else None
+                        placer.add(records["id"] - begin, lines, items, scales, end - begin)
+                refusals.note(placer.take_refused())  # not before the checksum was compared: a line may be damaged
             placer.close(end - begin)
             while placer.write_range():
                 refusals.note(placer.take_refused())

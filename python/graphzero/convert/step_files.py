@@ -97,14 +97,21 @@ class StepFiles:
 
     @contextmanager
     def scratch(self) -> Iterator[str]:
-        """Give a folder on this machine's disk for what does not fit in memory."""
+        """Give a folder on this machine's disk for what does not fit in memory, and for copies with their names."""
         if self._place is None:
             yield self.folder
             return
         import tempfile  # slow to load
 
         with tempfile.TemporaryDirectory(prefix="graphzero-", dir=temporary_folder()) as folder:
-            yield folder
+            try:
+                yield folder
+            except ValueError as error:
+                # What is told of a copy is true of the file that was copied, and that one can be removed.
+                text = str(error).replace(os.path.join(folder, ""), f"{self._place / ''}")
+                if type(error) not in (FormatError, ValueError) or text == str(error):
+                    raise
+                raise type(error)(text) from None
 
     def written(self, name: str, scratch: str) -> str:
         """Return where to write a file of this machine before ``finish()``."""
@@ -145,7 +152,7 @@ class StepFiles:
         path = self.path(name)
         if not isinstance(path, StoredPath):
             return path
-        copy = os.path.join(scratch, f"header-{name}")
+        copy = os.path.join(scratch, name)  # whoever needs the rest, brings the file anew
         with open(copy, "wb") as file:
             file.write(read_range(path, 0, _PAGE))
             file.truncate(size_of(path))
@@ -197,18 +204,18 @@ class StepFiles:
 
     def tables(self, names: Sequence[str], scratch: str) -> RecordTables:
         """Return the files of tasks, of which headers and tables can be read."""
-        return RecordTables([self.path(name) for name in names], scratch)
+        return RecordTables([self.path(name) for name in names], [os.path.join(scratch, name) for name in names])
 
 
 class RecordTables:
     """The files of all tasks on this machine. Of those in storage only what is asked for takes space."""
 
-    def __init__(self, sources: Sequence[str], scratch: str) -> None:
+    def __init__(self, sources: Sequence[str], copies: list[str]) -> None:
         self._sources = [path for path in sources if isinstance(path, StoredPath)]
         self.paths = list(sources)
         if not self._sources:
             return
-        self.paths = [os.path.join(scratch, f"{number}.records") for number in range(len(sources))]
+        self.paths = copies
         self._facts = facts_of(self._sources)
         with ThreadPoolExecutor(_THREADS) as pool:
             list(pool.map(self._bring_table, range(len(sources))))

@@ -40,6 +40,7 @@ from graphzero._files.storage import (
     write_stored,
 )
 from graphzero.convert._shards.edge_plan import DIRECTIONS, LABELS, EdgePlan
+from graphzero.convert._shards.plan import naming_steps
 from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.edge_labels import dictionary_paths
 from graphzero.threads import using_threads
@@ -107,10 +108,12 @@ def commit_graph(
         totals = conversion.record_set(conversion.tables(scratch), conversion.options(None, scratch)).totals
         for index, parts in names.items():
             for shard, name in enumerate(parts):
-                files.expect(name, f"compile_shard(folder, {index!r}, {shard})")
-                _check_graph(files.path(name), files.header(name), totals)
+                step = f"compile_shard(folder, {index!r}, {shard})"
+                files.expect(name, step)
+                with naming_steps({files.path(name): step}):
+                    _check_graph(files.path(name), files.header(name), totals)
         if is_url(path):
-            made = _commit_stored(conversion, names, located(path))
+            made = _commit_stored(conversion, names, located(path), scratch)
         else:
             made = _commit_here(conversion, names, target_here(path), ids_path, scratch)
     exchanged = [*map(conversion.records, range(plan.num_tasks)), *names["out"], *names["in"]]
@@ -170,18 +173,24 @@ def _commit_here(
         if has_labels:
             new_graph = os.path.join(stack.enter_context(hidden_folder(target)), os.path.basename(target))
             new_ids = [os.path.join(stack.enter_context(hidden_folder(path)), "ids.gi") for path in final_ids]
-        out_parts, in_parts = (
-            [path_bytes(name) for name in files.brought(names[index], scratch)] for index in DIRECTIONS
-        )
-        found = _core.assemble_graph(out_parts, in_parts, path_bytes(new_graph))
+        parts = {index: files.brought(names[index], scratch) for index in DIRECTIONS}
+        steps = {
+            path: f"compile_shard(folder, {index!r}, {shard})"
+            for index, paths in parts.items()
+            for shard, path in enumerate(paths)
+        }
+        with naming_steps(steps):
+            out_parts, in_parts = (list(map(path_bytes, paths)) for paths in parts.values())
+            found = _core.assemble_graph(out_parts, in_parts, path_bytes(new_graph))
         if has_labels:
             for merged, new in zip(files.brought(conversion.dictionaries(), scratch), new_ids, strict=True):
                 link_or_copy(merged, new)
+            conversion.prove_dictionaries(new_ids)
             replace_together({**dict(zip(new_ids, final_ids, strict=True)), new_graph: target})
     return _Made(target, final_ids, found.num_edges, found.num_duplicates, os.path.getsize(target))
 
 
-def _commit_stored(conversion: EdgePlan, names: dict[str, list[str]], place: StoredPath) -> _Made:
+def _commit_stored(conversion: EdgePlan, names: dict[str, list[str]], place: StoredPath, scratch: str) -> _Made:
     """Write a data set in storage whose graph is in parts, the manifest last."""
     files = conversion.files
     ends = ("src", "dst") if conversion.is_bipartite else ("node",)
@@ -197,6 +206,8 @@ def _commit_stored(conversion: EdgePlan, names: dict[str, list[str]], place: Sto
     nodes = {kind: NodeRecord(count, {}) for kind, count in zip(ends, header.num_nodes, strict=False)}
     ids = []
     if conversion.plan.has_labels:
+        with files.held(conversion.dictionaries(), scratch) as copies:
+            conversion.prove_dictionaries(copies)
         for kind, name in zip(ends, conversion.dictionaries(), strict=True):
             # Its name is that of the plan: one that a manifest of an older conversion names stays as it is.
             target = files.bring(name, place, f"nodes/{kind}")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from graphzero import _core
 from graphzero._base.argument_errors import error_of, parts_of
 from graphzero._base.memory_sizes import conversion_budget
+from graphzero._core import FormatError
 from graphzero._files.mounted import path_bytes
 from graphzero.convert._shards.pieces import Piece, counting_for_errors
-from graphzero.convert._shards.plan import StepPlan
+from graphzero.convert._shards.plan import StepPlan, naming_steps
 from graphzero.convert.edge_feeds import BatchFeed, Feed, FileFeed, StreamFeed, TextOptions, edge_feed
 from graphzero.convert.edge_labels import EdgeTranslator
 from graphzero.convert.edge_options import refuse_unmapped_ids
@@ -81,6 +81,12 @@ class EdgePlan(StepPlan):
         """Return the file with the edges of a task."""
         return self.name(f"task-{task:06d}", ".records")
 
+    def origin(self, task: int) -> int:
+        """Return what the core keeps in the file with the edges of a task, and in no other."""
+        import hashlib  # slow to load
+
+        return int.from_bytes(hashlib.sha256(self.records(task).encode()).digest()[:8], "little")
+
     def part(self, index: str, shard: int) -> str:
         """Return the file with a range of an index."""
         return self.name(f"{index}-{shard:06d}", ".part")
@@ -97,12 +103,30 @@ class EdgePlan(StepPlan):
     def _ends(self) -> tuple[str, ...]:
         return ("src", "dst") if self.is_bipartite else ("all",)
 
-    def lookups(self, scratch: str) -> AbstractContextManager[tuple[LabelLookup, ...]]:
+    @contextlib.contextmanager
+    def lookups(self, scratch: str) -> Iterator[tuple[LabelLookup, ...]]:
         """Mount the dictionaries for a block; there are none where ids are integers."""
         if not self.plan.has_labels:
-            return contextlib.nullcontext(())
+            yield ()
+            return
         self._expect_dictionaries()
-        return mounted(self.files.brought(self.dictionaries(), scratch))
+        paths = self.files.brought(self.dictionaries(), scratch)
+        try:
+            with mounted(paths) as lookups:
+                yield lookups
+        except ValueError:  # of a label that is missing, perhaps because the dictionary is damaged
+            self.prove_dictionaries(paths)
+            raise
+
+    def prove_dictionaries(self, paths: Sequence[str]) -> None:
+        """Read copies of the dictionaries whole, and refuse damaged ones."""
+        for name, path in zip(self.dictionaries(), paths, strict=True):
+            try:
+                IdDictionary(path, verify="full").close()
+            except FormatError as error:
+                problem = str(error).removeprefix(f"{path}: ")
+                place = self.files.path(name)
+                raise FormatError(f"{place}: {problem}; remove it and run merge_labels(folder) again") from None
 
     def _expect_dictionaries(self) -> None:
         for name in self.dictionaries():
@@ -187,9 +211,17 @@ class EdgePlan(StepPlan):
             self.files.expect(name, f"partition_edges(folder, {task})")
         return self.files.tables(names, scratch)
 
+    def naming_tasks(self, tables: RecordTables) -> AbstractContextManager[None]:
+        """Say in an error about the file of a task how it is written again."""
+        return naming_steps({path: f"partition_edges(folder, {task})" for task, path in enumerate(tables.paths)})
+
     def record_set(self, tables: RecordTables, options: _core.EdgeConverterOptions) -> _core.RecordSet:
-        """Open it."""
-        records = _core.RecordSet([path_bytes(path) for path in tables.paths], options)
+        """Open it, and refuse a file that has the name of another task or plan."""
+        with self.naming_tasks(tables):
+            records = _core.RecordSet([path_bytes(path) for path in tables.paths], options)
+            for task, (path, origin) in enumerate(zip(tables.paths, records.origins, strict=True)):
+                if origin != self.origin(task):
+                    raise FormatError(f"{path}: expected the edges of task {task} of this plan, found others")
         if self.told["finds_nodes"]:
             refuse_unmapped_ids(records.totals.largest_id, records.totals.num_rows, self.told["name"])
         return records

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import json
 import os
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from graphzero._base.argument_errors import value_error
@@ -12,11 +14,15 @@ from graphzero._base.integers import integer
 from graphzero._core import FormatError
 from graphzero._files.storage import is_url, path_text
 from graphzero.convert._shards.pieces import Piece
+from graphzero.convert._shards.sealed_json import parsed, proven_checksum, sealed
 from graphzero.convert._shards.work_folder import is_step_file
 from graphzero.convert.step_files import StepFiles
 
 PLAN = "plan.json"
-_VERSION = 4
+_VERSION = 5
+# How messages end that do not know the name of a step.
+_REPEAT = re.compile(r"(remove it and )?repeat the step( that wrote it)?$")
+_ADVICE = "plan it again"
 
 
 class StepPlan:
@@ -30,15 +36,14 @@ class StepPlan:
         self.folder = self.files.folder
         path = self.files.expect(PLAN, f"{self.maker}()")
         content = self.files.read(PLAN)
-        self.told = parsed(content, path)
-        # In the names of files, so that those of another plan are never taken for ours.
-        import hashlib  # slow to load
-
-        self.fingerprint = hashlib.sha256(content).hexdigest()[:12]
+        self.told = parsed(content, path, _ADVICE)
         if self.told.get("version") != _VERSION:
             raise ValueError(
-                f"{path}: expected a plan of version {_VERSION}, found {self.told.get('version')}; plan it again"
+                f"{path}: expected a plan of version {_VERSION}, found {self.told.get('version')}; {_ADVICE}"
             )
+        # Before anything else is believed: a plan that was changed could leave out edges. Part of it is in the names
+        # of files, so that those of another plan are never taken for ours.
+        self.fingerprint = proven_checksum(content, PLAN, path, _ADVICE)[:12]
         if self.told["kind"] != self.kind:
             raise ValueError(
                 f"{path}: expected a plan of {self.maker}(), for {self.kind}, found one for {self.told['kind']}"
@@ -54,7 +59,7 @@ class StepPlan:
             **told,
             "tasks": [[dataclasses.astuple(piece) for piece in task] for task in tasks],
         }
-        files.replace(PLAN, json.dumps(plan, indent=1).encode())
+        files.replace(PLAN, sealed(plan, PLAN))
 
     def name(self, what: str, ending: str) -> str:
         """Return the name of a step's file."""
@@ -94,15 +99,22 @@ class StepPlan:
         return pieces
 
 
-def parsed(content: bytes, path: str) -> dict[str, Any]:
-    """Return what a file of a step says in JSON, or refuse a file that is damaged."""
+@contextlib.contextmanager
+def naming_steps(steps: Mapping[str, str]) -> Iterator[None]:
+    """Say in an error about one of these files what writes it again, and that the damaged one has to go first.
+
+    A step that is repeated leaves a file in storage that is there and as large as its own, for it may be read.
+    """
     try:
-        found = json.loads(content)
-    except ValueError as error:
-        raise FormatError(f"{path}: expected JSON, found a damaged file: {error}; remove it, and run again") from None
-    if not isinstance(found, dict):
-        raise FormatError(f"{path}: expected an object in JSON, found {type(found).__name__}; remove it, and run again")
-    return found
+        yield
+    except FormatError as error:
+        text = str(error)
+        step = next((step for path, step in steps.items() if text.startswith(f"{path}: ")), None)
+        if step is None:
+            raise
+        advice = f"remove it and run {step} again"
+        told = _REPEAT.sub(advice, text)
+        raise FormatError(told if told != text else f"{text}; {advice}") from None
 
 
 def place(value: int, count: int, name: str) -> int:

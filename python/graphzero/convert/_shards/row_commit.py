@@ -31,6 +31,7 @@ from graphzero._files.storage import (
     target_here,
     write_stored,
 )
+from graphzero.convert._shards.plan import naming_steps
 from graphzero.convert._shards.row_plan import RowPlan
 from graphzero.convert.feature_report import FeatureReport
 from graphzero.convert.row_sources.values import Tally
@@ -90,8 +91,9 @@ def commit_parts(plan: RowPlan, path: str | os.PathLike[str], *, begin: float, t
     files = plan.files
     names = [plan.part(number) for number in range(plan.num_parts)]
     maker = "convert_rows" if plan.ranges is None else "place_rows"
-    for number, name in enumerate(names):
-        plan.expect(name, f"{maker}(folder, {number})")
+    makers = [f"{maker}(folder, {number})" for number in range(len(names))]
+    for name, step in zip(names, makers, strict=True):
+        plan.expect(name, step)
     facts = [plan.facts(name) for name in names]
     parts, num_rows = [], 0
     for name, found in zip(names, facts, strict=True):
@@ -118,7 +120,9 @@ def commit_parts(plan: RowPlan, path: str | os.PathLike[str], *, begin: float, t
         else:
             shown = target_here(path)
             check_free_space(shown, size)
-            join_parts(files.brought(names, scratch), parts, shown, done=lambda _: None)
+            paths = files.brought(names, scratch)
+            with naming_steps(dict(zip(paths, makers, strict=True))):
+                join_parts(paths, parts, shown, done=lambda _: None)
             size = os.path.getsize(shown)
     tally = Tally()
     for found in facts:

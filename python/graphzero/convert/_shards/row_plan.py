@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import errno
-import json
 import os
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +16,8 @@ from graphzero._base.dtypes import DataType, name_of
 from graphzero._core import FormatError
 from graphzero._files.storage import StoredPath, path_here
 from graphzero.convert._shards.pieces import Piece, pieces_of
-from graphzero.convert._shards.plan import StepPlan, parsed
+from graphzero.convert._shards.plan import StepPlan
+from graphzero.convert._shards.sealed_json import parsed, proven_checksum, sealed
 from graphzero.convert._shards.shard_count import shard_count
 from graphzero.convert.feature_request import FeatureRequest, row_budget
 from graphzero.convert.label_lookup import LabelLookup
@@ -28,6 +28,7 @@ from graphzero.convert.step_files import StepFiles
 from graphzero.convert.stored import one_stored_path
 
 _PART = ".rows.gd"  # how names of parts end
+_ADVICE = "remove it, and run again"  # for a damaged file of facts
 
 
 @dataclass(frozen=True)
@@ -58,21 +59,16 @@ class Facts:
     fingerprint: int = 0  # of a file that is a part
 
     @classmethod
-    def read(cls, content: bytes, path: str) -> Facts:
-        """Return what ``written()`` made bytes of."""
-        told = parsed(content, path)
-        try:
-            tally, runs = Tally(**told["tally"]), [(rows, crc) for rows, crc in told["runs"]]
-            return cls(told["num_rows"], told["num_bad"], tally, runs, told["fingerprint"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise FormatError(
-                f"{path}: expected what a step found of its rows, found a damaged file: {error!r}; remove it, and run "
-                "again"
-            ) from None
+    def read(cls, content: bytes, name: str, path: str) -> Facts:
+        """Return what ``written()`` made the bytes of a file of."""
+        told = parsed(content, path, _ADVICE)
+        proven_checksum(content, name, path, _ADVICE)
+        tally, runs = Tally(**told["tally"]), [(rows, crc) for rows, crc in told["runs"]]
+        return cls(told["num_rows"], told["num_bad"], tally, runs, told["fingerprint"])
 
-    def written(self) -> bytes:
-        """Return them as bytes."""
-        return json.dumps(dataclasses.asdict(self)).encode()
+    def written(self, name: str) -> bytes:
+        """Return them as the bytes of a file."""
+        return sealed(dataclasses.asdict(self), name)
 
 
 def write_row_plan(
@@ -184,12 +180,13 @@ class RowPlan(StepPlan):
         self.files.finish(name, scratch)
         if name.endswith(_PART):
             facts.fingerprint = self.files.header(name).fingerprint
-        self.files.replace(_facts_name(name), facts.written())
+        own = _facts_name(name)
+        self.files.replace(own, facts.written(own))
 
     def facts(self, name: str) -> Facts:
         """Return what was found beside a file of rows."""
         own = _facts_name(name)
-        return Facts.read(self.files.read(own), self.files.path(own))
+        return Facts.read(self.files.read(own), own, self.files.path(own))
 
     @cached_property
     def lookup(self) -> LabelLookup | None:

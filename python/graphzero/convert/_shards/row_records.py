@@ -86,7 +86,8 @@ class RecordWriter:
         found = []
         for runs in self._runs:
             size = checksum = 0
-            for block in itertools.chain(self._waited(runs), (next(parts).view(np.uint8).data for parts in held)):
+            ready: Iterator[bytes | memoryview] = (next(parts).view(np.uint8).data for parts in held)
+            for block in itertools.chain(self._waited(runs), ready):
                 checksum = zlib.crc32(block, checksum)
                 out.write(block)
                 size += len(block)
