@@ -151,7 +151,7 @@ def test_what_is_no_path_is_named(name):
     with pytest.raises(TypeError, match=f"^{argument}: expected a path, found int$") as caught:
         call(5)
     assert caught.value.argument == argument
-    with pytest.raises(ValueError, match=rf"^{argument}: expected a path without a NUL byte, found 'a\\x00b'$"):
+    with pytest.raises(ValueError, match=rf"^{argument}: expected no NUL byte, found 'a\\x00b'$"):
         call("a\0b")
 
 
@@ -162,7 +162,7 @@ def test_a_folder_is_named():
 
 
 def test_a_path_with_a_nul_byte_does_not_show_the_credentials_of_a_url():
-    with pytest.raises(ValueError, match=r"^path: expected a path without a NUL byte, found 's3://b/x\\x00'$"):
+    with pytest.raises(ValueError, match=r"^path: expected no NUL byte, found 's3://b/x\\x00'$"):
         gz.open("s3://key:verysecret@b/x\0")
 
 

@@ -37,10 +37,7 @@ mounted: weakref.WeakSet[Mounted[Any]] = weakref.WeakSet()
 
 def path_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the path as the core takes it: any bytes but NUL, which ends a path."""
-    encoded = os.fsencode(path_here(path))
-    if b"\0" in encoded:
-        raise value_error("path", f"expected no NUL byte, found {encoded!r}")
-    return encoded
+    return os.fsencode(path_here(path))
 
 
 def one_path(path: str | os.PathLike[str] | None, filename: str | os.PathLike[str] | None) -> str:

@@ -100,7 +100,7 @@ def path_text(path: str | os.PathLike[str], argument: str = "path") -> str:
     except TypeError:
         raise type_error(argument, f"expected a path, found {type(path).__name__}") from None
     if "\0" in text:
-        raise value_error(argument, f"expected a path without a NUL byte, found {shown_url(text)!r}")
+        raise value_error(argument, f"expected no NUL byte, found {shown_url(text)!r}")
     return text
 
 
