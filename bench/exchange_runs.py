@@ -1,8 +1,8 @@
 """Compares the simulation of an exchange of rows with processes that do it, on this machine's loopback.
 
 Each process has a range of rows in its page cache. For every batch it asks the others for rows, through the exchange
-that loaders use, and puts them in the order of the batch. Nothing is sampled or trained, and batches are not made ahead:
-the traffic is that of a loader's exchange, and nothing else.
+that loaders use, and puts them in the order of the batch. Nothing is sampled or trained, and batches are not made
+ahead: the traffic is that of a loader's exchange, and nothing else.
 
 The costs that the simulation is given come from one process and two alone, with batches of two sizes: processor time of
 a row that stays, of one that crosses, and of the messages of a batch. What it says of 3 and 4 processes is compared;
