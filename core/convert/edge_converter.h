@@ -64,10 +64,9 @@ class EdgeConverter {
   // Writes the file. The converter is spent afterwards.
   EdgeReport finish(const std::string& path);
   // Writes the records instead, unsorted, for a conversion by parts (record_file.h): edge ids count
-  // the rows of this converter alone. The file keeps `origin`, so that one under the name of another
-  // is noticed. The converter is spent afterwards.
-  void finish_records(const std::string& path, std::uint64_t other_bad_lines,
-                      std::uint64_t origin);
+  // the rows of this converter alone. The file keeps `origin`, so that one under the name of
+  // another is noticed. The converter is spent afterwards.
+  void finish_records(const std::string& path, std::uint64_t other_bad_lines, std::uint64_t origin);
 
   // How far the call that is running on another thread has come: bytes of text read so far in all,
   // rows so far, entries written so far.
