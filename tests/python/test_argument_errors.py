@@ -55,7 +55,7 @@ def test_an_error_from_another_process_still_names_its_argument():
         (Setting("header", False), "--no-header"),
         (Setting("undirected", False), "no --undirected"),
         (Setting("source"), "source="),  # has no option
-        (Setting("comment", "#"), "comment='#'"),  # neither has this one
+        (Setting("ahead", "#"), "ahead='#'"),  # neither has this one
         ("memory: expected", "memory: expected"),  # text, such as the name of a file, is left alone
     ],
 )

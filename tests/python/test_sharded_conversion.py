@@ -303,7 +303,10 @@ def test_wrong_arguments_of_a_plan():
         sharded.plan_shards("edges.csv", "steps", shards=1, edge_ids=False)
     with raises(ValueError, "num_nodes: expected a pair for a bipartite graph, found 4"):
         sharded.plan_shards("edges.csv", "steps", shards=1, bipartite=True, num_nodes=4)
-    with raises(ValueError, "ids: expected 'auto', 'dense' or 'map' with shards=2, found a dictionary"):
+    problem = (
+        "ids: expected 'auto', 'dense' or 'map' with shards=2, found a dictionary; leave out shards, or give edges "
+    )
+    with raises(ValueError, f"{problem}whose ids are numbers already"):
         gz.convert_edges("edges.csv", "g.gl", shards=2, ids="people.gi")
 
 
