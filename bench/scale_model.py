@@ -23,8 +23,9 @@ GB, TB = 1e9, 1e12
 # Input read, records written and read for both indexes, both indexes with edge ids written, at 8 bytes an id.
 CONVERSION_DISK_BYTES = 16 + 2 * 32 + 2 * 16
 RECORD_BYTES = 32  # of both indexes: what a record's way to another machine costs
+# fmt: off
 CONSTANTS = {
-    "convert-ns": (251, "CPU of an edge, both indexes, edge ids, in ranges: measured on 32 M edges, two busy cores"),
+    "convert-ns": (113, "CPU of an edge of Parquet, all steps in shards: measured, docs/design/sharded-conversion.md"),
     "cores": (16, "of a machine: assumed; those of docs/benchmarks/scaling.md"),
     "ram": (128 * GB, "bytes of a machine: assumed; that of docs/benchmarks/loaders.md"),
     "disk": (1.9 * TB, "bytes of a machine's local disks: assumed"),
@@ -36,13 +37,15 @@ CONSTANTS = {
     "batch-edges": (475_000, "of such a batch: measured, docs/benchmarks/loaders.md"),
     "cold-edges": (0.4e6, "edges/s sampled if the topology is not in RAM: measured, docs/when-not-to-use-it.md"),
     "beside": (16 * GB, "bytes of RAM for torch, driver and batches: assumed from docs/benchmarks/loaders.md"),
-    "exchange-rate": (165_000, "rows/s of a rank through gloo: measured, 130,000 to 200,000 with 2 to 4 ranks"),
-    "gather-ns": (270, "CPU of a row of 512 bytes, gathered into a new buffer: measured, bench/exchange_runs.py"),
-    "wire-ns": (130, "more CPU of such a row if gloo sends it, and again to receive it: measured, the same"),
-    "call-ms": (1.4, "CPU of a batch's collective calls: measured with 2 ranks, the same"),
+    "exchange-rate": (0.69 * GB, "bytes/s of rows that a rank gets through gloo while it serves as many: measured with "
+                      "2 ranks on two cores, rows of 512 and 4,096 bytes, bench/exchange_runs.py"),
+    "gather-ns": (55, "CPU of a row of 512 bytes, gathered and put in its place: measured, the same"),
+    "wire-ns": (164, "more CPU of such a row if gloo sends it, and again to receive it: measured, the same"),
+    "call-ms": (0.88, "CPU of a batch's messages: measured with 2 ranks, the same"),
     "exchange-cores": (4, "of a machine that serve its exchange: assumed"),
     "gradients": (2.2e6, "bytes, GraphSAGE of three layers of 256: computed"),
 }
+# fmt: on
 # Share of rows held in memory, and share of visits they serve: measured, docs/benchmarks/loaders.md, and its two ends.
 HITS = [(0.0, 0.0), (8 / 28.4, 0.500), (12 / 28.4, 0.648), (16 / 28.4, 0.754), (1.0, 1.0)]
 
@@ -122,7 +125,7 @@ def training(data: DataSet, machines: int, given: argparse.Namespace) -> dict[st
         missed, from_disk = given.rows * (1 - hits_of((room - own) / data.features)), float("inf")
     elsewhere = missed * (machines - 1) / machines
     by_network = given.network_rate / max(1.0, elsewhere * data.row_bytes)
-    by_gloo = given.exchange_rate / max(1.0, elsewhere)
+    by_gloo = given.exchange_rate / max(1.0, elsewhere * data.row_bytes)
     return found | {
         "level_1": together(from_disk, by_network, by_gloo),
         "level_1_network_alone": together(from_disk, by_network),
