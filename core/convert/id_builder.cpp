@@ -31,10 +31,12 @@ class IdBuilder::Base {
  public:
   virtual ~Base() = default;
   virtual void add(const std::span<const std::int64_t>&) {
-    throw std::invalid_argument("expected labels of one kind, found strings first and then integers");
+    throw std::invalid_argument(
+        "expected labels of one kind, found strings first and then integers");
   }
   virtual void add(const StringLabels&) {
-    throw std::invalid_argument("expected labels of one kind, found integers first and then strings");
+    throw std::invalid_argument(
+        "expected labels of one kind, found integers first and then strings");
   }
   virtual IdBuilderReport finish() = 0;
 };

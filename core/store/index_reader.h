@@ -59,7 +59,8 @@ class IndexReader {
   // The innermost steps of every sampler: always inlined, or they take a fifth longer.
   [[gnu::always_inline]] EdgeRange edges_of(NodeId node) const {
     const EdgeRange range = {indptr_[node], indptr_[node + 1]};
-    // Two comparisons: what is negative is larger than any number of edges. clang makes three slower.
+    // Two comparisons: what is negative is larger than any number of edges. clang makes three
+    // slower.
     const auto begin = static_cast<std::uint64_t>(range.begin);
     const auto end = static_cast<std::uint64_t>(range.end);
     if (begin > end || end > static_cast<std::uint64_t>(num_edges_)) [[unlikely]]
