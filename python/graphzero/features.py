@@ -14,6 +14,7 @@ from graphzero._base.argument_errors import check_choice, type_error, value_erro
 from graphzero._base.arrays import as_numpy, cpu_tensor, int64_vector, plain, true_or_false
 from graphzero._base.dtypes import BFLOAT16_BITS, DataType, as_data_type, name_of, numpy_dtype
 from graphzero._base.integers import integer
+from graphzero._base.lazy_imports import load
 from graphzero._base.memory_sizes import byte_text
 from graphzero._files.folder import check_free_space
 from graphzero._files.mounted import Mounted, one_path, path_bytes, verify_if_asked
@@ -196,9 +197,8 @@ class FeatureStore(Mounted[_core.Features]):
             access: As in ``get_tensor()``.
             order: As in ``get_tensor()``.
         """
-        import torch
-
-        tensor = torch.from_numpy(self.get_tensor(access=access, order=order))
+        torch = load("torch")
+        tensor: torch.Tensor = torch.from_numpy(self.get_tensor(access=access, order=order))
         return tensor.view(torch.bfloat16) if self.data_type is DataType.BFLOAT16 else tensor
 
     def get_data(self, node_id: int) -> NDArray[Any]:

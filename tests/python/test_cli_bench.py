@@ -113,7 +113,7 @@ def test_a_report_without_jinja2_is_refused_before_anything_is_measured(command,
     html_report.environment.cache_clear()
     code, out, err = command("--quick", "--output", "out")
     assert (code, out) == (2, "")
-    assert err.startswith("graphzero: the HTML report needs Jinja2: pip install graphzero[bench] (")
+    assert err.startswith("graphzero: the HTML report needs Jinja2: pip install 'graphzero[bench]' (")
     assert os.listdir() == []
 
 

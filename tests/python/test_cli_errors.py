@@ -294,10 +294,10 @@ def test_a_target_that_outgrows_the_limit_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("library", "arguments", "message"),
     [
-        ("pyarrow", ["convert", "e.parquet", "o.gl"], "pip install graphzero[arrow]"),
-        ("pyarrow", ["convert", "e.feather", "o.gl"], "pip install graphzero[arrow]"),
-        ("torch", ["convert", "e.pt", "o.gl"], "e.pt: .pt files need torch: pip install graphzero[torch]"),
-        ("torch", ["convert", "e.pt", "o.gd"], "e.pt: .pt files need torch: pip install graphzero[torch]"),
+        ("pyarrow", ["convert", "e.parquet", "o.gl"], "pip install 'graphzero[arrow]'"),
+        ("pyarrow", ["convert", "e.feather", "o.gl"], "pip install 'graphzero[arrow]'"),
+        ("torch", ["convert", "e.pt", "o.gl"], "e.pt: .pt files need torch: pip install 'graphzero[torch]'"),
+        ("torch", ["convert", "e.pt", "o.gd"], "e.pt: .pt files need torch: pip install 'graphzero[torch]'"),
     ],
 )
 def test_a_missing_library_comes_with_how_to_install_it(library, arguments, message, monkeypatch, capsys, tmp_path):

@@ -323,7 +323,7 @@ def test_parquet_without_pyarrow_is_told_before_anything_is_trained(papers, trai
     monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)
     code, out, err = train(papers, *SMALL, "--predict", "p.parquet")
     assert (code, out) == (2, "")
-    assert "Parquet and Arrow data need pyarrow: pip install graphzero[arrow] (" in err
+    assert "Parquet and Arrow data need pyarrow: pip install 'graphzero[arrow]' (" in err
 
 
 def copied(papers, names, *, rename=None, num_classes=None, where="new"):

@@ -167,7 +167,7 @@ def test_tracker_that_is_not_installed_is_told_before_anything_is_trained(blocks
     code, out, err = train(blocks, *SMALL, "--wandb", "papers")
     assert (code, out) == (2, "")
     assert err.startswith(
-        "graphzero: --wandb: needs Weights & Biases, which cannot be imported: pip install graphzero[wandb] ("
+        "graphzero: --wandb: needs Weights & Biases, which cannot be imported: pip install 'graphzero[wandb]' ("
     )
 
 

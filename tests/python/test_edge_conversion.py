@@ -713,3 +713,20 @@ def test_one_familiar_word_among_labels_is_no_header():
         gz.convert_edges("e.csv", "e.gl")
     assert gz.convert_edges("e.csv", "e.gl", header=False).num_edges == 2
     assert gz.convert_edges("e.csv", "e.gl", header=True).num_edges == 1
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_compressed_bytes_that_nobody_decompresses_are_told(compress, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "e.csv").write_bytes(compress(b"0,1\n"))
+    problem = (
+        "expected text, found data compressed with (gzip|bzip2|xz); decompress it first, or give the path of a file"
+    )
+    with open("e.csv", "rb") as stream, pytest.raises(ValueError, match=problem):
+        gz.convert_edges(stream, "g.gl")
+    (tmp_path / "twice.csv").write_bytes(gzip.compress(compress(b"0,1\n")))
+    with pytest.raises(ValueError, match=problem):
+        gz.convert_edges("twice.csv", "g.gl")
+    (tmp_path / "e.csv").write_text("BZh9,b\n")
+    with open("e.csv", "rb") as stream:
+        assert gz.convert_edges(stream, "g.gl", header=False, ids="map").num_edges == 1

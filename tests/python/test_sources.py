@@ -450,7 +450,7 @@ def test_a_damaged_arrow_file_is_refused(path):
 def test_without_pyarrow_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ImportError, match=r"pip install graphzero\[arrow\]"):
+    with pytest.raises(ImportError, match=r"pip install 'graphzero\[arrow\]'"):
         edge_source("edges.parquet")
 
 

@@ -502,7 +502,7 @@ def test_a_bucket_of_google_has_a_url():
 
 def test_storage_without_pyarrow_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow.fs", None)
-    with pytest.raises(ImportError, match=r"object storage needs pyarrow: pip install graphzero\[arrow\]"):
+    with pytest.raises(ImportError, match=r"object storage needs pyarrow: pip install 'graphzero\[arrow\]'"):
         located("s3://bucket/ds")
 
 

@@ -266,5 +266,5 @@ def test_a_server_lost_while_a_source_is_read(s3, tmp_path, monkeypatch, name):
 
 def test_a_source_without_pyarrow_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow.fs", None)
-    with pytest.raises(ImportError, match=r"object storage needs pyarrow: pip install graphzero\[arrow\]"):
+    with pytest.raises(ImportError, match=r"object storage needs pyarrow: pip install 'graphzero\[arrow\]'"):
         gz.convert_edges("s3://bucket/edges.csv", tmp_path / "g.gl")

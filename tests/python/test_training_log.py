@@ -178,12 +178,12 @@ def test_wandb_gets_settings_and_epochs(wandb):
         (
             lambda: TensorBoard("board"),
             "torch.utils.tensorboard",
-            "tensorboard: needs TensorBoard, which cannot be imported: pip install graphzero[tensorboard] (",
+            "tensorboard: needs TensorBoard, which cannot be imported: pip install 'graphzero[tensorboard]' (",
         ),
         (
             lambda: Wandb("papers", {}),
             "wandb",
-            "wandb: needs Weights & Biases, which cannot be imported: pip install graphzero[wandb] (",
+            "wandb: needs Weights & Biases, which cannot be imported: pip install 'graphzero[wandb]' (",
         ),
     ],
 )

@@ -12,12 +12,15 @@ from typing import Any
 # Seconds. A fork goes on without an import that takes longer: it may be waiting for the thread that forks.
 PATIENCE = 60.0
 
+# The extra that installs a module.
+_EXTRAS = {"torch": "torch", "torch_geometric": "pyg"}
+
 _changed = threading.Condition()
 _loading: set[int] = set()  # the threads that are in load()
 
 
 def load(name: str) -> ModuleType:
-    """Import a module.
+    """Import a module. If a library is missing that an extra installs, the error says which.
 
     A child that is forked meanwhile, by another thread, would wait for ever as soon as it needs the module: the lock of
     the import is held by a thread that it does not have.
@@ -28,6 +31,12 @@ def load(name: str) -> ModuleType:
         _loading.add(here)
     try:
         return import_module(name)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get(error.name or "")
+        if extra is None:
+            raise
+        who = "this" if name == error.name else name
+        raise ImportError(f"{who} needs {error.name}: pip install 'graphzero[{extra}]' ({error})") from error
     finally:
         if outermost:
             with _changed:

@@ -12,6 +12,7 @@ from graphzero import _core
 from graphzero._base.argument_errors import value_error
 from graphzero._base.arrays import check_stored_ids
 from graphzero._base.dtypes import BFLOAT16_BITS
+from graphzero._base.lazy_imports import load
 from graphzero._base.memory_sizes import byte_text, pipeline_budget
 from graphzero._dataset.all_edges import message_edges
 from graphzero._dataset.temporary_graphs import TemporaryGraphs
@@ -181,8 +182,7 @@ def _node_tensor(data: PygNames, node: NodeType, name: str) -> Any:
         return _rows(node.attributes[name], None, name)
     if name == "y":
         return get_tensor(data, node.name, str(node.label))
-    import torch
-
+    torch = load("torch")
     ids = data.split(name.removesuffix("_mask"), node.name)
     check_stored_ids(ids, node.num_nodes, f"{data.path}: {name}: nodes")
     mask = torch.zeros(node.num_nodes, dtype=torch.bool)
@@ -192,8 +192,7 @@ def _node_tensor(data: PygNames, node: NodeType, name: str) -> Any:
 
 
 def _edge_tensor(edge: EdgeType, name: str) -> Any:
-    import torch
-
+    torch = load("torch")
     if name == "edge_index":
         return torch.from_numpy(message_edges(edge.graph, "edge_index")[0])
     graph = edge.graph
@@ -205,8 +204,7 @@ def _edge_tensor(edge: EdgeType, name: str) -> Any:
 
 def _rows(store: FeatureStore, ids: Any, name: str) -> Any:
     """Return rows of a store: a view of the file where that is possible, else a copy if there is memory for it."""
-    import torch
-
+    torch = load("torch")
     if ids is None and not store.reordered and not store.quantised:
         return store.as_torch()
     count = store.num_rows if ids is None else len(ids)
@@ -284,8 +282,7 @@ def _assign_to_edges(data: PygNames, triple: EdgeTriple, name: str, value: Any) 
 
 def _with_value(kind: NodeType | EdgeType, name: str, value: Any, num_rows: int) -> dict[str, Any]:
     """Return the changed parts of a type to which a value is assigned."""
-    import torch
-
+    torch = load("torch")
     groups = {"attributes": kind.attributes, "in_memory": kind.in_memory, "other": kind.other}
     parts: dict[str, Any] = {part: _without(group, name) for part, group in groups.items()}
     if isinstance(value, np.ndarray):

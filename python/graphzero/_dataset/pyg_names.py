@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphzero._base.lazy_imports import load
 from graphzero._dataset.all_edges import has_self_loops, is_undirected, stored_edges
 from graphzero._dataset.named_tensors import (
     NamedTensors,
@@ -83,8 +84,7 @@ class PygNames:
 
     def get_idx_split(self) -> dict[str, Any]:
         """Return the ids of each split as tensors, as OGB's data sets do; with several types, dicts by node type."""
-        import torch
-
+        torch = load("torch")
         take_edits(self)
         found: dict[str, Any] = {}
         for name, kind in self._splits:
@@ -144,8 +144,7 @@ class PygNames:
             names: Taken as PyG does, but all attributes move together.
             non_blocking: Do not wait for copies.
         """
-        import torch
-
+        torch = load("torch")
         where = torch.device(device)
         take_edits(self)
         self._made = {}

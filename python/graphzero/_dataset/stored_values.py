@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from graphzero._base.lazy_imports import load
 from graphzero._files.manifest import ValueRecord
 from graphzero.features import FeatureStore
 
@@ -21,8 +22,7 @@ class StoredValues(Mapping[str, Any]):
             return entry.as_torch()
         if entry.dtype is None:
             return entry.value
-        import torch
-
+        torch = load("torch")
         return torch.tensor(entry.value, dtype=getattr(torch, entry.dtype))
 
     def __iter__(self) -> Iterator[str]:

@@ -177,7 +177,7 @@ def _pyarrow_fs() -> Any:
     try:
         return importlib.import_module("pyarrow.fs")
     except ImportError as error:
-        raise ImportError(f"object storage needs pyarrow: pip install graphzero[arrow] ({error})") from error
+        raise ImportError(f"object storage needs pyarrow: pip install 'graphzero[arrow]' ({error})") from error
 
 
 def _check_names(shown: str, rest: str, names: str) -> None:

@@ -29,7 +29,7 @@ def environment() -> Environment:
     try:
         from jinja2 import Environment, PackageLoader
     except ImportError as error:
-        raise ImportError(f"the HTML report needs Jinja2: pip install graphzero[bench] ({error})") from error
+        raise ImportError(f"the HTML report needs Jinja2: pip install 'graphzero[bench]' ({error})") from error
     made = Environment(
         loader=PackageLoader("graphzero.bench", "report"), autoescape=True, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True,

@@ -15,7 +15,7 @@ def pyarrow(module: str = "pyarrow") -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError(f"Parquet and Arrow data need pyarrow: pip install graphzero[arrow] ({error})") from error
+        raise ImportError(f"Parquet and Arrow data need pyarrow: pip install 'graphzero[arrow]' ({error})") from error
 
 
 def column_names(schema: Any, name: str) -> list[str]:

@@ -290,12 +290,24 @@ def _put(blocks: queue.Queue[Any], item: Any, stopped: threading.Event) -> bool:
     return False
 
 
+def _refuse_compressed(data: bytes, name: str) -> None:
+    """Refuse bytes that come compressed where nobody decompresses them."""
+    for magic, kind in _MAGIC.items():
+        if data.startswith(magic) and (kind != "bzip2" or data[4:10] == b"1AY&SY"):  # text may begin with BZh
+            raise ValueError(
+                f"{name}: expected text, found data compressed with {kind}; decompress it first, or give the path of a "
+                "file that is compressed once"
+            )
+
+
 def _whole_lines(stream: IO[bytes], name: str, size: int, stopped: threading.Event) -> Iterator[bytes]:
     waits = _may_wait(stream)
     rest, lines = b"", 0
     longest = _core.longest_line(size)
     while data := _read_when_ready(stream, size, stopped) if waits else stream.read(size):
         data = bytes(data)
+        if not lines and not rest:
+            _refuse_compressed(data, name)
         cut = data.rfind(b"\n") + 1
         if len(rest) + (data.find(b"\n") if cut else len(data)) > longest:
             _core.refuse_long_line(os.fsencode(name), lines + 1, longest)

@@ -58,5 +58,5 @@ def _imported(module: str, option: str, name: str) -> Any:
         raise error_of(
             ImportError,
             Argument(option),
-            f": needs {name}, which cannot be imported: pip install graphzero[{option}] ({error})",
+            f": needs {name}, which cannot be imported: pip install 'graphzero[{option}]' ({error})",
         ) from error

@@ -18,7 +18,7 @@ def load_pyg(path: str) -> Any:
             warnings.simplefilter("ignore", DeprecationWarning)
             pyg: Any = importlib.import_module("torch_geometric.data")
     except ImportError as error:
-        raise ImportError(f"{path}: needs PyG: pip install graphzero[pyg] ({error})") from error
+        raise ImportError(f"{path}: needs PyG: pip install 'graphzero[pyg]' ({error})") from error
     found = load_pt(path, _plain_classes(pyg))
     try:
         return _graph_of(found, pyg, path)

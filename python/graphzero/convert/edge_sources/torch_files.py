@@ -53,7 +53,7 @@ def _safe_torch(path: str) -> Any:
     try:
         torch = importlib.import_module("torch")
     except ImportError as error:
-        raise ImportError(f"{path}: .pt files need torch: pip install graphzero[torch] ({error})") from error
+        raise ImportError(f"{path}: .pt files need torch: pip install 'graphzero[torch]' ({error})") from error
     least = ".".join(map(str, _SAFE_TORCH))
     if torch.__version__ < _SAFE_TORCH:
         raise ImportError(

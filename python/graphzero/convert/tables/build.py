@@ -37,7 +37,7 @@ def build_dataset(
 
     The folder appears whole or not at all. Nodes are numbered in the sorted order of their ids, integers by value and
     text by its bytes; ``node_index()`` and ``node_label()`` of the data set translate. Nodes without edges stay.
-    Needs pyarrow: ``pip install graphzero[arrow]``.
+    Needs pyarrow: ``pip install 'graphzero[arrow]'``.
 
     A *table* is a path (CSV, TSV, Parquet, Arrow; plain or compressed), a glob, a folder of Parquet, a list of paths, a
     frame, an Arrow table, anything with ``__arrow_c_stream__``, or the result of a query. It is given alone or with
