@@ -197,9 +197,9 @@ class FeatureStore(Mounted[_core.Features]):
             access: As in ``get_tensor()``.
             order: As in ``get_tensor()``.
         """
-        torch = load("torch")
-        tensor: torch.Tensor = torch.from_numpy(self.get_tensor(access=access, order=order))
-        return tensor.view(torch.bfloat16) if self.data_type is DataType.BFLOAT16 else tensor
+        loaded = load("torch")
+        tensor: torch.Tensor = loaded.from_numpy(self.get_tensor(access=access, order=order))
+        return tensor.view(loaded.bfloat16) if self.data_type is DataType.BFLOAT16 else tensor
 
     def get_data(self, node_id: int) -> NDArray[Any]:
         """Return a copy of one row, of a quantised array as float32 values.

@@ -730,3 +730,25 @@ def test_compressed_bytes_that_nobody_decompresses_are_told(compress, tmp_path, 
     (tmp_path / "e.csv").write_text("BZh9,b\n")
     with open("e.csv", "rb") as stream:
         assert gz.convert_edges(stream, "g.gl", header=False, ids="map").num_edges == 1
+
+
+@pytest.mark.parametrize("bipartite", [False, True])
+def test_labels_of_a_stream_are_read_twice_from_a_copy(bipartite, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = "zoe,mia\nmia,adam\nzoe,adam\n"
+    pathlib.Path("e.csv").write_text(text)
+    gz.convert_edges("e.csv", "plain.gl", header=False, bipartite=bipartite)
+    with open("e.csv", "rb") as stream:
+        gz.convert_edges(stream, "open.gl", header=False, ids="map", bipartite=bipartite)
+    gz.convert_edges(io.BytesIO(text.encode()), "bytes.gl", header=False, ids="map", bipartite=bipartite)
+    options = ["--no-header", "--ids", "map", *(["--bipartite"] if bipartite else [])]
+    command = [sys.executable, "-m", "graphzero", "convert", "-", "pipe.gl", *options]
+    subprocess.run(command, input=text.encode(), check=True, capture_output=True)
+    ends = [".gl", *([".src.gi", ".dst.gi"] if bipartite else [".gi"])]
+    for name in ("open", "bytes", "pipe"):
+        for end in ends:
+            assert pathlib.Path(name + end).read_bytes() == pathlib.Path("plain" + end).read_bytes()
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "e.csv",
+        *(name + end for name in ("plain", "open", "bytes", "pipe") for end in ends),
+    }

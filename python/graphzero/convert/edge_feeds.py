@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -178,7 +179,7 @@ def edge_feed(source: Any, target: str, options: TextOptions, *, directed: bool,
     refuse_open_text(source)
     source = stored_paths(source)
     if hasattr(source, "read"):
-        return StreamFeed([(str(getattr(source, "name", "stream")), lambda: source)], options, block)
+        return StreamFeed([(str(getattr(source, "name", "stream")), lambda: source)], options, block, tmp_dir)
     batches = edge_source(
         source,
         src=options.src,
@@ -200,14 +201,34 @@ def edge_feed(source: Any, target: str, options: TextOptions, *, directed: bool,
     streams = [(path, _opener(path)) for path in paths]
     if all(os.path.isfile(path) and compression_of(path) is None for path in paths):
         return FileFeed(paths, streams, options, block)
-    feed = StreamFeed(streams, options, block)
-    if all(isinstance(path, StoredPath) or os.path.isfile(path) for path in paths):  # a pipe can be read only once
+    if all(isinstance(path, StoredPath) or os.path.isfile(path) for path in paths):
+        feed = StreamFeed(streams, options, block, None)
         feed.look()
-    return feed
+        return feed
+    return StreamFeed(streams, options, block, tmp_dir)
 
 
 def _opener(path: str) -> Callable[[], IO[bytes]]:
     return lambda: open_text(path)
+
+
+def _copied(opener: Callable[[], IO[bytes]], folder: str) -> Callable[[], IO[bytes]]:
+    """Return what opens a copy of a pipe or an open file, made in a file without a name when it is asked for first."""
+    copies: list[IO[bytes]] = []
+
+    def open_copy() -> IO[bytes]:
+        if not copies:
+            import shutil
+            import tempfile  # slow to load
+
+            copies.append(tempfile.TemporaryFile(dir=folder))  # noqa: SIM115  (it is read twice)
+            weakref.finalize(open_copy, copies[0].close)
+            with opener() as stream:
+                shutil.copyfileobj(stream, copies[0], 1 << 20)
+        copies[0].seek(0)
+        return os.fdopen(os.dup(copies[0].fileno()), "rb")
+
+    return open_copy
 
 
 @contextmanager
@@ -228,8 +249,16 @@ class StreamFeed:
     total: int | None = None
     has_labels = False  # of a pipe or an open file this is not known before it is read; the user says ids="map"
 
-    def __init__(self, streams: list[tuple[str, Callable[[], IO[bytes]]]], options: TextOptions, block: int) -> None:
+    def __init__(
+        self,
+        streams: list[tuple[str, Callable[[], IO[bytes]]]],
+        options: TextOptions,
+        block: int,
+        tmp_dir: str | None,
+    ) -> None:
+        """``tmp_dir`` is where streams that can be read only once are copied to; ``None`` if they can be again."""
         self._streams = streams
+        self._tmp_dir = tmp_dir
         self._options = options
         self._block = block
         self.name = streams[0][0]
@@ -258,6 +287,9 @@ class StreamFeed:
 
     def labels(self, kinds: tuple[Kind, Kind] | None = None) -> Iterator[LabelBatch]:
         self.num_bad, self.bad = 0, []
+        if kinds is None and self._tmp_dir is not None:  # to number labels, and again to look them up
+            self._streams = [(name, _copied(opener, self._tmp_dir)) for name, opener in self._streams]
+            self._tmp_dir = None
         if kinds is not None:
             if kinds[0] != kinds[1]:
                 raise value_error("ids", f"expected dictionaries of one kind for a text, found {' and '.join(kinds)}")
@@ -361,7 +393,7 @@ class FileFeed(StreamFeed):
     def __init__(
         self, paths: list[str], streams: list[tuple[str, Callable[[], IO[bytes]]]], options: TextOptions, block: int
     ) -> None:
-        super().__init__(streams, options, block)
+        super().__init__(streams, options, block, None)
         self._paths = paths
         self._range: tuple[int, int, bool] | None = None
         longest = _core.longest_line(block)
