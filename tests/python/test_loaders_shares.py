@@ -290,12 +290,12 @@ def test_ranks_of_which_some_have_all_rows_are_refused(whole, shares, run):
 
 def test_a_rank_that_ends_before_all_have_come_is_named(shares, run):
     ranks = run("ends_early", shares[3], timeout=TIMEOUT_S)
-    assert ranks.found(0) == {"numbers": 0}
-    for rank in (1, 2):
+    assert ranks.found(1) == {"numbers": 0}
+    for rank in (0, 2):
         found = ranks.found(rank, ANSWER_S)
         assert found["kind"] == "ConnectionError", found
         problem = (
-            r"rank 0 \(.+, which has the rows of host 0\) is gone: its script had ended before all ranks had made a"
+            r"rank 1 \(.+, which has the rows of host 1\) is gone: its script had ended before all ranks had made a"
         )
         assert re.match(problem, found["error"]), found
 

@@ -58,6 +58,16 @@ class Meeting:
 
         ``ended`` says why this rank ends, if it does; then it withdraws, unless all ranks have come meanwhile.
         """
+        try:
+            return self._wait(own, ended)
+        except torch.distributed.DistError as error:
+            first, *_ = str(error).splitlines() or [""]
+            raise ConnectionError(
+                "the process that keeps the store of torch.distributed, of rank 0 or of torchrun, was gone before all "
+                f"ranks had made a loader of the same data set: {first}"
+            ) from None
+
+    def _wait(self, own: dict[str, Any], ended: Callable[[], str | None]) -> list[dict[str, Any]]:
         self._store.set(self._key(self.rank), json.dumps({**own, "node": platform.node()}))
         self._store.add(self._key("there"), 1)
         begin, pause, said = time.monotonic(), 0.01, False
