@@ -25,6 +25,8 @@ import graphzero as gz
 from data_sets import pyg
 from graphzero._dataset.feature_share import RowBuffer
 from graphzero.loaders import LinkNeighborLoader, NeighborLoader
+from graphzero.loaders._exchange import service
+from graphzero.loaders._exchange.meeting import Meeting
 from graphzero.loaders._exchange.service import WantedRows, exchange_of
 
 pyg()  # before processes are forked, each of which would take its time for it
@@ -69,7 +71,7 @@ def hash_of(batch):
     def add(value):
         if isinstance(value, torch.Tensor):
             digest.update(f"{value.dtype} {tuple(value.shape)}".encode())
-            digest.update(value.contiguous().view(torch.uint8).numpy().tobytes() if value.numel() else b"")
+            digest.update(value.cpu().contiguous().view(torch.uint8).numpy().tobytes() if value.numel() else b"")
         elif isinstance(value, dict):
             for key in value:
                 digest.update(str(key).encode())
@@ -90,7 +92,7 @@ def hashes(case, folder, *, epochs=2, **more):
 
 
 def all_cases(rank, data, order):
-    return {case: hashes(case, data) for case in order["cases"]}
+    return {case: hashes(case, data, **order.get("options", {})) for case in order["cases"]}
 
 
 def peace(rank, data, order):
@@ -161,7 +163,7 @@ def peace(rank, data, order):
 
 def trouble(rank, data, order):
     """Iterate for long, until another rank does what it is told to."""
-    loader = loader_of("plain", data, exchange_timeout=order["timeout"])
+    loader = loader_of("plain", data, exchange_timeout=order["timeout"], **order.get("options", {}))
     told = order.get("told", {}).get(str(rank))
     numbers = 0
     try:
@@ -194,7 +196,7 @@ def refused(rank, data, order):
         time.sleep(5)
         return {}
     try:
-        next(iter(loader_of("plain", data, **order.get("options", {}))))
+        next(iter(loader_of("plain", data, **order.get("options", {}), **order.get("of_rank", {}).get(str(rank), {}))))
     except Exception as error:
         return {"kind": type(error).__name__, "error": str(error)}
     return {"kind": None}
@@ -255,6 +257,19 @@ def too_little_room(rank, data, order):
         return {"error": str(error)}
 
 
+def any_order(rank, data, order):
+    """Ask for attributes in another order on each rank. Their rows are as wide as each other."""
+    stored = gz.open(f"{data}/alike")
+    names = ["first", "second"][:: 1 if rank == 0 else -1]
+    loader = NeighborLoader((stored.graph, {name: stored.features(name) for name in names}), [2], **COMMON)
+    shared, ids = loader._shared, {("node", "second"): np.arange(20), ("node", "first"): np.arange(5, 25)}
+    shuffled = {key: shared.fetch(ids).finish()[key].tolist() for key in ids}
+    return {
+        "batches": [[batch.n_id.tolist(), batch.first.tolist(), batch.second.tolist()] for batch in loader],
+        "shuffled": {name: rows for (_, name), rows in shuffled.items()},
+    }
+
+
 def training(rank, data, order):
     """Train with restarts: a state_dict after each step, and a rank that dies once."""
     folder = pathlib.Path(order["folder"])
@@ -281,8 +296,56 @@ def training(rank, data, order):
     return {}
 
 
+class NcclStandIn:
+    """What an exchange asks of a group of nccl, done by one of gloo."""
+
+    def __init__(self, group):
+        self._group, self._calls = group, []
+
+    def allreduce(self, tensors):
+        return self._group.allreduce(tensors)
+
+    def _start_coalescing(self):
+        self._calls = []
+
+    def send(self, tensors, rank, tag):
+        self._calls.append(self._group.send(tensors, rank, tag))
+
+    def recv(self, tensors, rank, tag):
+        self._calls.append(self._group.recv(tensors, rank, tag))
+
+    def _end_coalescing(self):
+        return self
+
+    def wait(self):
+        calls, self._calls = self._calls, []
+        for call in calls:
+            call.wait()
+
+    def abort(self):
+        self._group = None
+
+
+class BrokenNccl(NcclStandIn):
+    """The network of the GPUs is gone, and no rank is."""
+
+    def wait(self):
+        super().wait()
+        raise RuntimeError("NCCL error: unhandled system error\nmore of it")
+
+
+STAND_INS = {"works": NcclStandIn, "broken": BrokenNccl}
+
+
+def use_stand_in(of_nccl):
+    service._gpu_for_nccl = lambda device: torch.device("cpu")
+    Meeting.nccl_group = lambda self, name, timeout_s: of_nccl(self.group(name, timeout_s))
+
+
 def run(order):
     rank = int(os.environ["RANK"])
+    if "nccl" in order:
+        use_stand_in(STAND_INS[order["nccl"]])
     timeout = datetime.timedelta(seconds=order.get("group_timeout", 15))
     if order.get("backend") == "fake":
         importlib.import_module("torch.testing._internal.distributed.fake_pg")  # registers it

@@ -62,7 +62,15 @@ def write_few(folder):
         writer.add_edges([0, 1, 1], [1, 0, 1])
 
 
-NAMES = ("homogeneous", "heterogeneous", "kinds", "few")
+def write_alike(folder):
+    """Attributes that only their values tell apart."""
+    rows = np.arange(60, dtype=np.float32).repeat(2).reshape(60, 2)
+    with gz.DatasetWriter(f"{folder}/alike") as writer:
+        writer.add_nodes({"second": 1000 + rows, "first": rows})
+        writer.add_edges(np.arange(60), (np.arange(60) * 7 + 1) % 60)
+
+
+NAMES = ("homogeneous", "heterogeneous", "kinds", "few", "alike")
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +80,7 @@ def whole(tmp_path_factory):
     write_heterogeneous(folder)
     write_kinds(folder)
     write_few(folder)
+    write_alike(folder)
     return folder
 
 
@@ -130,6 +139,8 @@ class Ranks:
         self.processes = []
         for rank in range(self.count):
             environment = {"RANK": rank, "WORLD_SIZE": self.count, "MASTER_ADDR": hosts.address(0), "MASTER_PORT": port}
+            # Ranks with names of their own may share one GPU.
+            environment |= {"NCCL_HOSTID": f"host {rank}", "NCCL_SOCKET_IFNAME": hosts.interface}
             environment = {name: str(value) for name, value in environment.items()}
             told = {"call": call, "folder": str(folder), "data": data, "environment": environment, **order}
             starter = starters[rank % 3]
@@ -189,6 +200,78 @@ def test_batches_are_those_of_one_process_that_has_all_rows(whole, shares, run, 
         for case in cases:
             options = {} if "distributed" not in share_ranks.CASES[case][3] else {"distributed": None}
             assert found[case] == expected(case, whole, rank, count, **options), (case, rank)
+
+
+# nccl through GPUs, or something that has its calls and uses gloo.
+NCCL = [
+    pytest.param({"nccl": "works", "options": {"exchange": "nccl"}}, id="stand-in"),
+    pytest.param(
+        {"options": {"exchange": "nccl", "device": "cuda"}},
+        id="nccl",
+        marks=pytest.mark.skipif(not torch.cuda.device_count(), reason="needs a CUDA device"),
+    ),
+]
+
+
+@pytest.mark.parametrize("through", NCCL)
+@pytest.mark.parametrize("count", [2, 3])
+def test_rows_may_come_through_nccl(whole, shares, run, count, through):
+    cases = list(share_ranks.CASES)
+    ranks = run("all_cases", shares[count], cases=cases, **through)
+    for rank in range(count):
+        found = ranks.found(rank)
+        for case in cases:
+            options = {} if "distributed" not in share_ranks.CASES[case][3] else {"distributed": None}
+            assert found[case] == expected(case, whole, rank, count, **options), (case, rank)
+
+
+@pytest.mark.parametrize("through", NCCL)
+@pytest.mark.parametrize(
+    ("told", "kind", "problem"),
+    [
+        ("kill", "ConnectionError", r"rank 1 \(.+, which has the rows of host 1\) is gone: rows that are there cannot"),
+        ("stop", "TimeoutError", r"rank 1 \(.+, which has the rows of host 1\) has not answered for 2 s: rows that"),
+    ],
+)
+def test_a_rank_that_is_lost_is_named_with_nccl_too(shares, run, told, kind, problem, through):
+    ranks = run("trouble", shares[3], timeout=TIMEOUT_S, after=5, told={"1": told}, **through)
+    for rank in (0, 2):
+        found = ranks.found(rank)
+        assert found["kind"] == kind, found
+        assert re.match(problem, found["error"]), found
+
+
+def test_rows_that_nccl_does_not_bring_are_an_error(shares, run):
+    ranks = run("refused", shares[2], nccl="broken", options={"exchange": "nccl"})
+    problem = (
+        "rows did not cross through nccl: NCCL error: unhandled system error; NCCL_DEBUG=WARN says more, and "
+        "exchange='gloo' does without nccl"
+    )
+    for rank in range(2):
+        found = ranks.found(rank)
+        assert found["kind"] == "ConnectionError", found
+        assert problem in found["error"], found
+
+
+def test_ranks_that_exchange_in_different_ways_are_refused(shares, run):
+    ranks = run("refused", shares[2], nccl="works", of_rank={"1": {"exchange": "nccl"}})
+    for rank in range(2):
+        found = ranks.found(rank)
+        assert found["kind"] == "ValueError", found
+        problem = r"exchange: expected the same on all 2 ranks, found 'gloo' on rank 0 \(.+\) and 'nccl' on rank 1"
+        assert re.match(problem, found["error"]), found
+
+
+def test_attributes_need_not_be_in_one_order(run, shares):
+    """Rows are as wide as each other: one that is taken for another would not be noticed."""
+    ranks = run("any_order", shares[2])
+    for rank in range(2):
+        found = ranks.found(rank)
+        for nodes, first, second in found["batches"]:
+            assert first == [[node, node] for node in nodes]
+            assert second == [[1000 + node] * 2 for node in nodes]
+        assert found["shuffled"]["first"] == [[node, node] for node in range(5, 25)]
+        assert found["shuffled"]["second"] == [[1000 + node] * 2 for node in range(20)]
 
 
 def test_ranks_need_not_iterate_alike(whole, shares, run):
@@ -410,15 +493,18 @@ def test_rows_that_are_here_can_be_read(whole, shares):
     assert repr(x).endswith("closed)")
 
 
-def test_options_of_an_exchange_are_checked(shares):
+def test_options_of_an_exchange_are_checked(shares, monkeypatch):
     data = gz.open(f"{shares[2][1]}/homogeneous")
     with pytest.raises(ValueError, match="exchange: expected one of .*, found 'mpi'"):
         share_ranks.NeighborLoader(data, [2], "train", exchange="mpi")
-    with pytest.raises(
-        ValueError,
-        match="exchange: expected 'gloo' or None, found 'nccl': rows come through gloo, from memory to memory",
-    ):
+    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: False)
+    with pytest.raises(ValueError, match="exchange: expected 'gloo' or None, found 'nccl', which torch .+ lacks"):
         share_ranks.NeighborLoader(data, [2], "train", exchange="nccl")
+    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: True)
+    for device, found in ((None, "no device"), ("cpu", "device='cpu'")):
+        problem = f"exchange: expected a CUDA device with 'nccl', such as device='cuda', found {found}"
+        with pytest.raises(ValueError, match=problem):
+            share_ranks.NeighborLoader(data, [2], "train", exchange="nccl", device=device)
     with pytest.raises(ValueError, match="exchange_timeout: expected seconds, found 0"):
         share_ranks.NeighborLoader(data, [2], "train", exchange_timeout=0)
 

@@ -179,7 +179,8 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
             )
         shares = self._data.shares
         memory = self._request.default_memory() if self._request.memory is None else self._request.memory
-        exchange = exchange_of(shares, memory, self._options.exchange, self._options.exchange_timeout)
+        given = self._options
+        exchange = exchange_of(shares, memory, given.exchange, given.exchange_timeout, self._device)
         on_host = SharedRows(used, own.attributes_of_batch, exchange, shares, own.dtypes, (), self._options.reader)
         own.fetch_late(on_host)
         return on_host

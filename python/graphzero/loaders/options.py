@@ -76,7 +76,9 @@ class LoaderOptions:
             such as a split, or all nodes. Seeds given as ids, a mask or edges are all taken by every rank, as in PyG,
             and each rank draws on its own.
         drop_uneven_inputs: Leave out seeds that ranks cannot divide, instead of taking some again.
-        exchange: What brings rows that hosts divide from one to another: ``"gloo"``, which is the default.
+        exchange: What brings rows that hosts divide from one to another: ``"gloo"``, which is the default, through
+            TCP; or ``"nccl"``, between GPUs, for networks that reach their memory. It needs a CUDA ``device``, and is
+            the same on all ranks.
         exchange_timeout: Seconds of silence after which a rank that has such rows is taken for lost. Default: 60. The
             first loader of a data set says it.
         form: ``"pyg"`` returns ``Data`` and ``HeteroData``, ``"torch"`` a [`TorchBatch`][graphzero.loaders.TorchBatch].

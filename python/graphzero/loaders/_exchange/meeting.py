@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -52,6 +54,14 @@ class Meeting:
         store = torch.distributed.distributed_c10d.PrefixStore(self._key(name), self._store)
         timeout = timedelta(seconds=timeout_s)
         return torch.distributed.ProcessGroupGloo(store, self.rank, self.world_size, timeout)
+
+    def nccl_group(self, name: str, timeout_s: float) -> Any:
+        """The same through nccl."""
+        store = torch.distributed.distributed_c10d.PrefixStore(self._key(name), self._store)
+        options = torch.distributed.ProcessGroupNCCL.Options()
+        options._timeout = timedelta(seconds=timeout_s)
+        with _raising_in_wait():
+            return torch.distributed.ProcessGroupNCCL(store, self.rank, self.world_size, options)
 
     def wait(self, own: dict[str, Any], ended: Callable[[], str | None]) -> list[dict[str, Any]]:
         """Leave what this rank has, and return what each rank has left.
@@ -102,6 +112,20 @@ class Meeting:
         return f"graphzero/exchange {self._number}/{name}"
 
 
+@contextmanager
+def _raising_in_wait() -> Iterator[None]:
+    """A group of nccl that is made here raises what goes wrong in ``wait()``; others end the process some time later."""
+    name = "TORCH_NCCL_BLOCKING_WAIT"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        del os.environ[name]
+        if before is not None:
+            os.environ[name] = before
+
+
 def share_facts(shares: dict[str, FeatureShare]) -> dict[str, Any]:
     """Return what must be the same on all ranks, by the name of an attribute."""
     facts: dict[str, Any] = {}
@@ -120,6 +144,13 @@ def share_facts(shares: dict[str, FeatureShare]) -> dict[str, Any]:
 def check_alike(left: Sequence[dict[str, Any]]) -> None:
     """Refuse ranks that have shares of different data sets, or not one of each host."""
     nodes = [of_rank["node"] for of_rank in left]
+    backends = [of_rank["backend"] for of_rank in left]
+    if len(set(backends)) > 1:
+        found = " and ".join(
+            f"{name!r} on {named_ranks([rank for rank, one in enumerate(backends) if one == name], nodes)}"
+            for name in sorted(set(backends))
+        )
+        raise value_error("exchange", f"expected the same on all {len(left)} ranks, found {found}")
     names = dict.fromkeys(name for of_rank in left for name in of_rank["facts"])
     for name in names:
         having: dict[str, list[int]] = {}

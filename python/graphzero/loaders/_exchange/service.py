@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from graphzero._base.argument_errors import value_error
 from graphzero._base.memory_sizes import byte_text
 from graphzero._dataset.feature_share import FeatureShare, RowBuffer
+from graphzero.loaders._exchange.gpu_wire import GpuWire, NcclFailed
 from graphzero.loaders._exchange.meeting import Meeting, Peer, check_alike, share_facts
-from graphzero.loaders._exchange.wire import HEADER, IDS, ROWS, SCALES, Notes, PeerLost, Wire, empty_headers
+from graphzero.loaders._exchange.wire import HEADER, IDS, ROWS, SCALES, Notes, PeerLost, Wire
 
 # Bytes of rows that a rank sends in a round: enough that a round's messages cost little beside them.
 _ROUND_BYTES = 16 << 20
@@ -98,10 +99,17 @@ class ExchangeCounts:
 class RowExchange:
     """Brings rows of other hosts to this process, for all its loaders of a data set, and sends its own."""
 
-    def __init__(self, shares: dict[str, FeatureShare], limit: int, timeout_s: float) -> None:
+    def __init__(self, shares: dict[str, FeatureShare], limit: int, timeout_s: float, gpu: torch.device | None) -> None:
         self._shares = [share.reopened() for share in shares.values()]  # whoever closes theirs
         first = self._shares[0]
-        self._own = {"facts": share_facts(shares), "host": first.record.host, "hosts": first.num_hosts, "limit": limit}
+        self._own = {
+            "facts": share_facts(shares),
+            "host": first.record.host,
+            "hosts": first.num_hosts,
+            "limit": limit,
+            "backend": "gloo" if gpu is None else "nccl",
+        }
+        self._gpu = gpu
         self._num_hosts = first.num_hosts
         self._limit = limit
         self._timeout_s = timeout_s
@@ -131,7 +139,8 @@ class RowExchange:
             raise RuntimeError(
                 "rows of other hosts come to the process that joined torch.distributed, and this is another"
             )
-        request = Request([each for each in wanted if len(each.rows)])
+        # In the order in which owners answer.
+        request = Request(sorted((each for each in wanted if len(each.rows)), key=lambda each: each.share))
         with self._wake:
             if self._failed is not None:
                 request.finish(*self._failed)
@@ -164,10 +173,16 @@ class RowExchange:
         try:
             self._join()
             self._notes = Notes(self._meeting.group("notes", self._timeout_s), self._rank, self._world_size)
-            upwards, downwards = (self._meeting.group(name, self._timeout_s) for name in ("rows up", "rows down"))
-            wire = Wire(self._rank, upwards, downwards)
-            del upwards, downwards  # the wire closes them
-            self._serve(wire, self._notes)
+            wire = self._connect()
+            try:
+                self._serve(wire, self._notes)
+            except NcclFailed as failed:
+                self._headers(wire, self._empty_headers())  # whoever is gone is named
+                raise ConnectionError(
+                    f"rows did not cross through nccl: {failed}; NCCL_DEBUG=WARN says more, and exchange='gloo' does "
+                    "without nccl"
+                ) from None
+            wire.close()
         except PeerLost as lost:
             assert wire is not None
             assert self._notes is not None
@@ -179,6 +194,13 @@ class RowExchange:
             if self._notes is not None:
                 self._notes.tell(ended=f"{type(error).__name__}: {error}")
             self._fail(type(error) if isinstance(error, (ValueError, OSError)) else RuntimeError, str(error))
+
+    def _connect(self) -> Wire:
+        upwards, downwards = (self._meeting.group(name, self._timeout_s) for name in ("rows up", "rows down"))
+        if self._gpu is None:
+            return Wire(self._rank, upwards, downwards)
+        rows = self._meeting.nccl_group("rows", self._timeout_s)
+        return GpuWire(self._rank, upwards, downwards, rows, self._gpu)
 
     def _join(self) -> None:
         left = self._meeting.wait(self._own, lambda: self._why)
@@ -218,12 +240,13 @@ class RowExchange:
             request.finish(kind, problem)
 
     def _serve(self, wire: Wire, notes: Notes) -> None:
+        wire.join()
         rest = _SHORTEST_REST_S
         while not self._stopped:
             with self._wake:
                 request = self._waiting[0] if self._waiting else None
             wanted = {} if request is None else self._next_part(request)
-            headers = empty_headers(self._world_size, len(self._shares))
+            headers = self._empty_headers()
             headers[:, 0] = _BUSY if wanted else _LEAVING if self._leaving else _IDLE
             for rank, parts in wanted.items():
                 for part in parts:
@@ -246,6 +269,10 @@ class RowExchange:
                 if not self._waiting and not self._stopped:
                     self._wake.wait(rest)
             rest = min(2 * rest, _LONGEST_REST_S)
+
+    def _empty_headers(self) -> NDArray[np.int64]:
+        """Return a header for each rank: what this one is up to, and how many rows of each share it asks for."""
+        return np.zeros((self._world_size, 1 + len(self._shares)), dtype=np.int64)
 
     def _headers(self, wire: Wire, headers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Tell each rank what this one wants of it, and return what each wants of this one."""
@@ -328,18 +355,17 @@ _making = threading.Lock()
 
 
 def exchange_of(
-    shares: dict[str, FeatureShare], memory: int, backend: str | None, timeout_s: float | None
+    shares: dict[str, FeatureShare],
+    memory: int,
+    backend: str | None,
+    timeout_s: float | None,
+    device: torch.device | None = None,
 ) -> RowExchange | None:
     """Return the exchange that this process has for these shares, or begin one; ``None`` if one host has all rows."""
     first = next(iter(shares.values()))
     if first.num_hosts == 1:
         return None
-    if backend == "nccl":
-        raise value_error(
-            "exchange",
-            "expected 'gloo' or None, found 'nccl': rows come through gloo, from memory to memory, whatever the "
-            "backend of the process group is; give device= to have them on a GPU then",
-        )
+    gpu = _gpu_for_nccl(device) if backend == "nccl" else None
     if not torch.distributed.is_gloo_available():
         raise value_error(
             "data",
@@ -353,15 +379,25 @@ def exchange_of(
             f"{first.num_hosts}: ranks send each other the rest; start one on each host with torchrun, and call "
             "torch.distributed.init_process_group() before this",
         )
+    shares = dict(sorted(shares.items()))
     ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
-    key = json.dumps([os.getpid(), *ranks, first.record.host, share_facts(shares)])
+    key = json.dumps([os.getpid(), *ranks, first.record.host, str(gpu), share_facts(shares)])
     with _making:
         if key not in _exchanges:
             # Also called in processes that multiprocessing has forked, where atexit is not.
             Finalize(None, _leave, exitpriority=100)
             limit = memory_to_send(memory)
-            _exchanges[key] = RowExchange(shares, limit, TIMEOUT_S if timeout_s is None else timeout_s)
+            _exchanges[key] = RowExchange(shares, limit, TIMEOUT_S if timeout_s is None else timeout_s, gpu)
         return _exchanges[key]
+
+
+def _gpu_for_nccl(device: torch.device | None) -> torch.device:
+    if not torch.distributed.is_nccl_available():
+        raise value_error("exchange", f"expected 'gloo' or None, found 'nccl', which torch {torch.__version__} lacks")
+    if device is None or device.type != "cuda":
+        found = "no device" if device is None else f"device={str(device)!r}"
+        raise value_error("exchange", f"expected a CUDA device with 'nccl', such as device='cuda', found {found}")
+    return device
 
 
 def _leave() -> None:

@@ -57,7 +57,7 @@ class SharedRows:
             (str(one.of), one.name): one.store for one in attributes if isinstance(one.store, FeatureShare)
         }
         self._all_shares, self._all = all_shares, order
-        self._numbers = {key: list(all_shares).index(share_name(*key)) for key in self._shares}
+        self._numbers = {key: sorted(all_shares).index(share_name(*key)) for key in self._shares}
         self._order = [(str(one.of), one.name) for one in order if not isinstance(one.of, tuple)]
         self._exchange = exchange
         self._dtypes = dict(dtypes)

@@ -43,6 +43,9 @@ class Wire:
         self._groups = [downwards, upwards]
         self._sent: list[tuple[int, Any, torch.Tensor]] = []
 
+    def join(self) -> None:
+        """Wait for all ranks, where connections are not made by the first message."""
+
     def send(self, rank: int, kind: int, array: NDArray[Any]) -> None:
         """Begin to send an array, which must not change before ``flush()``."""
         if array.nbytes:
@@ -137,8 +140,3 @@ def _naming(rank: int) -> Iterator[None]:
     except RuntimeError as error:
         problem = str(error)
         raise PeerLost(rank, is_silent="imed out" in problem, problem=problem) from None
-
-
-def empty_headers(world_size: int, num_shares: int) -> NDArray[np.int64]:
-    """Return a header for each rank: what the sender is up to, and how many rows of each share it asks for."""
-    return np.zeros((world_size, 1 + num_shares), dtype=np.int64)
