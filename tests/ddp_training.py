@@ -1,4 +1,7 @@
-"""A small model on a loader's batches: alone, or as one of several processes (RANK WORLD_SIZE INIT_FILE DATASET OUT)."""
+"""A small model on a loader's batches: alone, or as one of several processes.
+
+Arguments of a process: RANK WORLD_SIZE INIT_FILE DATASET OUT BACKEND.
+"""
 
 import json
 import os
@@ -47,14 +50,16 @@ def gradients(model):
     return [parameter.grad.flatten().tolist() for parameter in model.parameters()]
 
 
-def main(rank, world_size, init_file, dataset, out):
+def main(rank, world_size, init_file, dataset, out, backend):
     """Train, and write down what can be compared."""
     torch.set_num_threads(1)
+    device = "cuda" if backend == "nccl" else None
+    os.environ["NCCL_HOSTID"] = f"host {rank}"  # lets ranks share one GPU
     torch.distributed.init_process_group(
-        "gloo", init_method=f"file://{init_file}", rank=int(rank), world_size=int(world_size)
+        backend, init_method=f"file://{init_file}", rank=int(rank), world_size=int(world_size)
     )
     with open(out, "w") as file:
-        json.dump(train(int(rank), dataset), file)
+        json.dump(train(int(rank), dataset, device), file)
     torch.distributed.barrier()  # nobody leaves a group that another still uses
     torch.distributed.destroy_process_group()
     # DistributedDataParallel keeps the group alive. Its threads take the GIL to drop the last work, and torch 2.13 aborts
@@ -62,11 +67,11 @@ def main(rank, world_size, init_file, dataset, out):
     os._exit(0)
 
 
-def train(rank, dataset):
+def train(rank, dataset, device):
     """Return what can be compared. The model, which uses the group, ends here."""
-    trained = torch.nn.parallel.DistributedDataParallel(model())
+    trained = torch.nn.parallel.DistributedDataParallel(model().to(device))
     torch.manual_seed(rank + 10)  # no two draw the same seed by themselves
-    batches = loader(gz.open(dataset))
+    batches = loader(gz.open(dataset), device=device)
     optimizer = torch.optim.SGD(trained.parameters(), lr=0.1)
     steps = []
     for _ in range(NUM_EPOCHS):

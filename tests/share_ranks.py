@@ -353,7 +353,7 @@ def run(order):
         store = torch.distributed.TCPStore(address, int(os.environ["MASTER_PORT"]), count, rank == 0)
         torch.distributed.init_process_group("fake", store=store, rank=rank, world_size=count)
     else:
-        torch.distributed.init_process_group("gloo", timeout=timeout)
+        torch.distributed.init_process_group(order.get("backend", "gloo"), timeout=timeout)
     found = globals()[order["call"]](rank, order["data"][rank], order)
     pathlib.Path(order["folder"], f"{rank}.json").write_text(json.dumps(found))
 

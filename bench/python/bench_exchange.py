@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 
 import numpy as np
 import torch
@@ -45,7 +46,12 @@ def exchange_rank(folder, rank):
     """Return the processor time of this process for a row, of all ways in turn."""
     share = gz.open(f"{folder}/{rank}").features("x")
     shares, attributes = {share_name("node", "x"): share}, Attributes([Attribute("x", "node", share)])
-    shared = SharedRows(attributes, attributes, exchange_of(shares, 1 << 30, None, None), shares, {}, (), "mmap")
+
+    def through(backend):
+        exchange = exchange_of(shares, 1 << 30, backend, None, torch.device("cuda", 0) if backend == "nccl" else None)
+        return SharedRows(attributes, attributes, exchange, shares, {}, (), "mmap")
+
+    by_backend = {backend: through(backend) for backend in ("gloo", *["nccl"] * torch.cuda.is_available())}
     kept = _core.RowMemory(256 << 20)  # as a loader has
     elsewhere, key = 1 - rank, ("node", "x")
     begin, end = share.record.ranges[elsewhere : elsewhere + 2]
@@ -58,8 +64,8 @@ def exchange_rank(folder, rank):
     counts, numbers = torch.tensor(splits), torch.zeros(ROWS, dtype=torch.int64)
     order = torch.from_numpy(rng.permutation(ROWS))
 
-    def ours(number):
-        return shared.fetch({key: ids[number]}).finish()[key]
+    def ours(number, backend="gloo"):
+        return by_backend[backend].fetch({key: ids[number]}).finish()[key]
 
     def send_numbers(number):
         torch.distributed.all_to_all_single(torch.empty_like(counts), counts)
@@ -80,20 +86,24 @@ def exchange_rank(folder, rank):
         return share.own.gather(numbers.numpy(), reader="mmap")
 
     ways = {"exchange": ours, "bare": bare, "by hand": by_hand, "here": here}
+    if "nccl" in by_backend:
+        ways["nccl"] = partial(ours, backend="nccl")
     for number in range(4):
-        assert np.array_equal(ours(number)[:, 0], expected[number]), "wrong rows"
+        for backend in by_backend:
+            assert np.array_equal(ours(number, backend)[:, 0], expected[number]), "wrong rows"
         found = by_hand(number).numpy()[:, 0]
         assert np.array_equal(found, expected[number][order.numpy()]), "wrong rows"
     times = {how: [] for how in ways}
     for _ in range(TURNS):
         for how, call in ways.items():
             torch.distributed.barrier()
-            before = time.process_time()
+            begin, cpu = time.perf_counter(), time.process_time()
             for number in range(4):
                 call(number)
-            times[how].append((time.process_time() - before) / 4 / ROWS * 1e6)
+            cpu, seconds = time.process_time() - cpu, time.perf_counter() - begin
+            times[how].append((cpu / 4 / ROWS * 1e6, 4 * ROWS / seconds / 1e6))
     del kept
-    return {how: statistics.median(found) for how, found in times.items()}
+    return {how: [statistics.median(part) for part in zip(*found, strict=True)] for how, found in times.items()}
 
 
 def train_rank(folder, rank):
@@ -137,7 +147,9 @@ def run_ranks(folder, what):
     told = {"WORLD_SIZE": WORLD, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "OMP_NUM_THREADS": 1}
     told = {**os.environ, **{name: str(value) for name, value in told.items()}}
     command = [sys.executable, __file__, "--rank", what, folder]
-    ranks = [subprocess.Popen(command, env={**told, "RANK": str(rank)}) for rank in range(WORLD)]
+    # Ranks with names of their own may share one GPU; NCCL then takes them for hosts, which the network joins.
+    of_rank = [{"RANK": str(rank), "NCCL_HOSTID": f"host {rank}"} for rank in range(WORLD)]
+    ranks = [subprocess.Popen(command, env={**told, **one}) for one in of_rank]
     assert [rank.wait() for rank in ranks] == [0] * WORLD
     found = []
     for rank in range(WORLD):
@@ -156,18 +168,25 @@ def rank_main(what, folder):
 
 
 def report_exchange(ranks):
-    cpu = {how: statistics.mean(found[how] for found in ranks) for how in ranks[0]}
+    cpu, rate = ({how: statistics.mean(found[how][part] for found in ranks) for how in ranks[0]} for part in (0, 1))
     names = {
         "bare": "bare all_to_all_single of counts, numbers and rows",
         "by hand": "by hand: index_select, all_to_all_single, index_select",
         "exchange": "exchange",
+        "nccl": "exchange through nccl",
         "here": "gather of as many rows that are here",
+        "beyond": "exchange beyond a gather",
     }
     cpu["beyond"] = cpu["exchange"] - cpu["here"]
-    names["beyond"] = "exchange beyond a gather"
     rows = [
-        {"how": name, "CPU of a row, µs": f"{cpu[how]:.2f}", "beside the bare one": f"{cpu[how] / cpu['bare']:.2f}"}
+        {
+            "how": name,
+            "CPU of a row, µs": f"{cpu[how]:.2f}",
+            "beside the bare one": f"{cpu[how] / cpu['bare']:.2f}",
+            "M rows/s of a rank": f"{rate[how]:.2f}" if how in rate else "",
+        }
         for how, name in names.items()
+        if how in cpu
     ]
     report("exchange of rows", {"ranks": WORLD, "row": f"{4 * COLUMNS} B", "rows a batch": ROWS}, rows)
 

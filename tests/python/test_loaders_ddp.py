@@ -19,13 +19,16 @@ def data(tmp_path_factory):
     return write_homogeneous(tmp_path_factory.mktemp("homogeneous"))
 
 
-@pytest.fixture(scope="module")
-def reports(data, tmp_path_factory):
+NCCL = pytest.param("nccl", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"))
+
+
+@pytest.fixture(scope="module", params=["gloo", NCCL])
+def reports(data, tmp_path_factory, request):
     folder = tmp_path_factory.mktemp("reports")
     outs = [folder / f"{rank}.json" for rank in range(2)]
     script, init = pathlib.Path(ddp_training.__file__), folder / "init"
     processes = [
-        subprocess.Popen([sys.executable, script, str(rank), "2", init, data.dataset.path, out])
+        subprocess.Popen([sys.executable, script, str(rank), "2", init, data.dataset.path, out, request.param])
         for rank, out in enumerate(outs)
     ]
     try:

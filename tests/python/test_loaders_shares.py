@@ -202,13 +202,14 @@ def test_batches_are_those_of_one_process_that_has_all_rows(whole, shares, run, 
             assert found[case] == expected(case, whole, rank, count, **options), (case, rank)
 
 
+HAS_GPU = torch.cuda.device_count() > 0
 # nccl through GPUs, or something that has its calls and uses gloo.
 NCCL = [
     pytest.param({"nccl": "works", "options": {"exchange": "nccl"}}, id="stand-in"),
     pytest.param(
         {"options": {"exchange": "nccl", "device": "cuda"}},
         id="nccl",
-        marks=pytest.mark.skipif(not torch.cuda.device_count(), reason="needs a CUDA device"),
+        marks=pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA device"),
     ),
 ]
 
@@ -520,8 +521,9 @@ def test_a_torch_without_gloo_is_refused(shares, monkeypatch):
 
 
 def test_rows_come_through_gloo_whatever_the_backend_of_the_group(whole, shares, run):
-    """As with nccl, which needs GPUs: the default group here sends nothing at all, and only its store is used."""
-    ranks = run("all_cases", shares[2], cases=["plain"], backend="fake")
+    """Where there is no GPU for nccl, the default group sends nothing at all: only its store is used."""
+    on_gpu = {"backend": "nccl", "options": {"device": "cuda"}}
+    ranks = run("all_cases", shares[2], cases=["plain"], **(on_gpu if HAS_GPU else {"backend": "fake"}))
     for rank in range(2):
         assert ranks.found(rank)["plain"] == expected("plain", whole, rank, 2)
 

@@ -28,7 +28,8 @@ class GpuWire(Wire):
         self._rows: Any = rows
         self._device = device
         # None on a CPU, where tests have a stand-in for nccl.
-        self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
+        is_cuda = device.type == "cuda"
+        self._stream = torch.cuda.Stream(device) if is_cuda else None  # type: ignore[no-untyped-call]
         self._leaving: list[tuple[int, torch.Tensor]] = []
         self._coming: list[tuple[int, torch.Tensor, torch.Tensor]] = []
 

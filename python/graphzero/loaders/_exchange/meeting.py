@@ -114,7 +114,7 @@ class Meeting:
 
 @contextmanager
 def _raising_in_wait() -> Iterator[None]:
-    """A group of nccl that is made here raises what goes wrong in ``wait()``; others end the process some time later."""
+    """Let a group of nccl that is made here raise in ``wait()`` what goes wrong; others end the process later."""
     name = "TORCH_NCCL_BLOCKING_WAIT"
     before = os.environ.get(name)
     os.environ[name] = "1"
