@@ -364,6 +364,8 @@ def child(order):
     said = os.open(f"{order['folder']}/{os.environ['RANK']}.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(said, 1)
     os.dup2(said, 2)
+    if torch.cuda.device_count() > 0:  # a process cannot fork one that uses CUDA once anything in it has
+        os.execv(sys.executable, [sys.executable, __file__, json.dumps(order)])
     torch.set_num_threads(1)
     run(order)
 

@@ -24,7 +24,12 @@ from graphzero.loaders._exchange.shared_rows import SharedRows, share_name
 WORLD = 2
 NODES, COLUMNS = 400_000, 128  # 512-byte rows
 ROWS, TURNS = 30_000, 12  # rows that a batch has elsewhere; times that each way has its turn, with four batches
-BATCH, FANOUTS, HIDDEN, EPOCHS = 512, [10, 5], 64, 12
+SEEDS = 40 * 512  # of each rank in an epoch
+# A model that computes little for its rows, and that of the other pages: hidden channels, fanouts, batch, epochs.
+MODELS = {
+    "GraphSAGE 2 × 64": (64, [10, 5], 512, 12),
+    "GraphSAGE 3 × 256": (256, [15, 10, 5], 1024, 2),
+}
 HOT = NODES // 10 * 4 * COLUMNS  # bytes of the hottest rows, a tenth of all, that each host has beside its range
 WAYS = {"all here": "whole", "divided": "{rank}", "divided, a tenth hot": "{rank}-hot"}
 
@@ -36,7 +41,7 @@ def write_data(folder):
     with gz.DatasetWriter(f"{folder}/whole") as writer:
         writer.add_nodes({"x": x, "y": rng.integers(0, 16, NODES)}, label="y", num_classes=16)
         writer.add_edges((NODES * rng.random(4_000_000) ** 2).astype(np.int64), rng.integers(0, NODES, 4_000_000))
-        writer.add_split("train", rng.permutation(NODES)[: WORLD * 40 * BATCH])
+        writer.add_split("train", rng.permutation(NODES)[: WORLD * SEEDS])
     for host in range(WORLD):
         gz.stage(f"{folder}/whole", f"{folder}/{host}", host=host, hosts=WORLD)
         gz.stage(f"{folder}/whole", f"{folder}/{host}-hot", host=host, hosts=WORLD, hot=HOT)
@@ -97,32 +102,36 @@ def exchange_rank(folder, rank):
     for _ in range(TURNS):
         for how, call in ways.items():
             torch.distributed.barrier()
-            begin, cpu = time.perf_counter(), time.process_time()
+            clock, cpu = time.perf_counter(), time.process_time()
             for number in range(4):
                 call(number)
-            cpu, seconds = time.process_time() - cpu, time.perf_counter() - begin
+            cpu, seconds = time.process_time() - cpu, time.perf_counter() - clock
             times[how].append((cpu / 4 / ROWS * 1e6, 4 * ROWS / seconds / 1e6))
     del kept
     return {how: [statistics.median(part) for part in zip(*found, strict=True)] for how, found in times.items()}
 
 
 def train_rank(folder, rank):
-    """Return steps per second and processor time of a step, for each of WAYS."""
+    """Return steps per second and processor time of a step, for each of MODELS and WAYS."""
+    return {name: train_model(folder, rank, *model) for name, model in MODELS.items()}
+
+
+def train_model(folder, rank, hidden, fanouts, batch_size, epochs):
     from torch.nn.functional import cross_entropy
     from torch.nn.parallel import DistributedDataParallel
     from torch_geometric.nn import GraphSAGE
 
     from graphzero.loaders import NeighborLoader
 
-    options = {"batch_size": BATCH, "shuffle": True, "memory": "600MB", "seed": 1, "threads": 1}
+    options = {"batch_size": batch_size, "shuffle": True, "memory": "1.5GB", "seed": 1, "threads": 1}
     loaders = {
-        how: NeighborLoader(gz.open(f"{folder}/{name.format(rank=rank)}"), FANOUTS, "train", **options)
+        how: NeighborLoader(gz.open(f"{folder}/{name.format(rank=rank)}"), fanouts, "train", **options)
         for how, name in WAYS.items()
     }
-    model = DistributedDataParallel(GraphSAGE(COLUMNS, HIDDEN, num_layers=2, out_channels=16))
+    model = DistributedDataParallel(GraphSAGE(COLUMNS, hidden, num_layers=len(fanouts), out_channels=16))
     optimizer = torch.optim.Adam(model.parameters())
     found = {how: [] for how in loaders}
-    for _ in range(EPOCHS):
+    for _ in range(epochs):
         sums = []
         for how, loader in loaders.items():
             torch.distributed.barrier()
@@ -192,26 +201,27 @@ def report_exchange(ranks):
 
 
 def report_training(ranks):
-    rows = []
-    for how in WAYS:
-        epochs = [epoch for found in ranks for epoch in found[how]]
-        beside = [epoch for found in ranks for epoch in found["all here"]]
-        rate, cpu = (statistics.median(epoch[part] for epoch in epochs) for part in (0, 1))
-        rates, cpus = (
-            statistics.median(one[part] / other[part] for one, other in zip(epochs, beside, strict=True))
-            for part in (0, 1)
-        )
-        rows.append(
-            {
-                "rows": how,
-                "steps/s of a rank": f"{rate:.1f}",
-                "beside all here": f"{rates:.2f}",
-                "CPU of a step, ms": f"{cpu:.1f}",
-                "its CPU beside all here": f"{cpus:.2f}",
-            }
-        )
-    conditions = {"ranks": WORLD, "model": f"GraphSAGE 2 × {HIDDEN}", "batch": BATCH, "fanouts": FANOUTS}
-    report("training with divided rows", conditions, rows)
+    for name, (_, fanouts, batch_size, _) in MODELS.items():
+        rows = []
+        for how in WAYS:
+            epochs = [epoch for found in ranks for epoch in found[name][how]]
+            beside = [epoch for found in ranks for epoch in found[name]["all here"]]
+            rate, cpu = (statistics.median(epoch[part] for epoch in epochs) for part in (0, 1))
+            rates, cpus = (
+                statistics.median(one[part] / other[part] for one, other in zip(epochs, beside, strict=True))
+                for part in (0, 1)
+            )
+            rows.append(
+                {
+                    "rows": how,
+                    "steps/s of a rank": f"{rate:.2f}",
+                    "beside all here": f"{rates:.2f}",
+                    "CPU of a step, ms": f"{cpu:.1f}",
+                    "its CPU beside all here": f"{cpus:.2f}",
+                }
+            )
+        conditions = {"ranks": WORLD, "model": name, "batch": batch_size, "fanouts": fanouts}
+        report("training with divided rows", conditions, rows)
 
 
 def main():

@@ -202,21 +202,19 @@ def test_batches_are_those_of_one_process_that_has_all_rows(whole, shares, run, 
             assert found[case] == expected(case, whole, rank, count, **options), (case, rank)
 
 
-HAS_GPU = torch.cuda.device_count() > 0
+on_gpu = pytest.mark.skipif(torch.cuda.device_count() == 0, reason="needs a CUDA device")
 # nccl through GPUs, or something that has its calls and uses gloo.
 NCCL = [
     pytest.param({"nccl": "works", "options": {"exchange": "nccl"}}, id="stand-in"),
-    pytest.param(
-        {"options": {"exchange": "nccl", "device": "cuda"}},
-        id="nccl",
-        marks=pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA device"),
-    ),
+    pytest.param({"options": {"exchange": "nccl", "device": "cuda"}}, id="nccl", marks=on_gpu),
 ]
+# For a group of nccl, whose gradients cross beside.
+GLOO = pytest.param({"backend": "nccl", "options": {"device": "cuda"}}, id="gloo", marks=on_gpu)
 
 
-@pytest.mark.parametrize("through", NCCL)
+@pytest.mark.parametrize("through", [*NCCL, GLOO])
 @pytest.mark.parametrize("count", [2, 3])
-def test_rows_may_come_through_nccl(whole, shares, run, count, through):
+def test_batches_on_a_gpu_are_those_of_one_process_too(whole, shares, run, count, through):
     cases = list(share_ranks.CASES)
     ranks = run("all_cases", shares[count], cases=cases, **through)
     for rank in range(count):
@@ -521,9 +519,8 @@ def test_a_torch_without_gloo_is_refused(shares, monkeypatch):
 
 
 def test_rows_come_through_gloo_whatever_the_backend_of_the_group(whole, shares, run):
-    """Where there is no GPU for nccl, the default group sends nothing at all: only its store is used."""
-    on_gpu = {"backend": "nccl", "options": {"device": "cuda"}}
-    ranks = run("all_cases", shares[2], cases=["plain"], **(on_gpu if HAS_GPU else {"backend": "fake"}))
+    """As with nccl, which needs GPUs: the default group here sends nothing at all, and only its store is used."""
+    ranks = run("all_cases", shares[2], cases=["plain"], backend="fake")
     for rank in range(2):
         assert ranks.found(rank)["plain"] == expected("plain", whole, rank, 2)
 

@@ -57,7 +57,8 @@ class Feed:
         self._of_nodes = [one for one in assembly.attributes if not isinstance(one.of, tuple)]
         self._auto: AutoRoom | None = None
         needed = all_bytes(self._of_nodes, assembly.with_scales)
-        if self._gpu_cache == "auto" and needed > 0:
+        # Where hosts divide rows a thread is inside the pipeline, and what is left in it are labels and the like.
+        if self._gpu_cache == "auto" and needed > 0 and shared is None:
             self._auto = AutoRoom(needed, ranks_of_device(request.world_size, torch.cuda.device_count()))
         self._transfer: CudaTransfer | PlainTransfer | None = None
         self._ahead = 0  # batches that are on their way to the device
