@@ -24,11 +24,10 @@ from graphzero.loaders._exchange.shared_rows import SharedRows, share_name
 WORLD = 2
 NODES, COLUMNS = 400_000, 128  # 512-byte rows
 ROWS, TURNS = 30_000, 12  # rows that a batch has elsewhere; times that each way has its turn, with four batches
-SEEDS = 40 * 512  # of each rank in an epoch
-# A model that computes little for its rows, and that of the other pages: hidden channels, fanouts, batch, epochs.
+# A model that computes little for its rows, and that of the other pages. Hidden channels, fanouts, batch, steps, epochs:
 MODELS = {
-    "GraphSAGE 2 × 64": (64, [10, 5], 512, 12),
-    "GraphSAGE 3 × 256": (256, [15, 10, 5], 1024, 2),
+    "GraphSAGE 2 × 64": (64, [10, 5], 512, 40, 12),
+    "GraphSAGE 3 × 256": (256, [15, 10, 5], 256, 8, 3),
 }
 HOT = NODES // 10 * 4 * COLUMNS  # bytes of the hottest rows, a tenth of all, that each host has beside its range
 WAYS = {"all here": "whole", "divided": "{rank}", "divided, a tenth hot": "{rank}-hot"}
@@ -41,7 +40,8 @@ def write_data(folder):
     with gz.DatasetWriter(f"{folder}/whole") as writer:
         writer.add_nodes({"x": x, "y": rng.integers(0, 16, NODES)}, label="y", num_classes=16)
         writer.add_edges((NODES * rng.random(4_000_000) ** 2).astype(np.int64), rng.integers(0, NODES, 4_000_000))
-        writer.add_split("train", rng.permutation(NODES)[: WORLD * SEEDS])
+        for name, (_, _, batch, steps, _) in MODELS.items():
+            writer.add_split(name, rng.permutation(NODES)[: WORLD * batch * steps])
     for host in range(WORLD):
         gz.stage(f"{folder}/whole", f"{folder}/{host}", host=host, hosts=WORLD)
         gz.stage(f"{folder}/whole", f"{folder}/{host}-hot", host=host, hosts=WORLD, hot=HOT)
@@ -113,10 +113,10 @@ def exchange_rank(folder, rank):
 
 def train_rank(folder, rank):
     """Return steps per second and processor time of a step, for each of MODELS and WAYS."""
-    return {name: train_model(folder, rank, *model) for name, model in MODELS.items()}
+    return {name: train_model(folder, rank, name, *model) for name, model in MODELS.items()}
 
 
-def train_model(folder, rank, hidden, fanouts, batch_size, epochs):
+def train_model(folder, rank, split, hidden, fanouts, batch_size, _, epochs):
     from torch.nn.functional import cross_entropy
     from torch.nn.parallel import DistributedDataParallel
     from torch_geometric.nn import GraphSAGE
@@ -125,7 +125,7 @@ def train_model(folder, rank, hidden, fanouts, batch_size, epochs):
 
     options = {"batch_size": batch_size, "shuffle": True, "memory": "1.5GB", "seed": 1, "threads": 1}
     loaders = {
-        how: NeighborLoader(gz.open(f"{folder}/{name.format(rank=rank)}"), fanouts, "train", **options)
+        how: NeighborLoader(gz.open(f"{folder}/{name.format(rank=rank)}"), fanouts, split, **options)
         for how, name in WAYS.items()
     }
     model = DistributedDataParallel(GraphSAGE(COLUMNS, hidden, num_layers=len(fanouts), out_channels=16))
@@ -201,7 +201,7 @@ def report_exchange(ranks):
 
 
 def report_training(ranks):
-    for name, (_, fanouts, batch_size, _) in MODELS.items():
+    for name, (_, fanouts, batch_size, _, _) in MODELS.items():
         rows = []
         for how in WAYS:
             epochs = [epoch for found in ranks for epoch in found[name][how]]
