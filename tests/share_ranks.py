@@ -25,7 +25,6 @@ import graphzero as gz
 from data_sets import pyg
 from graphzero._dataset.feature_share import RowBuffer
 from graphzero.loaders import LinkNeighborLoader, NeighborLoader
-from graphzero.loaders._exchange import service
 from graphzero.loaders._exchange.meeting import Meeting
 from graphzero.loaders._exchange.service import WantedRows, exchange_of
 
@@ -296,56 +295,22 @@ def training(rank, data, order):
     return {}
 
 
-class NcclStandIn:
-    """What an exchange asks of a group of nccl, done by one of gloo."""
-
-    def __init__(self, group):
-        self._group, self._calls = group, []
+class BrokenGroup:
+    """The network of a group is gone, and no rank is."""
 
     def allreduce(self, tensors):
-        return self._group.allreduce(tensors)
-
-    def _start_coalescing(self):
-        self._calls = []
-
-    def send(self, tensors, rank, tag):
-        self._calls.append(self._group.send(tensors, rank, tag))
-
-    def recv(self, tensors, rank, tag):
-        self._calls.append(self._group.recv(tensors, rank, tag))
-
-    def _end_coalescing(self):
         return self
 
-    def wait(self):
-        calls, self._calls = self._calls, []
-        for call in calls:
-            call.wait()
-
-    def abort(self):
-        self._group = None
-
-
-class BrokenNccl(NcclStandIn):
-    """The network of the GPUs is gone, and no rank is."""
+    send = recv = lambda self, tensors, rank, tag: self
 
     def wait(self):
-        super().wait()
-        raise RuntimeError("NCCL error: unhandled system error\nmore of it")
-
-
-STAND_INS = {"works": NcclStandIn, "broken": BrokenNccl}
-
-
-def use_stand_in(of_nccl):
-    service._gpu_for_nccl = lambda device: torch.device("cpu")
-    Meeting.nccl_group = lambda self, name, timeout_s: of_nccl(self.group(name, timeout_s))
+        raise RuntimeError("unhandled system error\nmore of it")
 
 
 def run(order):
     rank = int(os.environ["RANK"])
-    if "nccl" in order:
-        use_stand_in(STAND_INS[order["nccl"]])
+    if order.get("broken"):
+        Meeting.group = lambda self, backend, timeout_s: BrokenGroup()
     timeout = datetime.timedelta(seconds=order.get("group_timeout", 15))
     if order.get("backend") == "fake":
         importlib.import_module("torch.testing._internal.distributed.fake_pg")  # registers it

@@ -203,18 +203,18 @@ def test_batches_are_those_of_one_process_that_has_all_rows(whole, shares, run, 
 
 
 on_gpu = pytest.mark.skipif(torch.cuda.device_count() == 0, reason="needs a CUDA device")
-# nccl through GPUs, or something that has its calls and uses gloo.
-NCCL = [
-    pytest.param({"nccl": "works", "options": {"exchange": "nccl"}}, id="stand-in"),
+# Ways that rows go through a group of torch.distributed.
+GROUPS = [
+    pytest.param({"options": {"exchange": "gloo"}}, id="gloo"),
     pytest.param({"options": {"exchange": "nccl", "device": "cuda"}}, id="nccl", marks=on_gpu),
 ]
-# For a group of nccl, whose gradients cross beside.
-GLOO = pytest.param({"backend": "nccl", "options": {"device": "cuda"}}, id="gloo", marks=on_gpu)
+# For a model whose gradients cross through nccl.
+ON_GPU = pytest.param({"backend": "nccl", "options": {"device": "cuda"}}, id="tcp on a GPU", marks=on_gpu)
 
 
-@pytest.mark.parametrize("through", [*NCCL, GLOO])
+@pytest.mark.parametrize("through", [*GROUPS, ON_GPU])
 @pytest.mark.parametrize("count", [2, 3])
-def test_batches_on_a_gpu_are_those_of_one_process_too(whole, shares, run, count, through):
+def test_rows_may_come_through_a_group(whole, shares, run, count, through):
     cases = list(share_ranks.CASES)
     ranks = run("all_cases", shares[count], cases=cases, **through)
     for rank in range(count):
@@ -224,7 +224,7 @@ def test_batches_on_a_gpu_are_those_of_one_process_too(whole, shares, run, count
             assert found[case] == expected(case, whole, rank, count, **options), (case, rank)
 
 
-@pytest.mark.parametrize("through", NCCL)
+@pytest.mark.parametrize("through", GROUPS)
 @pytest.mark.parametrize(
     ("told", "kind", "problem"),
     [
@@ -232,7 +232,7 @@ def test_batches_on_a_gpu_are_those_of_one_process_too(whole, shares, run, count
         ("stop", "TimeoutError", r"rank 1 \(.+, which has the rows of host 1\) has not answered for 2 s: rows that"),
     ],
 )
-def test_a_rank_that_is_lost_is_named_with_nccl_too(shares, run, told, kind, problem, through):
+def test_a_rank_that_is_lost_is_named_by_groups_too(shares, run, told, kind, problem, through):
     ranks = run("trouble", shares[3], timeout=TIMEOUT_S, after=5, told={"1": told}, **through)
     for rank in (0, 2):
         found = ranks.found(rank)
@@ -240,12 +240,9 @@ def test_a_rank_that_is_lost_is_named_with_nccl_too(shares, run, told, kind, pro
         assert re.match(problem, found["error"]), found
 
 
-def test_rows_that_nccl_does_not_bring_are_an_error(shares, run):
-    ranks = run("refused", shares[2], nccl="broken", options={"exchange": "nccl"})
-    problem = (
-        "rows did not cross through nccl: NCCL error: unhandled system error; NCCL_DEBUG=WARN says more, and "
-        "exchange='gloo' does without nccl"
-    )
+def test_rows_that_a_group_does_not_bring_are_an_error(shares, run):
+    ranks = run("refused", shares[2], broken=True, options={"exchange": "gloo"})
+    problem = "rows did not cross through gloo: unhandled system error; exchange='tcp' does without"
     for rank in range(2):
         found = ranks.found(rank)
         assert found["kind"] == "ConnectionError", found
@@ -253,11 +250,11 @@ def test_rows_that_nccl_does_not_bring_are_an_error(shares, run):
 
 
 def test_ranks_that_exchange_in_different_ways_are_refused(shares, run):
-    ranks = run("refused", shares[2], nccl="works", of_rank={"1": {"exchange": "nccl"}})
+    ranks = run("refused", shares[2], of_rank={"1": {"exchange": "gloo"}})
     for rank in range(2):
         found = ranks.found(rank)
         assert found["kind"] == "ValueError", found
-        problem = r"exchange: expected the same on all 2 ranks, found 'gloo' on rank 0 \(.+\) and 'nccl' on rank 1"
+        problem = r"exchange: expected the same on all 2 ranks, found 'gloo' on rank 1 \(.+\) and 'tcp' on rank 0"
         assert re.match(problem, found["error"]), found
 
 
@@ -497,7 +494,7 @@ def test_options_of_an_exchange_are_checked(shares, monkeypatch):
     with pytest.raises(ValueError, match="exchange: expected one of .*, found 'mpi'"):
         share_ranks.NeighborLoader(data, [2], "train", exchange="mpi")
     monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: False)
-    with pytest.raises(ValueError, match="exchange: expected 'gloo' or None, found 'nccl', which torch .+ lacks"):
+    with pytest.raises(ValueError, match="exchange: expected 'tcp' or None, found 'nccl', which torch .+ lacks"):
         share_ranks.NeighborLoader(data, [2], "train", exchange="nccl")
     monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: True)
     for device, found in ((None, "no device"), ("cpu", "device='cpu'")):
@@ -508,17 +505,14 @@ def test_options_of_an_exchange_are_checked(shares, monkeypatch):
         share_ranks.NeighborLoader(data, [2], "train", exchange_timeout=0)
 
 
-def test_a_torch_without_gloo_is_refused(shares, monkeypatch):
+def test_gloo_is_refused_by_a_torch_without_it(shares, monkeypatch):
     data = gz.open(f"{shares[2][1]}/homogeneous")
     monkeypatch.setattr(torch.distributed, "is_gloo_available", lambda: False)
-    problem = (
-        "data: x of 'node': expected a torch with gloo, through which hosts send each other rows, found one without"
-    )
-    with pytest.raises(ValueError, match=problem):
-        share_ranks.NeighborLoader(data, [2], "train")
+    with pytest.raises(ValueError, match="exchange: expected 'tcp' or None, found 'gloo', which torch .+ lacks"):
+        share_ranks.NeighborLoader(data, [2], "train", exchange="gloo")
 
 
-def test_rows_come_through_gloo_whatever_the_backend_of_the_group(whole, shares, run):
+def test_rows_come_whatever_the_backend_of_the_group_of_the_model(whole, shares, run):
     """As with nccl, which needs GPUs: the default group here sends nothing at all, and only its store is used."""
     ranks = run("all_cases", shares[2], cases=["plain"], backend="fake")
     for rank in range(2):

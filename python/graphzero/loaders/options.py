@@ -76,9 +76,9 @@ class LoaderOptions:
             such as a split, or all nodes. Seeds given as ids, a mask or edges are all taken by every rank, as in PyG,
             and each rank draws on its own.
         drop_uneven_inputs: Leave out seeds that ranks cannot divide, instead of taking some again.
-        exchange: What brings rows that hosts divide from one to another: ``"gloo"``, which is the default, through
-            TCP; or ``"nccl"``, between GPUs, for networks that reach their memory. It needs a CUDA ``device``, and is
-            the same on all ranks.
+        exchange: What brings rows that hosts divide from one to another: ``"tcp"``, the default, through connections
+            of its own; ``"nccl"``, from GPU to GPU, for networks that reach their memory, with a CUDA ``device``; or
+            ``"gloo"``. The same on all ranks.
         exchange_timeout: Seconds of silence after which a rank that has such rows is taken for lost. Default: 60. The
             first loader of a data set says it.
         form: ``"pyg"`` returns ``Data`` and ``HeteroData``, ``"torch"`` a [`TorchBatch`][graphzero.loaders.TorchBatch].
@@ -117,7 +117,7 @@ class LoaderOptions:
     world_size: int | None = None
     distributed: bool | None = None
     drop_uneven_inputs: bool = False
-    exchange: Literal["gloo", "nccl"] | None = None
+    exchange: Literal["tcp", "gloo", "nccl"] | None = None
     exchange_timeout: float | None = None
     form: Literal["pyg", "torch"] | None = None
     custom_cls: Any = None
@@ -129,7 +129,7 @@ class LoaderOptions:
             ("labels", ("all", "seeds")),
             ("sample_direction", ("forward", "backward")),
             ("form", (None, "pyg", "torch")),
-            ("exchange", (None, "gloo", "nccl")),
+            ("exchange", (None, "tcp", "gloo", "nccl")),
         ):
             if getattr(self, name) not in expected:
                 raise value_error(name, f"expected one of {expected}, found {getattr(self, name)!r}")
@@ -229,7 +229,7 @@ class LoaderKeywords(TypedDict, total=False):
     world_size: int | None
     distributed: bool | None
     drop_uneven_inputs: bool
-    exchange: Literal["gloo", "nccl"] | None
+    exchange: Literal["tcp", "gloo", "nccl"] | None
     exchange_timeout: float | None
     form: Literal["pyg", "torch"] | None
     custom_cls: Any

@@ -49,19 +49,21 @@ class Meeting:
         self._store = store.clone() if hasattr(store, "clone") else store
         self._number = self._store.add(f"graphzero/exchanges/{self.rank}", 1)
 
-    def group(self, name: str, timeout_s: float) -> Any:
+    def group(self, backend: str, timeout_s: float) -> Any:
         """Join a group of all ranks that nobody else uses."""
-        store = torch.distributed.distributed_c10d.PrefixStore(self._key(name), self._store)
+        store = torch.distributed.distributed_c10d.PrefixStore(self._key(backend), self._store)
         timeout = timedelta(seconds=timeout_s)
-        return torch.distributed.ProcessGroupGloo(store, self.rank, self.world_size, timeout)
-
-    def nccl_group(self, name: str, timeout_s: float) -> Any:
-        """The same through nccl."""
-        store = torch.distributed.distributed_c10d.PrefixStore(self._key(name), self._store)
+        if backend == "gloo":
+            return torch.distributed.ProcessGroupGloo(store, self.rank, self.world_size, timeout)
         options = torch.distributed.ProcessGroupNCCL.Options()
-        options._timeout = timedelta(seconds=timeout_s)
+        options._timeout = timeout
         with _raising_in_wait():
             return torch.distributed.ProcessGroupNCCL(store, self.rank, self.world_size, options)
+
+    @property
+    def store(self) -> Any:
+        """Where ranks leave what they say."""
+        return self._store
 
     def wait(self, own: dict[str, Any], ended: Callable[[], str | None]) -> list[dict[str, Any]]:
         """Leave what this rank has, and return what each rank has left.

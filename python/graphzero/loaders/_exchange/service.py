@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 import threading
 import time
@@ -16,6 +17,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from multiprocessing.util import Finalize
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,9 +26,11 @@ from numpy.typing import NDArray
 from graphzero._base.argument_errors import value_error
 from graphzero._base.memory_sizes import byte_text
 from graphzero._dataset.feature_share import FeatureShare, RowBuffer
-from graphzero.loaders._exchange.gpu_wire import GpuWire, NcclFailed
+from graphzero.loaders._exchange.connections import Listener
+from graphzero.loaders._exchange.group_wire import GroupFailed, GroupWire
 from graphzero.loaders._exchange.meeting import Meeting, Peer, check_alike, share_facts
-from graphzero.loaders._exchange.wire import HEADER, IDS, ROWS, SCALES, Notes, PeerLost, Wire
+from graphzero.loaders._exchange.notes import Notes
+from graphzero.loaders._exchange.wire import HEADER, IDS, ROWS, SCALES, PeerLost, Wire
 
 # Bytes of rows that a rank sends in a round: enough that a round's messages cost little beside them.
 _ROUND_BYTES = 16 << 20
@@ -99,7 +103,14 @@ class ExchangeCounts:
 class RowExchange:
     """Brings rows of other hosts to this process, for all its loaders of a data set, and sends its own."""
 
-    def __init__(self, shares: dict[str, FeatureShare], limit: int, timeout_s: float, gpu: torch.device | None) -> None:
+    def __init__(
+        self,
+        shares: dict[str, FeatureShare],
+        limit: int,
+        timeout_s: float,
+        backend: str = "tcp",
+        device: torch.device | None = None,
+    ) -> None:
         self._shares = [share.reopened() for share in shares.values()]  # whoever closes theirs
         first = self._shares[0]
         self._own = {
@@ -107,9 +118,9 @@ class RowExchange:
             "host": first.record.host,
             "hosts": first.num_hosts,
             "limit": limit,
-            "backend": "gloo" if gpu is None else "nccl",
+            "backend": backend,
         }
-        self._gpu = gpu
+        self._backend, self._device = backend, device
         self._num_hosts = first.num_hosts
         self._limit = limit
         self._timeout_s = timeout_s
@@ -169,41 +180,46 @@ class RowExchange:
         self._thread.join(1)
 
     def _run(self) -> None:
+        listener: Listener | None = None
         wire: Wire | None = None
         try:
-            self._join()
-            self._notes = Notes(self._meeting.group("notes", self._timeout_s), self._rank, self._world_size)
-            wire = self._connect()
+            listener = Listener(self._meeting.store, self._meeting.world_size)
+            addresses = self._join(listener.address)
+            rows, notes = listener.join(self._rank, addresses, self._timeout_s)
+            self._notes = Notes(notes, self._rank)
+            wire = self._wire(rows)
             try:
                 self._serve(wire, self._notes)
-            except NcclFailed as failed:
+            except GroupFailed as failed:
                 self._headers(wire, self._empty_headers())  # whoever is gone is named
                 raise ConnectionError(
-                    f"rows did not cross through nccl: {failed}; NCCL_DEBUG=WARN says more, and exchange='gloo' does "
-                    "without nccl"
+                    f"rows did not cross through {self._backend}: {failed}; exchange='tcp' does without"
+                    + (", and NCCL_DEBUG=WARN says more" if self._backend == "nccl" else "")
                 ) from None
-            wire.close()
         except PeerLost as lost:
-            assert wire is not None
-            assert self._notes is not None
-            self._notes.tell(**{"waited for": lost.rank, "silent": lost.is_silent})
-            lost.__traceback__ = lost.__context__ = None  # they hold what is on its way, and with it the connections
-            wire.close()
-            self._fail(*self._blame(*self._notes.culprit(lost)))
+            why = f": {lost}" if self._notes is None and not lost.is_silent else ""
+            if self._notes is not None:
+                self._notes.tell(**{"waited for": lost.rank, "silent": lost.is_silent})
+                lost, why = self._notes.culprit(lost)
+            self._fail(*self._blame(lost, why))
         except Exception as error:
             if self._notes is not None:
                 self._notes.tell(ended=f"{type(error).__name__}: {error}")
             self._fail(type(error) if isinstance(error, (ValueError, OSError)) else RuntimeError, str(error))
+        finally:
+            for each in (listener, wire):
+                if each is not None:
+                    each.close()
 
-    def _connect(self) -> Wire:
-        upwards, downwards = (self._meeting.group(name, self._timeout_s) for name in ("rows up", "rows down"))
-        if self._gpu is None:
-            return Wire(self._rank, upwards, downwards)
-        rows = self._meeting.nccl_group("rows", self._timeout_s)
-        return GpuWire(self._rank, upwards, downwards, rows, self._gpu)
+    def _wire(self, connections: dict[int, socket.socket]) -> Wire:
+        if self._backend == "tcp":
+            return Wire(connections, self._timeout_s)
+        group = self._meeting.group(self._backend, self._timeout_s)
+        return GroupWire(connections, self._timeout_s, group, self._device or torch.device("cpu"))
 
-    def _join(self) -> None:
-        left = self._meeting.wait(self._own, lambda: self._why)
+    def _join(self, address: dict[str, Any]) -> list[dict[str, Any]]:
+        """Wait until all ranks have come, and return their addresses."""
+        left = self._meeting.wait({**self._own, "address": address}, lambda: self._why)
         check_alike(left)
         self._peers = [Peer(rank, one["host"], one["node"]) for rank, one in enumerate(left)]
         self._limit = min(one["limit"] for one in left)
@@ -222,6 +238,7 @@ class RowExchange:
                 f"expected room for a row of {widest} bytes for each of {others} other ranks, found "
                 f"{byte_text(self._limit)} for rows on the wire, an eighth of the least memory= of all ranks",
             )
+        return [one["address"] for one in left]
 
     def _blame(self, lost: PeerLost, why: str) -> tuple[type[Exception], str]:
         who = str(self._peers[lost.rank])
@@ -306,23 +323,26 @@ class RowExchange:
 
     def _round(self, wire: Wire, wanted: dict[int, list[WantedRows]], theirs: NDArray[np.int64]) -> None:
         begin = time.perf_counter()
-        waits = []
         for rank, parts in wanted.items():
             for part in parts:
                 wire.send(rank, IDS, part.rows)
-                data, scales = part.into.part(part.begin, part.begin + len(part.rows))
-                waits.append(wire.receive(rank, ROWS, data))
-                if scales is not None:
-                    waits.append(wire.receive(rank, SCALES, scales))
-                self.counts.received_rows += len(part.rows)
-                self.counts.received_bytes += data.nbytes
         asked = [
             (rank, share, np.empty(count, dtype=np.int64))
             for rank, counts in enumerate(theirs[:, 1:].tolist())
             for share, count in enumerate(counts)
             if count
         ]
+        # Messages of a rank are spoken of in the order in which it sends them: what it asks for, then what it answers.
         arrivals = [wire.receive(rank, IDS, rows) for rank, _, rows in asked]
+        waits = []
+        for rank, parts in wanted.items():
+            for part in parts:
+                data, scales = part.into.part(part.begin, part.begin + len(part.rows))
+                waits.append(wire.receive(rank, ROWS, data))
+                if scales is not None:
+                    waits.append(wire.receive(rank, SCALES, scales))
+                self.counts.received_rows += len(part.rows)
+                self.counts.received_bytes += data.nbytes
         for arrival, (rank, share, rows) in zip(arrivals, asked, strict=True):
             arrival()
             self._answer(wire, rank, share, rows)
@@ -365,13 +385,11 @@ def exchange_of(
     first = next(iter(shares.values()))
     if first.num_hosts == 1:
         return None
-    gpu = _gpu_for_nccl(device) if backend == "nccl" else None
-    if not torch.distributed.is_gloo_available():
-        raise value_error(
-            "data",
-            f"{next(iter(shares))}: expected a torch with gloo, through which hosts send each other rows, found one "
-            "without; install another build of torch, or stage the whole data set on each host",
-        )
+    backend = backend or "tcp"
+    if backend == "nccl":
+        _check_nccl(device)
+    if backend == "gloo" and not torch.distributed.is_gloo_available():
+        raise value_error("exchange", f"expected 'tcp' or None, found 'gloo', which torch {torch.__version__} lacks")
     if not (torch.distributed.is_available() and torch.distributed.is_initialized()):
         raise value_error(
             "data",
@@ -381,23 +399,23 @@ def exchange_of(
         )
     shares = dict(sorted(shares.items()))
     ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
-    key = json.dumps([os.getpid(), *ranks, first.record.host, str(gpu), share_facts(shares)])
+    where = device if backend == "nccl" else None
+    key = json.dumps([os.getpid(), *ranks, first.record.host, backend, str(where), share_facts(shares)])
     with _making:
         if key not in _exchanges:
             # Also called in processes that multiprocessing has forked, where atexit is not.
             Finalize(None, _leave, exitpriority=100)
-            limit = memory_to_send(memory)
-            _exchanges[key] = RowExchange(shares, limit, TIMEOUT_S if timeout_s is None else timeout_s, gpu)
+            waited_s = TIMEOUT_S if timeout_s is None else timeout_s
+            _exchanges[key] = RowExchange(shares, memory_to_send(memory), waited_s, backend, where)
         return _exchanges[key]
 
 
-def _gpu_for_nccl(device: torch.device | None) -> torch.device:
+def _check_nccl(device: torch.device | None) -> None:
     if not torch.distributed.is_nccl_available():
-        raise value_error("exchange", f"expected 'gloo' or None, found 'nccl', which torch {torch.__version__} lacks")
+        raise value_error("exchange", f"expected 'tcp' or None, found 'nccl', which torch {torch.__version__} lacks")
     if device is None or device.type != "cuda":
         found = "no device" if device is None else f"device={str(device)!r}"
         raise value_error("exchange", f"expected a CUDA device with 'nccl', such as device='cuda', found {found}")
-    return device
 
 
 def _leave() -> None:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import json
+import selectors
+import socket
+import struct
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from datetime import timedelta
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
-import numpy as np
-import torch
 from numpy.typing import NDArray
 
-# What a message holds. Those of a kind arrive in the order in which they were sent.
-HEADER, IDS, ROWS, SCALES, NOTE = range(1, 6)
+# What a message holds. Those between two ranks arrive in the order in which they were sent.
+HEADER, IDS, ROWS, SCALES = range(1, 5)
 
-# A note: its length, then JSON.
-_NOTE_BYTES = 512
-# How long a note may take that was written before its sender closed a connection, on a machine that is busy.
-_NOTE_S = 2.0
+# Before each message: what it holds, and its length in bytes.
+_FRAME = struct.Struct("<qq")
+# Messages up to this size are sent together with their frame.
+_SMALL = 4096
 
 
 class PeerLost(Exception):
@@ -32,111 +32,128 @@ class PeerLost(Exception):
 
 
 class Wire:
-    """Sends and receives arrays through two groups of gloo. For one thread.
+    """Sends and receives arrays through connections with other ranks, all at the same time. For one thread.
 
-    A connection carries arrays one way only. Who sends holds gloo's lock on it, and gloo's own thread, which reads,
-    polls without rest while there is something to read and it cannot have the lock.
+    It works while somebody waits. gloo has a thread of its own for this, which polls without rest while another thread
+    sends; docs/design/exchange.md has the figures.
     """
 
-    def __init__(self, rank: int, upwards: Any, downwards: Any) -> None:
-        self._rank = rank
-        self._groups = [downwards, upwards]
-        self._sent: list[tuple[int, Any, torch.Tensor]] = []
+    def __init__(self, connections: Mapping[int, socket.socket], timeout_s: float) -> None:
+        self._connections = dict(connections)
+        self._timeout_s = timeout_s
+        self._selector = selectors.DefaultSelector()
+        self._watched = dict.fromkeys(self._connections, 0)
+        self._sending: dict[int, deque[memoryview]] = {rank: deque() for rank in self._connections}
+        self._receiving: dict[int, deque[_Arriving]] = {rank: deque() for rank in self._connections}
+        self._moved = dict.fromkeys(self._connections, 0.0)  # when bytes of a rank came or went last
 
     def join(self) -> None:
-        """Wait for all ranks, where connections are not made by the first message."""
+        """Wait for all ranks, where rows have a way of their own."""
 
     def send(self, rank: int, kind: int, array: NDArray[Any]) -> None:
         """Begin to send an array, which must not change before ``flush()``."""
         if array.nbytes:
-            tensor = torch.from_numpy(array)
-            with _naming(rank):
-                self._sent.append((rank, self._groups[rank > self._rank].send([tensor], rank, kind), tensor))
+            frame, data = _FRAME.pack(kind, array.nbytes), _bytes_of(array)
+            parts = [memoryview(frame + data.tobytes())] if data.nbytes <= _SMALL else [memoryview(frame), data]
+            self._sending[rank].extend(parts)
 
     def receive(self, rank: int, kind: int, into: NDArray[Any]) -> Callable[[], None]:
-        """Begin to receive an array; return what waits for it."""
+        """Say where the next array from a rank goes that was not spoken of yet; return what waits for it."""
         if not into.nbytes:
             return lambda: None
-        with _naming(rank):
-            work = self._groups[rank < self._rank].recv([torch.from_numpy(into)], rank, kind)
-
-        def wait() -> None:
-            with _naming(rank):
-                work.wait()
-
-        return wait
-
-    def close(self) -> None:
-        """Close the connections, for those who wait for this rank."""
-        self._sent.clear()
-        self._groups.clear()
+        arriving = _Arriving(rank, kind, _bytes_of(into))
+        self._receiving[rank].append(arriving)
+        return lambda: self._move(rank, lambda: not arriving.left)
 
     def flush(self) -> None:
         """Wait until all has been sent."""
-        sent, self._sent = self._sent, []
-        for rank, work, _ in sent:
-            with _naming(rank):
-                work.wait()
+        for rank, sending in self._sending.items():
+            self._move(rank, lambda sending=sending: not sending)  # type: ignore[misc]
 
+    def close(self) -> None:
+        """Close the connections, for those who wait for this rank."""
+        self._selector.close()
+        for connection in self._connections.values():
+            connection.close()
+        self._sending.clear()
+        self._receiving.clear()
 
-class Notes:
-    """What a rank says to all others when it leaves: why, or whom it waited for in vain.
+    def _move(self, awaited: int, is_done: Callable[[], bool]) -> None:
+        """Send and receive whatever there is, until what was awaited of a rank is done."""
+        begin = time.monotonic()
+        while not is_done():
+            self._watch()
+            quiet = time.monotonic() - max(begin, self._moved[awaited])
+            events = self._selector.select(max(0.0, self._timeout_s - quiet))
+            if not events and time.monotonic() - max(begin, self._moved[awaited]) >= self._timeout_s:
+                raise PeerLost(awaited, is_silent=True, problem=f"nothing for {self._timeout_s:.0f} s")
+            for key, ready in events:
+                rank: int = key.data
+                try:
+                    if ready & selectors.EVENT_READ:
+                        self._read(rank)
+                    if ready & selectors.EVENT_WRITE:
+                        self._write(rank)
+                except OSError as error:
+                    raise PeerLost(rank, is_silent=False, problem=str(error)) from None
 
-    They go through a group of their own: the first wait of gloo that takes too long closes all connections of a group.
-    """
-
-    def __init__(self, group: Any, rank: int, world_size: int) -> None:
-        self._group = group
-        self._others = [other for other in range(world_size) if other != rank]
-        self._rank = rank
-        self._theirs = np.zeros((world_size, _NOTE_BYTES), dtype=np.uint8)
-        # Begun now, so that a sender need not wait for this rank to look.
-        self._arriving = [group.recv([torch.from_numpy(self._theirs[other])], other, NOTE) for other in self._others]
-
-    def tell(self, **note: Any) -> None:
-        """Say something to all others, as far as they are there."""
-        text = json.dumps(note).encode()
-        if len(text) > _NOTE_BYTES - 2:
-            text = json.dumps({name: str(value)[:100] for name, value in note.items()}).encode()[: _NOTE_BYTES - 2]
-        data = np.zeros(_NOTE_BYTES, dtype=np.uint8)
-        data[2 : 2 + len(text)] = np.frombuffer(text, dtype=np.uint8)
-        data[:2].view(np.uint16)[0] = len(text)
-        tensor, sent = torch.from_numpy(data), []
-        for other in self._others:
-            with suppress(RuntimeError):  # it is gone
-                sent.append(self._group.send([tensor], other, NOTE))
-        for work in sent:
-            with suppress(RuntimeError):
-                work.wait(timedelta(seconds=_NOTE_S))
-
-    def culprit(self, lost: PeerLost) -> tuple[PeerLost, str]:
-        """Return whom the rank that this one lost had lost before, and why that one left."""
-        seen, end = {self._rank}, time.monotonic() + _NOTE_S
-        found = lost
-        while time.monotonic() < end and found.rank not in seen:
-            note = self._of(found.rank)
-            if note is None:
-                time.sleep(0.02)
+    def _watch(self) -> None:
+        for rank, connection in self._connections.items():
+            wanted = selectors.EVENT_READ * bool(self._receiving[rank])
+            wanted |= selectors.EVENT_WRITE * bool(self._sending[rank])
+            before, self._watched[rank] = self._watched[rank], wanted
+            if wanted == before:
                 continue
-            if "ended" in note:
-                return found, f": {note['ended']}"
-            seen.add(found.rank)
-            found = PeerLost(int(note["waited for"]), is_silent=bool(note["silent"]), problem="")
-        return (lost if found.rank == self._rank else found), ""
+            if not wanted:
+                self._selector.unregister(connection)
+            elif not before:
+                self._selector.register(connection, wanted, rank)
+            else:
+                self._selector.modify(connection, wanted, rank)
 
-    def _of(self, rank: int) -> dict[str, Any] | None:
-        length = int(self._theirs[rank, :2].view(np.uint16)[0])
-        try:
-            found: dict[str, Any] = json.loads(self._theirs[rank, 2 : 2 + length].tobytes())
-        except ValueError:  # not there, or half of it
-            return None
-        return found
+    def _read(self, rank: int) -> None:
+        receiving = self._receiving[rank]
+        with suppress(BlockingIOError):
+            count = self._connections[rank].recv_into(receiving[0].place)
+            if count == 0:
+                raise PeerLost(rank, is_silent=False, problem="it has closed its connection")
+            receiving[0].has(count)
+            self._moved[rank] = time.monotonic()
+            if not receiving[0].left:
+                receiving.popleft()
+
+    def _write(self, rank: int) -> None:
+        sending = self._sending[rank]
+        with suppress(BlockingIOError):
+            count = self._connections[rank].send(sending[0])
+            self._moved[rank] = time.monotonic()
+            sending[0] = sending[0][count:]
+            if not sending[0]:
+                sending.popleft()
 
 
-@contextmanager
-def _naming(rank: int) -> Iterator[None]:
-    try:
-        yield
-    except RuntimeError as error:
-        problem = str(error)
-        raise PeerLost(rank, is_silent="imed out" in problem, problem=problem) from None
+class _Arriving:
+    """A message on its way: ``left`` bytes of it, the next of which go to ``place``."""
+
+    def __init__(self, rank: int, kind: int, into: memoryview) -> None:
+        self._rank, self._kind, self._into = rank, kind, into
+        self._frame = memoryview(bytearray(_FRAME.size))
+        self.place = self._frame
+        self.left = _FRAME.size + len(into)
+
+    def has(self, count: int) -> None:
+        """Go on behind bytes that have come."""
+        self.left -= count
+        self.place = self.place[count:]
+        if not self.place and self.left:
+            found, expected = _FRAME.unpack(self._frame), (self._kind, len(self._into))
+            if found != expected:
+                raise RuntimeError(
+                    f"rank {self._rank}: expected {expected[1]} bytes of kind {expected[0]}, found {found[1]} of "
+                    f"kind {found[0]}; have the same version of graphzero on all ranks"
+                )
+            self.place = self._into
+
+
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    return array.data.cast("B")

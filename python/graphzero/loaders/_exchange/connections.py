@@ -1,0 +1,163 @@
+"""Connections between ranks: two for each pair, one for rows and one for what a rank says when it leaves."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+import socket
+import struct
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from graphzero._base.argument_errors import value_error
+from graphzero.loaders._exchange.wire import PeerLost
+
+ROWS, NOTES = range(2)
+# The first words of whoever connects: the listener's token, its own rank, and what the connection is for.
+_HELLO = struct.Struct("<16sIB")
+# How long a stranger may keep others waiting who connects and says nothing.
+_STRANGER_S = 2.0
+
+
+class Listener:
+    """Waits for other ranks at an address of this host; they are told ``address``."""
+
+    def __init__(self, store: Any, world_size: int) -> None:
+        host = own_address(store)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._socket = socket.create_server((host, 0), family=family, backlog=2 * world_size)
+        self._token = secrets.token_bytes(16)
+        self.address: dict[str, Any] = {
+            "host": host,
+            "port": self._socket.getsockname()[1],
+            "token": self._token.hex(),
+        }
+
+    def join(
+        self, rank: int, addresses: Sequence[Mapping[str, Any]], timeout_s: float
+    ) -> tuple[dict[int, socket.socket], dict[int, socket.socket]]:
+        """Return connections with all other ranks, for rows and for notes. Nobody is waited for after that."""
+        end = time.monotonic() + timeout_s
+        others = [other for other in range(len(addresses)) if other != rank]
+        found: dict[tuple[int, int], socket.socket] = {}
+        for other in others:
+            if _connects(rank, other, addresses):
+                for purpose in (ROWS, NOTES):
+                    found[other, purpose] = _connected(rank, other, purpose, addresses[other], end)
+        missing = {(other, purpose) for other in others for purpose in (ROWS, NOTES)} - found.keys()
+        while missing:
+            self._accept(found, missing, end)
+        self.close()
+        for each in found.values():
+            each.setblocking(False)
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        rows, notes = ({other: found[other, purpose] for other in others} for purpose in (ROWS, NOTES))
+        return rows, notes
+
+    def _accept(self, found: dict[tuple[int, int], socket.socket], missing: set[tuple[int, int]], end: float) -> None:
+        self._socket.settimeout(max(0.01, end - time.monotonic()))
+        try:
+            connection, _ = self._socket.accept()
+        except TimeoutError:
+            silent, _ = min(missing)
+            raise PeerLost(silent, is_silent=True, problem="it does not connect") from None
+        connection.settimeout(_STRANGER_S)
+        try:
+            token, other, purpose = _HELLO.unpack(_received(connection, _HELLO.size))
+        except (OSError, struct.error):
+            connection.close()
+            return
+        if not hmac.compare_digest(token, self._token) or (other, purpose) not in missing:
+            connection.close()
+            return
+        missing.remove((other, purpose))
+        found[other, purpose] = connection
+
+    def close(self) -> None:
+        """Let nobody connect any more."""
+        self._socket.close()
+
+
+def _connects(rank: int, other: int, addresses: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether this rank connects to another, and not the other way.
+
+    Many a host calls itself 127.0.0.1, where only its own ranks reach it: it connects to those that do not.
+    """
+    here, there = (_is_loopback(addresses[one]["host"]) for one in (rank, other))
+    return here if here != there else rank > other
+
+
+def _is_loopback(host: str) -> bool:
+    return host.startswith("127.") or host == "::1"
+
+
+def _connected(rank: int, other: int, purpose: int, address: Mapping[str, Any], end: float) -> socket.socket:
+    try:
+        made = socket.create_connection((address["host"], address["port"]), max(0.01, end - time.monotonic()))
+        made.sendall(_HELLO.pack(bytes.fromhex(address["token"]), rank, purpose))
+    except OSError as error:
+        problem = (
+            f"{address['host']} port {address['port']} cannot be reached: {error}; GLOO_SOCKET_IFNAME on its host "
+            "names the network interface that others reach it by"
+        )
+        raise PeerLost(other, is_silent=False, problem=problem) from None
+    return made
+
+
+def _received(connection: socket.socket, count: int) -> bytes:
+    found = b""
+    while len(found) < count:
+        more = connection.recv(count - len(found))
+        if not more:
+            break
+        found += more
+    return found
+
+
+def own_address(store: Any) -> str:
+    """Return the address of this host that leads to the others.
+
+    It is that of the interface which GLOO_SOCKET_IFNAME names, as for torch.distributed itself; else the one from which
+    this host reaches the store where the ranks have met.
+    """
+    name = os.environ.get("GLOO_SOCKET_IFNAME")
+    if name:
+        return _address_of_interface(name.split(",")[0])
+    for host in (_host_of(store), os.environ.get("MASTER_ADDR"), socket.gethostname()):
+        if host:
+            with suppress(OSError):
+                return _address_towards(host)
+    return "127.0.0.1"
+
+
+def _host_of(store: Any) -> str | None:
+    while hasattr(store, "underlying_store"):
+        store = store.underlying_store
+    found: str | None = getattr(store, "host", None)
+    return found
+
+
+def _address_towards(host: str) -> str:
+    family, kind, protocol, _, address = socket.getaddrinfo(host, 9, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind, protocol) as datagrams:
+        datagrams.connect(address)  # sends nothing
+        found: str = datagrams.getsockname()[0]
+        return found
+
+
+def _address_of_interface(name: str) -> str:
+    """Return the address of a network interface, where the system tells it as Linux does."""
+    try:
+        import fcntl
+
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            found = fcntl.ioctl(any_socket, 0x8915, struct.pack("256s", name.encode()[:15]))  # SIOCGIFADDR
+    except (ImportError, OSError) as error:
+        there = ", ".join(sorted(each for _, each in socket.if_nameindex()))
+        raise value_error(
+            "GLOO_SOCKET_IFNAME", f"expected a network interface with an address, of {there}, found {name!r} ({error})"
+        ) from None
+    return socket.inet_ntoa(found[20:24])

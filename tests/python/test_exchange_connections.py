@@ -1,0 +1,225 @@
+"""Connections between ranks that exchange rows: strangers, silence, wrong addresses and messages of another kind."""
+
+import contextlib
+import socket
+import threading
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+from graphzero.loaders._exchange import connections
+from graphzero.loaders._exchange.connections import Listener, own_address
+from graphzero.loaders._exchange.notes import Notes
+from graphzero.loaders._exchange.wire import HEADER, IDS, ROWS, PeerLost, Wire
+
+STORE = SimpleNamespace(host="127.0.0.1")
+SOON_S = 0.3
+LONG_S = 20
+
+
+def joined(count, meanwhile=lambda listeners: None, addresses=None):
+    """Join ranks that are threads; return the connections of each for rows and for notes, or what it raised."""
+    listeners = [Listener(STORE, count) for _ in range(count)]
+    meanwhile(listeners)
+    told = addresses(listeners) if addresses else [listener.address for listener in listeners]
+    found = [None] * count
+
+    def join(rank):
+        try:
+            found[rank] = listeners[rank].join(rank, told, LONG_S)
+        except PeerLost as lost:
+            found[rank] = lost
+
+    threads = [threading.Thread(target=join, args=(rank,)) for rank in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+@pytest.fixture
+def pair():
+    """The wires of two ranks, and their notes."""
+    first, second = joined(2)
+    wires = [Wire(rows, SOON_S) for rows, _ in (first, second)]
+    notes = [Notes(each, rank) for rank, (_, each) in enumerate((first, second))]
+    yield wires, notes
+    for wire in wires:
+        wire.close()
+    for _, each in (first, second):
+        for connection in each.values():
+            connection.close()
+
+
+def test_all_ranks_are_connected_with_all_others():
+    found = joined(4)
+    for rank, (rows, notes) in enumerate(found):
+        for other in set(range(4)) - {rank}:
+            rows[other].setblocking(True)
+            rows[other].sendall(bytes([rank, other]))
+            notes[other].setblocking(True)
+            notes[other].sendall(bytes([100 + rank, other]))
+    for rank, (rows, notes) in enumerate(found):
+        for other in set(range(4)) - {rank}:
+            assert rows[other].recv(2) == bytes([other, rank])
+            assert notes[other].recv(2) == bytes([100 + other, rank])
+            rows[other].close()
+            notes[other].close()
+
+
+def test_strangers_do_not_disturb(monkeypatch):
+    """One says nothing, one something else, one has the words of a rank but not the token, one leaves at once."""
+    monkeypatch.setattr(connections, "_STRANGER_S", 0.2)
+    strangers = []
+
+    def connect(listeners):
+        address = listeners[0].address
+        for words in (b"", b"GET / HTTP/1.1\r\n\r\n" + bytes(20), bytes(16) + b"\1\0\0\0\0", None):
+            stranger = socket.create_connection((address["host"], address["port"]))
+            stranger.sendall(words or b"")
+            if words is None:
+                stranger.close()
+            strangers.append(stranger)
+
+    found = joined(2, connect)
+    for rank, (rows, notes) in enumerate(found):
+        assert set(rows) == set(notes) == {1 - rank}
+        for each in (*rows.values(), *notes.values()):
+            each.close()
+    for stranger in strangers:
+        stranger.close()
+
+
+def test_a_rank_that_nobody_reaches_is_named():
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    wrong = {"host": "127.0.0.1", "port": port, "token": "00" * 16}
+    listener = Listener(STORE, 2)
+    with (
+        contextlib.closing(listener),
+        pytest.raises(PeerLost, match=rf"127\.0\.0\.1 port {port} cannot be .+IFNAME") as lost,
+    ):
+        listener.join(1, [wrong, listener.address], SOON_S)
+    assert lost.value.rank == 0
+    assert not lost.value.is_silent
+
+
+def test_a_rank_that_does_not_connect_is_named():
+    listener, other = Listener(STORE, 2), Listener(STORE, 2)
+    with contextlib.closing(other), contextlib.closing(listener), pytest.raises(PeerLost, match="not connect") as lost:
+        listener.join(0, [listener.address, other.address], SOON_S)
+    assert (lost.value.rank, lost.value.is_silent) == (1, True)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_who_calls_itself_127_connects_to_those_that_do_not(rank):
+    addresses = [{"host": "127.0.1.1"}, {"host": "10.0.0.2"}]
+    assert connections._connects(rank, 1 - rank, addresses) == (rank == 0)
+    assert connections._connects(rank, 1 - rank, addresses[::-1]) == (rank == 1)
+    assert connections._connects(rank, 1 - rank, [addresses[0]] * 2) == (rank == 1)
+
+
+def test_the_address_is_that_of_the_way_to_the_store(monkeypatch):
+    monkeypatch.delenv("GLOO_SOCKET_IFNAME", raising=False)
+    monkeypatch.delenv("MASTER_ADDR", raising=False)
+    assert own_address(SimpleNamespace(underlying_store=STORE)) == "127.0.0.1"
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    assert own_address(SimpleNamespace()) == "127.0.0.1"
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    assert own_address(SimpleNamespace(host="10.1.2.3")) == "127.0.0.1"
+    monkeypatch.setenv("GLOO_SOCKET_IFNAME", "nothing7")
+    problem = r"GLOO_SOCKET_IFNAME: expected a network interface with an address, of .*lo.*, found 'nothing7'"
+    with pytest.raises(ValueError, match=problem):
+        own_address(STORE)
+
+
+def test_arrays_of_any_size_cross_both_ways_at_once(pair):
+    """Larger than what the system keeps of a connection: neither may wait until the other has read."""
+    wires, _ = pair
+    sizes = [1, 3, 511, 512, 513, 4_000_000, 7]
+    sent = [[np.full(size, 10 * rank + size % 7, dtype=np.int64) for size in sizes] for rank in range(2)]
+    found = [[np.zeros(size, dtype=np.int64) for size in sizes] for _ in range(2)]
+
+    def exchange(rank):
+        wire = wires[rank]
+        waits = [wire.receive(1 - rank, ROWS, into) for into in found[rank]]
+        for array in sent[rank]:
+            wire.send(1 - rank, ROWS, array)
+        for wait in waits:
+            wait()
+        wire.flush()
+
+    threads = [threading.Thread(target=exchange, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG_S)
+        assert not thread.is_alive()
+    for rank in range(2):
+        for one, other in zip(found[rank], sent[1 - rank], strict=True):
+            assert np.array_equal(one, other)
+
+
+def test_a_message_of_another_kind_is_an_error(pair):
+    (first, second), _ = pair
+    first.send(1, IDS, np.zeros(3, dtype=np.int64))
+    first.flush()
+    wait = second.receive(0, HEADER, np.zeros(2, dtype=np.int64))
+    problem = "rank 0: expected 16 bytes of kind 1, found 24 of kind 2; have the same version of graphzero on all ranks"
+    with pytest.raises(RuntimeError, match=problem):
+        wait()
+
+
+def test_silence_and_a_closed_connection_are_told_apart(pair):
+    (first, second), _ = pair
+    with pytest.raises(PeerLost) as lost:
+        second.receive(0, HEADER, np.zeros(2, dtype=np.int64))()
+    assert (lost.value.rank, lost.value.is_silent) == (0, True)
+    first.close()
+    with pytest.raises(PeerLost) as lost:
+        second.receive(0, HEADER, np.zeros(2, dtype=np.int64))()
+    assert (lost.value.rank, lost.value.is_silent) == (0, False)
+
+
+def test_a_peer_that_sends_slowly_is_not_silent(pair):
+    """What counts is the time without a byte, not that of a message."""
+    (first, second), _ = pair
+    into = np.zeros(8, dtype=np.int64)
+    wait = second.receive(0, ROWS, into)
+    first.send(1, ROWS, np.arange(8))
+    (frame,) = first._sending[1]
+    first._sending[1].clear()
+
+    def trickle():
+        for begin in range(0, len(frame), 8):
+            first._connections[1].send(frame[begin : begin + 8])
+            threading.Event().wait(SOON_S / 3)
+
+    sender = threading.Thread(target=trickle)
+    sender.start()
+    wait()
+    sender.join()
+    assert np.array_equal(into, np.arange(8))
+
+
+def test_notes_name_the_first_cause(pair):
+    _, (first, second) = pair
+    second.tell(ended="ValueError: " + "x" * 5000)
+    lost, why = first.culprit(PeerLost(1, is_silent=False, problem=""))
+    assert lost.rank == 1
+    assert why.startswith(": ValueError: xxx")
+    assert len(why) < 400
+    second.tell(ended="again")  # the last word has been said
+
+
+def test_who_is_gone_without_a_note_is_not_waited_for(pair, monkeypatch):
+    monkeypatch.setattr("graphzero.loaders._exchange.notes._NOTE_S", LONG_S)
+    _, (first, second) = pair
+    for connection in second._connections.values():
+        connection.close()
+    lost, why = first.culprit(PeerLost(1, is_silent=True, problem=""))
+    assert (lost.rank, why) == (1, "")
