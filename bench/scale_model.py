@@ -37,10 +37,10 @@ CONSTANTS = {
     "batch-edges": (475_000, "of such a batch: measured, docs/benchmarks/loaders.md"),
     "cold-edges": (0.4e6, "edges/s sampled if the topology is not in RAM: measured, docs/when-not-to-use-it.md"),
     "beside": (16 * GB, "bytes of RAM for torch, driver and batches: assumed from docs/benchmarks/loaders.md"),
-    "exchange-rate": (0.69 * GB, "bytes/s of rows that a rank gets through gloo while it serves as many: measured with "
+    "exchange-rate": (0.69 * GB, "bytes/s of rows that a rank gets while it serves as many: measured with "
                       "2 ranks on two cores, rows of 512 and 4,096 bytes, bench/exchange_runs.py"),
     "gather-ns": (55, "CPU of a row of 512 bytes, gathered and put in its place: measured, the same"),
-    "wire-ns": (164, "more CPU of such a row if gloo sends it, and again to receive it: measured, the same"),
+    "wire-ns": (164, "more CPU of such a row to send it, and again to receive it: measured, the same"),
     "call-ms": (0.88, "CPU of a batch's messages: measured with 2 ranks, the same"),
     "exchange-cores": (4, "of a machine that serve its exchange: assumed"),
     "gradients": (2.2e6, "bytes, GraphSAGE of three layers of 256: computed"),
@@ -125,9 +125,9 @@ def training(data: DataSet, machines: int, given: argparse.Namespace) -> dict[st
         missed, from_disk = given.rows * (1 - hits_of((room - own) / data.features)), float("inf")
     elsewhere = missed * (machines - 1) / machines
     by_network = given.network_rate / max(1.0, elsewhere * data.row_bytes)
-    by_gloo = given.exchange_rate / max(1.0, elsewhere * data.row_bytes)
+    by_exchange = given.exchange_rate / max(1.0, elsewhere * data.row_bytes)
     return found | {
-        "level_1": together(from_disk, by_network, by_gloo),
+        "level_1": together(from_disk, by_network, by_exchange),
         "level_1_network_alone": together(from_disk, by_network),
         "level_1_wire_bytes": elsewhere * data.row_bytes,
     }
@@ -195,7 +195,7 @@ def show(found: dict[str, list[dict[str, Any]]], given: argparse.Namespace) -> N
         hits = part["training"][0]["hits"]
         stored = f"topology {size(part['topology'])}, which {fits} in RAM; rows {size(part['features'])}"
         print(f"\n{part['name']}: {stored}, of which RAM serves {hits:.0%} of visits; batches/s of all machines:")
-        heads = ["machines", "level", "level 0", "level 1, gloo", "level 1, network alone", "wire a batch"]
+        heads = ["machines", "level", "level 0", "level 1", "level 1, network alone", "wire a batch"]
         rows = [
             [f"{row['machines']:,}", "none" if row["level"] is None else str(row["level"])]
             + [f"{row[name]:,.1f}/s" for name in ("level_0", "level_1", "level_1_network_alone")]

@@ -173,7 +173,10 @@ def trouble(rank, data, order):
                 numbers += 1
                 if numbers == 1:
                     pathlib.Path(order["folder"], f"{rank}.began").touch()
-                if numbers == order["after"] and told == "kill":
+                if numbers == order["after"] and told == "kill and leave a child" and os.fork() == 0:
+                    time.sleep(15)
+                    os._exit(0)
+                if numbers == order["after"] and told in ("kill", "kill and leave a child"):
                     os.kill(os.getpid(), signal.SIGKILL)
                 if numbers == order["after"] and told == "stop":
                     os.kill(os.getpid(), signal.SIGSTOP)

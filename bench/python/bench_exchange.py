@@ -24,7 +24,7 @@ from graphzero.loaders._exchange.shared_rows import SharedRows, share_name
 WORLD = 2
 NODES, COLUMNS = 400_000, 128  # 512-byte rows
 ROWS, TURNS = 30_000, 12  # rows that a batch has elsewhere; times that each way has its turn, with four batches
-# A model that computes little for its rows, and that of the other pages. Hidden channels, fanouts, batch, steps, epochs:
+# One that computes little for its rows, and that of the other pages: hidden channels, fanouts, batch, steps, epochs.
 MODELS = {
     "GraphSAGE 2 × 64": (64, [10, 5], 512, 40, 12),
     "GraphSAGE 3 × 256": (256, [15, 10, 5], 256, 8, 3),
@@ -56,7 +56,7 @@ def exchange_rank(folder, rank):
         exchange = exchange_of(shares, 1 << 30, backend, None, torch.device("cuda", 0) if backend == "nccl" else None)
         return SharedRows(attributes, attributes, exchange, shares, {}, (), "mmap")
 
-    by_backend = {backend: through(backend) for backend in ("gloo", *["nccl"] * torch.cuda.is_available())}
+    by_backend = {backend: through(backend) for backend in ("tcp", "gloo", *["nccl"] * torch.cuda.is_available())}
     kept = _core.RowMemory(256 << 20)  # as a loader has
     elsewhere, key = 1 - rank, ("node", "x")
     begin, end = share.record.ranges[elsewhere : elsewhere + 2]
@@ -69,7 +69,7 @@ def exchange_rank(folder, rank):
     counts, numbers = torch.tensor(splits), torch.zeros(ROWS, dtype=torch.int64)
     order = torch.from_numpy(rng.permutation(ROWS))
 
-    def ours(number, backend="gloo"):
+    def ours(number, backend="tcp"):
         return by_backend[backend].fetch({key: ids[number]}).finish()[key]
 
     def send_numbers(number):
@@ -91,8 +91,7 @@ def exchange_rank(folder, rank):
         return share.own.gather(numbers.numpy(), reader="mmap")
 
     ways = {"exchange": ours, "bare": bare, "by hand": by_hand, "here": here}
-    if "nccl" in by_backend:
-        ways["nccl"] = partial(ours, backend="nccl")
+    ways |= {backend: partial(ours, backend=backend) for backend in by_backend if backend != "tcp"}
     for number in range(4):
         for backend in by_backend:
             assert np.array_equal(ours(number, backend)[:, 0], expected[number]), "wrong rows"
@@ -182,6 +181,7 @@ def report_exchange(ranks):
         "bare": "bare all_to_all_single of counts, numbers and rows",
         "by hand": "by hand: index_select, all_to_all_single, index_select",
         "exchange": "exchange",
+        "gloo": "exchange through gloo",
         "nccl": "exchange through nccl",
         "here": "gather of as many rows that are here",
         "beyond": "exchange beyond a gather",

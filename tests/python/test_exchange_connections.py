@@ -20,6 +20,11 @@ SOON_S = 0.3
 LONG_S = 20
 
 
+@pytest.fixture(autouse=True)
+def soon(monkeypatch):
+    monkeypatch.setattr(connections, "_CONNECT_S", SOON_S)
+
+
 def joined(count, meanwhile=lambda listeners: None, addresses=None):
     """Join ranks that are threads; return the connections of each for rows and for notes, or what it raised."""
     listeners = [Listener(STORE, count) for _ in range(count)]

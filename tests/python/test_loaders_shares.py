@@ -300,6 +300,7 @@ def test_ranks_need_not_iterate_alike(whole, shares, run):
     ("told", "kind", "problem"),
     [
         ("kill", "ConnectionError", r"rank 1 \(.+, which has the rows of host 1\) is gone: rows that are there cannot"),
+        ("kill and leave a child", "ConnectionError", r"rank 1 \(.+\) is gone: rows that are there cannot be had"),
         ("stop", "TimeoutError", r"rank 1 \(.+, which has the rows of host 1\) has not answered for 2 s: rows that"),
         ("raise", "ConnectionError", r"rank 1 \(.+\) is gone: it ended with ZeroDivisionError: mine: rows that"),
         ("interrupt", "ConnectionError", r"rank 1 \(.+\) is gone: it ended with KeyboardInterrupt"),
@@ -312,7 +313,8 @@ def test_a_rank_that_is_lost_is_named(shares, run, told, kind, problem):
         assert found["kind"] == kind, found
         assert re.match(problem, found["error"]), found
     if told != "stop":
-        assert ranks.code(1) == {"kill": -signal.SIGKILL, "raise": 1, "interrupt": -signal.SIGINT}[told]
+        killed = {"kill": -signal.SIGKILL, "kill and leave a child": -signal.SIGKILL}
+        assert ranks.code(1) == {**killed, "raise": 1, "interrupt": -signal.SIGINT}[told]
 
 
 def test_a_rank_that_has_ended_goes_on_serving_the_others(shares, run):

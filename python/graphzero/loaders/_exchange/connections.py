@@ -8,6 +8,7 @@ import secrets
 import socket
 import struct
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -18,8 +19,24 @@ from graphzero.loaders._exchange.wire import PeerLost
 ROWS, NOTES = range(2)
 # The first words of whoever connects: the listener's token, its own rank, and what the connection is for.
 _HELLO = struct.Struct("<16sIB")
+# Ranks that have all come notice it within half a second, but their machines may be busy.
+_CONNECT_S = 15.0
 # How long a stranger may keep others waiting who connects and says nothing.
 _STRANGER_S = 2.0
+
+
+# Those that have been made in this process.
+_open: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+
+
+def _close_in_child() -> None:
+    """Let a process that was forked, such as a worker, not keep connections open when the rank is gone."""
+    for each in _open:
+        each.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_close_in_child)
 
 
 class Listener:
@@ -40,7 +57,7 @@ class Listener:
         self, rank: int, addresses: Sequence[Mapping[str, Any]], timeout_s: float
     ) -> tuple[dict[int, socket.socket], dict[int, socket.socket]]:
         """Return connections with all other ranks, for rows and for notes. Nobody is waited for after that."""
-        end = time.monotonic() + timeout_s
+        end = time.monotonic() + max(timeout_s, _CONNECT_S)
         others = [other for other in range(len(addresses)) if other != rank]
         found: dict[tuple[int, int], socket.socket] = {}
         for other in others:
@@ -54,6 +71,7 @@ class Listener:
         for each in found.values():
             each.setblocking(False)
             each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        _open.update(found.values())
         rows, notes = ({other: found[other, purpose] for other in others} for purpose in (ROWS, NOTES))
         return rows, notes
 
