@@ -25,6 +25,7 @@ import graphzero as gz
 from data_sets import pyg
 from graphzero._dataset.feature_share import RowBuffer
 from graphzero.loaders import LinkNeighborLoader, NeighborLoader
+from graphzero.loaders._exchange import meeting
 from graphzero.loaders._exchange.meeting import Meeting
 from graphzero.loaders._exchange.service import WantedRows, exchange_of
 
@@ -182,7 +183,10 @@ def trouble(rank, data, order):
                     os.kill(os.getpid(), signal.SIGSTOP)
                 if numbers == order["after"] and told == "raise":
                     raise ZeroDivisionError("mine")
-                if numbers == order["after"] and told == "exit":
+                if numbers == order["after"] and told == "exit after an error at a prompt":
+                    sys.ps1 = ">>> "
+                    sys.last_exc = sys.last_value = ZeroDivisionError("seen and forgotten")
+                if numbers == order["after"] and told in ("exit", "exit after an error at a prompt"):
                     return {"numbers": numbers}
                 if numbers == order["after"] and told == "interrupt":
                     os.kill(os.getpid(), signal.SIGINT)
@@ -197,11 +201,28 @@ def refused(rank, data, order):
     if rank in order.get("absent", []):
         time.sleep(5)
         return {}
+    os.environ.update(order.get("environment_of_rank", {}).get(str(rank), {}))
     try:
         next(iter(loader_of("plain", data, **order.get("options", {}), **order.get("of_rank", {}).get(str(rank), {}))))
     except Exception as error:
         return {"kind": type(error).__name__, "error": str(error)}
     return {"kind": None}
+
+
+def second_try(rank, data, order):
+    """Make a loader that is refused, then one that is not."""
+    first = refused(rank, data, order)
+    return {**first, "batches": hashes("plain", data)}
+
+
+def keeper_stops(rank, data, order):
+    """Stop the process that keeps the store before other ranks have made a loader."""
+    meeting._ANSWER_S = order["answer_s"]
+    torch.distributed.barrier()
+    if rank == 0:
+        os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(0.5)
+    return refused(rank, data, order)
 
 
 def ends_early(rank, data, order):
@@ -314,6 +335,8 @@ def run(order):
     rank = int(os.environ["RANK"])
     if order.get("broken"):
         Meeting.group = lambda self, backend, timeout_s: BrokenGroup()
+    if order.get("dies_making_a_group") == rank:
+        Meeting.group = lambda self, backend, timeout_s: os.kill(os.getpid(), signal.SIGKILL)
     timeout = datetime.timedelta(seconds=order.get("group_timeout", 15))
     if order.get("backend") == "fake":
         importlib.import_module("torch.testing._internal.distributed.fake_pg")  # registers it

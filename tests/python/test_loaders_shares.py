@@ -249,13 +249,51 @@ def test_rows_that_a_group_does_not_bring_are_an_error(shares, run):
         assert problem in found["error"], found
 
 
-def test_ranks_that_exchange_in_different_ways_are_refused(shares, run):
-    ranks = run("refused", shares[2], of_rank={"1": {"exchange": "gloo"}})
+def test_a_rank_that_is_lost_while_a_group_is_made_is_named(shares, run):
+    options = {"exchange": "gloo", "exchange_timeout": TIMEOUT_S, "distributed": False}
+    ranks = run("refused", shares[2], dies_making_a_group=1, options=options)
+    found = ranks.found(0, ANSWER_S)
+    assert found["kind"] == "ConnectionError", found
+    assert re.match(
+        r"rank 1 \(.+, which has the rows of host 1\) is gone: rows that are there cannot", found["error"]
+    ), found
+
+
+def test_ranks_that_exchange_in_different_ways_are_refused_and_may_try_again(whole, shares, run):
+    ranks = run("second_try", shares[2], of_rank={"1": {"exchange": "gloo"}})
     for rank in range(2):
         found = ranks.found(rank)
         assert found["kind"] == "ValueError", found
         problem = r"exchange: expected the same on all 2 ranks, found 'gloo' on rank 1 \(.+\) and 'tcp' on rank 0"
         assert re.match(problem, found["error"]), found
+        assert found["batches"] == expected("plain", whole, rank, 2)
+
+
+def test_a_rank_that_has_no_address_tells_the_others(shares, run):
+    wrong = {"1": {"GLOO_SOCKET_IFNAME": "nothing7"}}
+    ranks = run("refused", shares[2], options={"distributed": False}, environment_of_rank=wrong)
+    problem = "GLOO_SOCKET_IFNAME: expected a network interface with an address, of .+, found 'nothing7' .+"
+    found = ranks.found(0, ANSWER_S)
+    assert found["kind"] == "ConnectionError", found
+    assert re.match(rf"rank 1 \(.+\) is gone: ValueError: {problem} before all ranks had made", found["error"])
+    found = ranks.found(1, ANSWER_S)
+    assert found["kind"] == "ValueError", found
+    assert re.match(problem, found["error"]), found
+
+
+@pytest.mark.parametrize(
+    ("options", "before"),
+    [
+        ({"features": ["y"]}, "made the same loader"),
+        ({"distributed": False, "exchange_timeout": TIMEOUT_S}, "made a loader of the same data set"),
+    ],
+)
+def test_a_store_that_does_not_answer_is_named(shares, run, options, before):
+    ranks = run("keeper_stops", shares[2], options=options, answer_s=TIMEOUT_S, group_timeout=3)
+    found = ranks.found(1, ANSWER_S)
+    assert found["kind"] == "TimeoutError", found
+    keeper = "the process that keeps the store of torch.distributed, of rank 0 or of torchrun, has not answered for"
+    assert re.match(rf"{keeper} [23] s, before all ranks had {before}", found["error"]), found
 
 
 def test_attributes_need_not_be_in_one_order(run, shares):
@@ -317,8 +355,9 @@ def test_a_rank_that_is_lost_is_named(shares, run, told, kind, problem):
         assert ranks.code(1) == {**killed, "raise": 1, "interrupt": -signal.SIGINT}[told]
 
 
-def test_a_rank_that_has_ended_goes_on_serving_the_others(shares, run):
-    ranks = run("trouble", shares[2], timeout=TIMEOUT_S, after=2, epochs=3, told={"1": "exit"})
+@pytest.mark.parametrize("told", ["exit", "exit after an error at a prompt"])
+def test_a_rank_that_has_ended_goes_on_serving_the_others(shares, run, told):
+    ranks = run("trouble", shares[2], timeout=TIMEOUT_S, after=2, epochs=3, told={"1": told})
     assert [ranks.found(rank)["numbers"] for rank in range(2)] == [18, 2]
 
 
@@ -503,8 +542,12 @@ def test_options_of_an_exchange_are_checked(shares, monkeypatch):
         problem = f"exchange: expected a CUDA device with 'nccl', such as device='cuda', found {found}"
         with pytest.raises(ValueError, match=problem):
             share_ranks.NeighborLoader(data, [2], "train", exchange="nccl", device=device)
-    with pytest.raises(ValueError, match="exchange_timeout: expected seconds, found 0"):
-        share_ranks.NeighborLoader(data, [2], "train", exchange_timeout=0)
+    for wrong in (0, 1e-9, -1, 1e6, float("nan"), True, "3", [1], np.ones(2)):
+        problem = rf"exchange_timeout: expected a number of seconds, from 0.1 to less than 1000000, found {re.escape(repr(wrong))}"
+        with pytest.raises(ValueError, match=problem):
+            share_ranks.NeighborLoader(data, [2], "train", exchange_timeout=wrong)
+    for right in (0.1, 3, np.float32(3), np.int64(3)):
+        share_ranks.NeighborLoader(data, [2], "train", features=["y"], exchange_timeout=right)
 
 
 def test_gloo_is_refused_by_a_torch_without_it(shares, monkeypatch):

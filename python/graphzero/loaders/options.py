@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict
 
+import numpy as np
+
 from graphzero._base.argument_errors import value_error
 from graphzero._files.progress import Progress
 from graphzero._inputs.attributes import Attributes
@@ -30,6 +32,9 @@ _OF_PROCESSES = (
 )
 # Taken and of no use: samples are gathered as they are made, files are shared and sorted already.
 _SILENT = ("filter_per_worker", "is_sorted", "share_memory", "dataset", "collate_fn", "pin_memory_device")
+
+# Hosts answer in milliseconds, if they do; and sockets take no more than some weeks.
+_SHORTEST_S, _LONGEST_S = 0.1, 1e6
 
 
 @dataclass
@@ -133,8 +138,8 @@ class LoaderOptions:
         ):
             if getattr(self, name) not in expected:
                 raise value_error(name, f"expected one of {expected}, found {getattr(self, name)!r}")
-        if self.exchange_timeout is not None and not 0 < self.exchange_timeout < 1e6:
-            raise value_error("exchange_timeout", f"expected seconds, found {self.exchange_timeout!r}")
+        if self.exchange_timeout is not None:
+            self.exchange_timeout = _seconds(self.exchange_timeout, "exchange_timeout")
         if self.sampler is not None and self.shuffle:
             raise value_error("shuffle", "expected False with sampler, which says what comes when")
         decided = self.batch_size != 1 or self.shuffle or self.sampler is not None or self.drop_last
@@ -276,3 +281,12 @@ def read_options(loader: str, keywords: LoaderKeywords) -> LoaderOptions:
             "torch.utils.data.DataLoader(loader, batch_size=None, num_workers=...)",
         )
     return LoaderOptions(**given)
+
+
+def _seconds(value: Any, argument: str) -> float:
+    """Read how long to wait, as a number of Python or NumPy. What is less than a tenth of a second is a mistake."""
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not is_number or not _SHORTEST_S <= value < _LONGEST_S:
+        expected = f"expected a number of seconds, from {_SHORTEST_S} to less than {_LONGEST_S:.0f}"
+        raise value_error(argument, f"{expected}, found {value!r}")
+    return float(value)

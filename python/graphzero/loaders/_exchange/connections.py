@@ -42,8 +42,7 @@ if hasattr(os, "register_at_fork"):
 class Listener:
     """Waits for other ranks at an address of this host; they are told ``address``."""
 
-    def __init__(self, store: Any, world_size: int) -> None:
-        host = own_address(store)
+    def __init__(self, host: str, world_size: int) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._socket = socket.create_server((host, 0), family=family, backlog=2 * world_size)
         self._token = secrets.token_bytes(16)
@@ -57,7 +56,8 @@ class Listener:
         self, rank: int, addresses: Sequence[Mapping[str, Any]], timeout_s: float
     ) -> tuple[dict[int, socket.socket], dict[int, socket.socket]]:
         """Return connections with all other ranks, for rows and for notes. Nobody is waited for after that."""
-        end = time.monotonic() + max(timeout_s, _CONNECT_S)
+        patience_s = max(timeout_s, _CONNECT_S)
+        end = time.monotonic() + patience_s
         others = [other for other in range(len(addresses)) if other != rank]
         found: dict[tuple[int, int], socket.socket] = {}
         for other in others:
@@ -66,7 +66,10 @@ class Listener:
                     found[other, purpose] = _connected(rank, other, purpose, addresses[other], end)
         missing = {(other, purpose) for other in others for purpose in (ROWS, NOTES)} - found.keys()
         while missing:
-            self._accept(found, missing, end)
+            try:
+                self._accept(found, missing, end)
+            except TimeoutError:
+                raise PeerLost(min(missing)[0], silent_s=patience_s) from None
         self.close()
         for each in found.values():
             each.setblocking(False)
@@ -77,11 +80,7 @@ class Listener:
 
     def _accept(self, found: dict[tuple[int, int], socket.socket], missing: set[tuple[int, int]], end: float) -> None:
         self._socket.settimeout(max(0.01, end - time.monotonic()))
-        try:
-            connection, _ = self._socket.accept()
-        except TimeoutError:
-            silent, _ = min(missing)
-            raise PeerLost(silent, is_silent=True, problem="it does not connect") from None
+        connection, _ = self._socket.accept()
         connection.settimeout(_STRANGER_S)
         try:
             token, other, purpose = _HELLO.unpack(_received(connection, _HELLO.size))
@@ -121,7 +120,7 @@ def _connected(rank: int, other: int, purpose: int, address: Mapping[str, Any], 
             f"{address['host']} port {address['port']} cannot be reached: {error}; GLOO_SOCKET_IFNAME on its host "
             "names the network interface that others reach it by"
         )
-        raise PeerLost(other, is_silent=False, problem=problem) from None
+        raise PeerLost(other, problem=problem) from None
     return made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -24,10 +24,11 @@ class GroupWire(Wire):
     """
 
     def __init__(
-        self, connections: Mapping[int, socket.socket], timeout_s: float, group: Any, device: torch.device
+        self, connections: Mapping[int, socket.socket], timeout_s: float, make: Callable[[], Any], device: torch.device
     ) -> None:
         super().__init__(connections, timeout_s)
-        self._group: Any = group
+        self._make = make
+        self._group: Any = None
         self._device = device
         self._is_cuda = device.type == "cuda"
         self._stream = torch.cuda.Stream(device) if self._is_cuda else None  # type: ignore[no-untyped-call]
@@ -35,14 +36,19 @@ class GroupWire(Wire):
         self._coming: list[tuple[int, torch.Tensor, torch.Tensor]] = []
 
     def join(self) -> None:
-        self._wait_for(lambda: [self._group.allreduce([torch.zeros(1, device=self._device)])])
+        def begin() -> list[Any]:
+            self._group = self._make()
+            return [self._group.allreduce([torch.zeros(1, device=self._device)])]
 
-    def send(self, rank: int, kind: int, array: NDArray[Any]) -> None:
+        self._wait_for(begin)
+
+    def send_parts(self, rank: int, kind: int, nbytes: int, parts: Iterator[NDArray[Any]]) -> None:
         if kind not in (ROWS, SCALES):
-            super().send(rank, kind, array)
-        elif array.nbytes:
+            super().send_parts(rank, kind, nbytes, parts)
+        elif nbytes:
             with torch.cuda.stream(self._stream):
-                self._leaving.append((rank, torch.from_numpy(array).to(self._device)))
+                copies = [torch.from_numpy(part).to(self._device, copy=True) for part in parts]
+                self._leaving.append((rank, copies[0] if len(copies) == 1 else torch.cat(copies)))
 
     def receive(self, rank: int, kind: int, into: NDArray[Any]) -> Callable[[], None]:
         if kind not in (ROWS, SCALES):

@@ -16,11 +16,15 @@ import torch
 
 from graphzero._base.argument_errors import value_error
 from graphzero._dataset.feature_share import FeatureShare
+from graphzero.loaders._exchange.connections import own_address
 from graphzero.loaders._process.agreement import named_ranks
 from graphzero.loaders._process.notes import warn
+from graphzero.loaders._process.rank_store import RankStore
 
 # After so long a rank says whom it waits for.
 _PATIENCE_S = 10.0
+# The least time that the store has for an answer: its process may be busy.
+_ANSWER_S = 15.0
 
 
 @dataclass(frozen=True)
@@ -41,17 +45,15 @@ class Meeting:
     Exchanges are told apart by how many a rank made before.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, timeout_s: float) -> None:
         self.rank, self.world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
-        store = torch.distributed.distributed_c10d._get_default_store()
-        self._timeout_s: float = store.timeout.total_seconds()  # type: ignore[attr-defined]
-        # A connection of its own, where torch has that: one thread's question would keep another's waiting.
-        self._store = store.clone() if hasattr(store, "clone") else store
+        before = "all ranks had made a loader of the same data set"
+        self._store = RankStore(before, max(timeout_s, _ANSWER_S))
         self._number = self._store.add(f"graphzero/exchanges/{self.rank}", 1)
 
     def group(self, backend: str, timeout_s: float) -> Any:
         """Join a group of all ranks that nobody else uses."""
-        store = torch.distributed.distributed_c10d.PrefixStore(self._key(backend), self._store)
+        store = torch.distributed.distributed_c10d.PrefixStore(self._key(backend), self._store.shared)
         timeout = timedelta(seconds=timeout_s)
         if backend == "gloo":
             return torch.distributed.ProcessGroupGloo(store, self.rank, self.world_size, timeout)
@@ -60,32 +62,21 @@ class Meeting:
         with _raising_in_wait():
             return torch.distributed.ProcessGroupNCCL(store, self.rank, self.world_size, options)
 
-    @property
-    def store(self) -> Any:
-        """Where ranks leave what they say."""
-        return self._store
+    def own_address(self) -> str:
+        """Return the address of this host that leads to the others."""
+        return own_address(self._store.shared)
 
     def wait(self, own: dict[str, Any], ended: Callable[[], str | None]) -> list[dict[str, Any]]:
         """Leave what this rank has, and return what each rank has left.
 
         ``ended`` says why this rank ends, if it does; then it withdraws, unless all ranks have come meanwhile.
         """
-        try:
-            return self._wait(own, ended)
-        except torch.distributed.DistError as error:
-            first, *_ = str(error).splitlines() or [""]
-            raise ConnectionError(
-                "the process that keeps the store of torch.distributed, of rank 0 or of torchrun, was gone before all "
-                f"ranks had made a loader of the same data set: {first}"
-            ) from None
-
-    def _wait(self, own: dict[str, Any], ended: Callable[[], str | None]) -> list[dict[str, Any]]:
         self._store.set(self._key(self.rank), json.dumps({**own, "node": platform.node()}))
         self._store.add(self._key("there"), 1)
         begin, pause, said = time.monotonic(), 0.01, False
         while self._store.add(self._key("there"), 0) < self.world_size:
             waited = time.monotonic() - begin
-            if waited > self._timeout_s:
+            if waited > self._store.patience_s:
                 raise TimeoutError(
                     f"{self._missing()}: expected a loader of the same data set on all {self.world_size} ranks, which "
                     f"send each other rows, found none there after {waited:.0f} s; make one on each of them"
@@ -93,22 +84,26 @@ class Meeting:
             if waited > _PATIENCE_S and not said:
                 warn(f"waiting for {self._missing()} to make a loader of the same data set, to exchange rows with")
                 said = True
-            if self._store.check([self._key("ended")]):
-                raise ConnectionError(self._store.get(self._key("ended")).decode())
+            if self._store.has(self._key("ended")):
+                raise ConnectionError(self._store.get(self._key("ended")))
             why = ended()
             if why is not None and self._store.add(self._key("there"), -1) < self.world_size - 1:
-                who = Peer(self.rank, own["host"], platform.node())
-                problem = f"{who} is gone: {why} before all ranks had made a loader of the same data set"
-                self._store.set(self._key("ended"), problem)
-                raise ConnectionError(problem)
+                raise ConnectionError(self.end(own["host"], why))
             if why is not None:  # others have seen all ranks here, and count on this one
                 self._store.add(self._key("there"), 1)
             time.sleep(pause)  # not a blocking call of the store, which would keep other threads from it
             pause = min(2 * pause, 0.5)
         return [json.loads(self._store.get(self._key(rank))) for rank in range(self.world_size)]
 
+    def end(self, host: int, why: str) -> str:
+        """Tell ranks that wait that this one, with the rows of a host, does not come; return what they are told."""
+        who = Peer(self.rank, host, platform.node())
+        problem = f"{who} is gone: {why} before all ranks had made a loader of the same data set"
+        self._store.set(self._key("ended"), problem)
+        return problem
+
     def _missing(self) -> str:
-        return named_ranks([rank for rank in range(self.world_size) if not self._store.check([self._key(rank)])])
+        return named_ranks([rank for rank in range(self.world_size) if not self._store.has(self._key(rank))])
 
     def _key(self, name: object) -> str:
         return f"graphzero/exchange {self._number}/{name}"
@@ -163,7 +158,7 @@ def check_alike(left: Sequence[dict[str, Any]]) -> None:
             raise value_error(
                 "data",
                 f"{name}: expected the same on all {len(left)} ranks, which divide rows; found {found}; stage the same "
-                "data set on all hosts, with the same hosts= and hot=",
+                "data set on all hosts, with the same hosts= and hot=, and make loaders in the same order on all ranks",
             )
     num_hosts = left[0]["hosts"]
     missing = sorted(set(range(num_hosts)) - {of_rank["host"] for of_rank in left})

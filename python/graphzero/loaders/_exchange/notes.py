@@ -49,7 +49,7 @@ class Notes:
             if "ended" in note:
                 return found, f": {note['ended']}"
             seen.add(found.rank)
-            found = PeerLost(int(note["waited for"]), is_silent=bool(note["silent"]), problem="")
+            found = PeerLost(int(note["waited for"]), silent_s=note["silent"])
         return (lost if found.rank == self._rank else found), ""
 
     def _of(self, rank: int) -> dict[str, Any] | None:

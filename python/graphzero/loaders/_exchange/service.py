@@ -14,8 +14,9 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.util import Finalize
 from typing import Any
 
@@ -34,6 +35,8 @@ from graphzero.loaders._exchange.wire import HEADER, IDS, ROWS, SCALES, PeerLost
 
 # Bytes of rows that a rank sends in a round: enough that a round's messages cost little beside them.
 _ROUND_BYTES = 16 << 20
+# Bytes of rows that are read at a time, to be sent.
+_BLOCK_BYTES = 512 << 10
 
 
 def memory_to_send(total: int) -> int:
@@ -113,7 +116,7 @@ class RowExchange:
     ) -> None:
         self._shares = [share.reopened() for share in shares.values()]  # whoever closes theirs
         first = self._shares[0]
-        self._own = {
+        self._own: dict[str, Any] = {
             "facts": share_facts(shares),
             "host": first.record.host,
             "hosts": first.num_hosts,
@@ -135,7 +138,7 @@ class RowExchange:
         self._peers: list[Peer] = []
         self.counts = ExchangeCounts()
         self._notes: Notes | None = None
-        self._meeting = Meeting()
+        self._meeting = Meeting(timeout_s)
         self._thread = threading.Thread(target=self._run, name="graphzero exchange", daemon=True)
         self._thread.start()
 
@@ -143,6 +146,11 @@ class RowExchange:
     def nbytes(self) -> int:
         """The most memory that it takes for the rows that it sends."""
         return self._limit
+
+    @property
+    def was_refused(self) -> bool:
+        """Whether arguments or data were wrong, on all ranks alike: others may be right."""
+        return self._failed is not None and issubclass(self._failed[0], ValueError)
 
     def ask(self, wanted: Sequence[WantedRows]) -> Request:
         """Ask for rows of other hosts."""
@@ -183,7 +191,7 @@ class RowExchange:
         listener: Listener | None = None
         wire: Wire | None = None
         try:
-            listener = Listener(self._meeting.store, self._meeting.world_size)
+            listener = self._listener()
             addresses = self._join(listener.address)
             rows, notes = listener.join(self._rank, addresses, self._timeout_s)
             self._notes = Notes(notes, self._rank)
@@ -197,9 +205,9 @@ class RowExchange:
                     + (", and NCCL_DEBUG=WARN says more" if self._backend == "nccl" else "")
                 ) from None
         except PeerLost as lost:
-            why = f": {lost}" if self._notes is None and not lost.is_silent else ""
+            why = f": {lost}" if self._notes is None and lost.silent_s is None else ""
             if self._notes is not None:
-                self._notes.tell(**{"waited for": lost.rank, "silent": lost.is_silent})
+                self._notes.tell(**{"waited for": lost.rank, "silent": lost.silent_s})
                 lost, why = self._notes.culprit(lost)
             self._fail(*self._blame(lost, why))
         except Exception as error:
@@ -211,11 +219,18 @@ class RowExchange:
                 if each is not None:
                     each.close()
 
+    def _listener(self) -> Listener:
+        try:
+            return Listener(self._meeting.own_address(), self._meeting.world_size)
+        except Exception as error:  # others would wait for this rank
+            self._meeting.end(self._own["host"], f"{type(error).__name__}: {error}")
+            raise
+
     def _wire(self, connections: dict[int, socket.socket]) -> Wire:
         if self._backend == "tcp":
             return Wire(connections, self._timeout_s)
-        group = self._meeting.group(self._backend, self._timeout_s)
-        return GroupWire(connections, self._timeout_s, group, self._device or torch.device("cpu"))
+        make = partial(self._meeting.group, self._backend, self._timeout_s)
+        return GroupWire(connections, self._timeout_s, make, self._device or torch.device("cpu"))
 
     def _join(self, address: dict[str, Any]) -> list[dict[str, Any]]:
         """Wait until all ranks have come, and return their addresses."""
@@ -243,9 +258,9 @@ class RowExchange:
     def _blame(self, lost: PeerLost, why: str) -> tuple[type[Exception], str]:
         who = str(self._peers[lost.rank])
         remedy = "start all ranks again, from the last state_dict(), as torchrun --max-restarts does"
-        if lost.is_silent and not why:
+        if lost.silent_s is not None and not why:
             return TimeoutError, (
-                f"{who} has not answered for {self._timeout_s:.0f} s: rows that are there cannot be had; {remedy}"
+                f"{who} has not answered for {lost.silent_s:.0f} s: rows that are there cannot be had; {remedy}"
             )
         return ConnectionError, f"{who} is gone{why}: rows that are there cannot be had; {remedy}"
 
@@ -354,15 +369,26 @@ class RowExchange:
         self.counts.seconds += time.perf_counter() - begin
 
     def _answer(self, wire: Wire, rank: int, share: int, rows: NDArray[np.int64]) -> None:
+        """Read rows in blocks that a processor's cache holds, each when the one before has been sent."""
         store = self._shares[share]
-        found = RowBuffer(store, len(rows))
-        store.read(rows, found, 0, hot=False, reader="auto")
-        data, scales = found.part(0, len(rows))
-        wire.send(rank, ROWS, data)
-        if scales is not None:
-            wire.send(rank, SCALES, scales)
+        count = max(1, _BLOCK_BYTES // max(1, store.row_bytes))
+        block = RowBuffer(store, min(count, len(rows)))
+        scales = np.empty(len(rows) if store.quantised else 0, dtype=np.float32)
+
+        def data() -> Iterator[NDArray[np.uint8]]:
+            for begin in range(0, len(rows), count):
+                wanted = rows[begin : begin + count]
+                store.read(wanted, block, 0, hot=False, reader="auto")
+                items, of_items = block.part(0, len(wanted))
+                if of_items is not None:
+                    scales[begin : begin + count] = of_items
+                yield items
+
+        nbytes = len(rows) * store.row_bytes
+        wire.send_parts(rank, ROWS, nbytes, data())
+        wire.send(rank, SCALES, scales)
         self.counts.sent_rows += len(rows)
-        self.counts.sent_bytes += data.nbytes
+        self.counts.sent_bytes += nbytes
 
 
 def _row_bytes(share: FeatureShare) -> int:
@@ -402,7 +428,8 @@ def exchange_of(
     where = device if backend == "nccl" else None
     key = json.dumps([os.getpid(), *ranks, first.record.host, backend, str(where), share_facts(shares)])
     with _making:
-        if key not in _exchanges:
+        known = _exchanges.get(key)
+        if known is None or known.was_refused:
             # Also called in processes that multiprocessing has forked, where atexit is not.
             Finalize(None, _leave, exitpriority=100)
             waited_s = TIMEOUT_S if timeout_s is None else timeout_s
@@ -419,7 +446,9 @@ def _check_nccl(device: torch.device | None) -> None:
 
 
 def _leave() -> None:
-    error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    # At a prompt an error does not end the process.
+    is_prompt = hasattr(sys, "ps1")
+    error = None if is_prompt else getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     why = None if error is None else f"it ended with {type(error).__name__}: {error}"
     while _exchanges:
         _, exchange = _exchanges.popitem()

@@ -7,8 +7,7 @@ import socket
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from numpy.typing import NDArray
@@ -23,12 +22,12 @@ _SMALL = 4096
 
 
 class PeerLost(Exception):
-    """A rank does not answer, or its connection is closed."""
+    """A rank has not answered for ``silent_s`` seconds, or its connection is closed if that is ``None``."""
 
-    def __init__(self, rank: int, *, is_silent: bool, problem: str) -> None:
+    def __init__(self, rank: int, *, silent_s: float | None = None, problem: str = "") -> None:
         super().__init__(problem)
         self.rank = rank
-        self.is_silent = is_silent
+        self.silent_s = silent_s
 
 
 class Wire:
@@ -43,7 +42,8 @@ class Wire:
         self._timeout_s = timeout_s
         self._selector = selectors.DefaultSelector()
         self._watched = dict.fromkeys(self._connections, 0)
-        self._sending: dict[int, deque[memoryview]] = {rank: deque() for rank in self._connections}
+        self._sending: dict[int, deque[Iterator[memoryview]]] = {rank: deque() for rank in self._connections}
+        self._part = dict.fromkeys(self._connections, memoryview(b""))  # what is left of the one that is being sent
         self._receiving: dict[int, deque[_Arriving]] = {rank: deque() for rank in self._connections}
         self._moved = dict.fromkeys(self._connections, 0.0)  # when bytes of a rank came or went last
 
@@ -52,10 +52,12 @@ class Wire:
 
     def send(self, rank: int, kind: int, array: NDArray[Any]) -> None:
         """Begin to send an array, which must not change before ``flush()``."""
-        if array.nbytes:
-            frame, data = _FRAME.pack(kind, array.nbytes), _bytes_of(array)
-            parts = [memoryview(frame + data.tobytes())] if data.nbytes <= _SMALL else [memoryview(frame), data]
-            self._sending[rank].extend(parts)
+        self.send_parts(rank, kind, array.nbytes, iter([array]))
+
+    def send_parts(self, rank: int, kind: int, nbytes: int, parts: Iterator[NDArray[Any]]) -> None:
+        """The same for an array in parts. Each may change once the next one is asked for, when it has been sent."""
+        if nbytes:
+            self._sending[rank].append(_sent(_FRAME.pack(kind, nbytes), parts))
 
     def receive(self, rank: int, kind: int, into: NDArray[Any]) -> Callable[[], None]:
         """Say where the next array from a rank goes that was not spoken of yet; return what waits for it."""
@@ -68,7 +70,7 @@ class Wire:
     def flush(self) -> None:
         """Wait until all has been sent."""
         for rank, sending in self._sending.items():
-            self._move(rank, lambda sending=sending: not sending)  # type: ignore[misc]
+            self._move(rank, lambda rank=rank, sending=sending: not sending and not self._part[rank])  # type: ignore[misc]
 
     def close(self) -> None:
         """Close the connections, for those who wait for this rank."""
@@ -86,21 +88,17 @@ class Wire:
             quiet = time.monotonic() - max(begin, self._moved[awaited])
             events = self._selector.select(max(0.0, self._timeout_s - quiet))
             if not events and time.monotonic() - max(begin, self._moved[awaited]) >= self._timeout_s:
-                raise PeerLost(awaited, is_silent=True, problem=f"nothing for {self._timeout_s:.0f} s")
+                raise PeerLost(awaited, silent_s=self._timeout_s)
             for key, ready in events:
-                rank: int = key.data
-                try:
-                    if ready & selectors.EVENT_READ:
-                        self._read(rank)
-                    if ready & selectors.EVENT_WRITE:
-                        self._write(rank)
-                except OSError as error:
-                    raise PeerLost(rank, is_silent=False, problem=str(error)) from None
+                if ready & selectors.EVENT_READ:
+                    self._read(key.data)
+                if ready & selectors.EVENT_WRITE:
+                    self._write(key.data)
 
     def _watch(self) -> None:
         for rank, connection in self._connections.items():
             wanted = selectors.EVENT_READ * bool(self._receiving[rank])
-            wanted |= selectors.EVENT_WRITE * bool(self._sending[rank])
+            wanted |= selectors.EVENT_WRITE * bool(self._sending[rank] or self._part[rank])
             before, self._watched[rank] = self._watched[rank], wanted
             if wanted == before:
                 continue
@@ -113,23 +111,49 @@ class Wire:
 
     def _read(self, rank: int) -> None:
         receiving = self._receiving[rank]
-        with suppress(BlockingIOError):
-            count = self._connections[rank].recv_into(receiving[0].place)
-            if count == 0:
-                raise PeerLost(rank, is_silent=False, problem="it has closed its connection")
+        count = self._moving(rank, self._connections[rank].recv_into, receiving[0].place)
+        if count == 0:
+            raise PeerLost(rank)
+        if count is not None:
             receiving[0].has(count)
-            self._moved[rank] = time.monotonic()
             if not receiving[0].left:
                 receiving.popleft()
 
     def _write(self, rank: int) -> None:
         sending = self._sending[rank]
-        with suppress(BlockingIOError):
-            count = self._connections[rank].send(sending[0])
-            self._moved[rank] = time.monotonic()
-            sending[0] = sending[0][count:]
-            if not sending[0]:
+        while sending and not self._part[rank]:
+            part = next(sending[0], None)
+            if part is None:
                 sending.popleft()
+            else:
+                self._part[rank] = part
+        if self._part[rank]:
+            count = self._moving(rank, self._connections[rank].send, self._part[rank])
+            self._part[rank] = self._part[rank][count or 0 :]
+
+    def _moving(self, rank: int, move: Callable[[memoryview], int], data: memoryview) -> int | None:
+        """Return how many bytes moved; ``None`` if the connection was not ready after all."""
+        try:
+            count = move(data)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            raise PeerLost(rank, problem=str(error)) from None
+        self._moved[rank] = time.monotonic()
+        return count
+
+
+def _sent(frame: bytes, parts: Iterator[NDArray[Any]]) -> Iterator[memoryview]:
+    """Yield what is sent of a message, small ones in one piece."""
+    for part in parts:
+        data = _bytes_of(part)
+        if frame and data.nbytes <= _SMALL:
+            yield memoryview(frame + data.tobytes())
+        else:
+            if frame:
+                yield memoryview(frame)
+            yield data
+        frame = b""
 
 
 class _Arriving:

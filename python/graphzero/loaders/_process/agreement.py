@@ -12,6 +12,7 @@ import torch
 
 from graphzero._base.argument_errors import value_error
 from graphzero.loaders._process.notes import warn
+from graphzero.loaders._process.rank_store import RankStore
 
 # After so long a rank says whom it waits for; it waits as long as the process group does.
 _PATIENCE_S = 10.0
@@ -27,8 +28,7 @@ class Agreement:
     def __init__(self, facts: Mapping[str, str]) -> None:
         self._facts = dict(facts)
         self._rank, self._world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
-        self._store = torch.distributed.distributed_c10d._get_default_store()
-        self._timeout_s: float = self._store.timeout.total_seconds()  # type: ignore[attr-defined]
+        self._store = RankStore("all ranks had made the same loader")
         self._number = self._store.add(f"graphzero/loaders/{self._rank}", 1)
         text = json.dumps(self._facts, sort_keys=True)
         self._alike = self._key(hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
@@ -49,7 +49,7 @@ class Agreement:
         begin, pause, said = time.monotonic(), 0.01, False
         while self._store.add(self._key("made"), 0) < self._world_size:
             waited = time.monotonic() - begin
-            if waited > self._timeout_s:
+            if waited > self._store.patience_s:
                 raise TimeoutError(
                     f"{self._missing()}: expected the same loaders on all {self._world_size} ranks, which divide "
                     f"their seeds, found none there after {waited:.0f} s; make it on all of them, or with "
@@ -62,7 +62,7 @@ class Agreement:
             pause = min(2 * pause, 0.5)
 
     def _missing(self) -> str:
-        return named_ranks([rank for rank in range(self._world_size) if not self._store.check([self._key(rank)])])
+        return named_ranks([rank for rank in range(self._world_size) if not self._store.has(self._key(rank))])
 
     def _difference(self) -> ValueError:
         """Return an error about the first fact that is not the same everywhere, with who has what."""
@@ -76,7 +76,8 @@ class Agreement:
         found = "; ".join(f"{value} on {named_ranks(ranks, hosts)}" for value, ranks in having.items())
         argument, _, what = name.partition(": ")
         remedy = (
-            "give each host a copy of the same data set, or stage a share of it on each with the same hosts="
+            "give each host a copy of the same data set, or stage a share of it on each with the same hosts=, and make "
+            "loaders in the same order on all ranks"
             if argument == "data"
             else "give all of them the same arguments, or distributed=False where one rank alone has this loader"
         )
