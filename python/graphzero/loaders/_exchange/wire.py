@@ -83,17 +83,16 @@ class Wire:
     def _move(self, awaited: int, is_done: Callable[[], bool]) -> None:
         """Send and receive whatever there is, until what was awaited of a rank is done."""
         begin = time.monotonic()
+        ready = [awaited]
         while not is_done():
-            self._watch()
+            # Those of whom something moved are tried again before the system is asked who is ready, which costs more.
+            ready = [rank for rank in ready if self._read(rank) | self._write(rank)]
             quiet = time.monotonic() - max(begin, self._moved[awaited])
-            events = self._selector.select(max(0.0, self._timeout_s - quiet))
-            if not events and time.monotonic() - max(begin, self._moved[awaited]) >= self._timeout_s:
+            if quiet >= self._timeout_s:
                 raise PeerLost(awaited, silent_s=self._timeout_s)
-            for key, ready in events:
-                if ready & selectors.EVENT_READ:
-                    self._read(key.data)
-                if ready & selectors.EVENT_WRITE:
-                    self._write(key.data)
+            if not ready and not is_done():
+                self._watch()
+                ready = [key.data for key, _ in self._selector.select(self._timeout_s - quiet)]
 
     def _watch(self) -> None:
         for rank, connection in self._connections.items():
@@ -109,17 +108,23 @@ class Wire:
             else:
                 self._selector.modify(connection, wanted, rank)
 
-    def _read(self, rank: int) -> None:
+    def _read(self, rank: int) -> bool:
+        """Receive what a rank has sent; return whether there was any."""
         receiving = self._receiving[rank]
+        if not receiving:
+            return False
         count = self._moving(rank, self._connections[rank].recv_into, receiving[0].place)
         if count == 0:
             raise PeerLost(rank)
-        if count is not None:
-            receiving[0].has(count)
-            if not receiving[0].left:
-                receiving.popleft()
+        if count is None:
+            return False
+        receiving[0].has(count)
+        if not receiving[0].left:
+            receiving.popleft()
+        return True
 
-    def _write(self, rank: int) -> None:
+    def _write(self, rank: int) -> bool:
+        """Send a rank what there is room for; return whether there was any."""
         sending = self._sending[rank]
         while sending and not self._part[rank]:
             part = next(sending[0], None)
@@ -127,12 +132,14 @@ class Wire:
                 sending.popleft()
             else:
                 self._part[rank] = part
-        if self._part[rank]:
-            count = self._moving(rank, self._connections[rank].send, self._part[rank])
-            self._part[rank] = self._part[rank][count or 0 :]
+        if not self._part[rank]:
+            return False
+        count = self._moving(rank, self._connections[rank].send, self._part[rank])
+        self._part[rank] = self._part[rank][count or 0 :]
+        return count is not None
 
     def _moving(self, rank: int, move: Callable[[memoryview], int], data: memoryview) -> int | None:
-        """Return how many bytes moved; ``None`` if the connection was not ready after all."""
+        """Return how many bytes moved; ``None`` if the connection is not ready."""
         try:
             count = move(data)
         except BlockingIOError:
