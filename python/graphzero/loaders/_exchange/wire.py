@@ -8,6 +8,7 @@ import struct
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ HEADER, IDS, ROWS, SCALES = range(1, 5)
 _FRAME = struct.Struct("<qq")
 # Messages up to this size are sent together with their frame.
 _SMALL = 4096
+# A rank sleeps until so much of a message has come, or its rest: being woken for each packet costs a seventh of all.
+_WAKE_BYTES = 256 << 10
 
 
 class PeerLost(Exception):
@@ -42,6 +45,7 @@ class Wire:
         self._timeout_s = timeout_s
         self._selector = selectors.DefaultSelector()
         self._watched = dict.fromkeys(self._connections, 0)
+        self._wakes_at = dict.fromkeys(self._connections, 1)  # bytes that have come
         self._sending: dict[int, deque[Iterator[memoryview]]] = {rank: deque() for rank in self._connections}
         self._part = dict.fromkeys(self._connections, memoryview(b""))  # what is left of the one that is being sent
         self._receiving: dict[int, deque[_Arriving]] = {rank: deque() for rank in self._connections}
@@ -92,12 +96,15 @@ class Wire:
                 raise PeerLost(awaited, silent_s=self._timeout_s)
             if not ready and not is_done():
                 self._watch()
-                ready = [key.data for key, _ in self._selector.select(self._timeout_s - quiet)]
+                events = self._selector.select(self._timeout_s - quiet)
+                ready = [key.data for key, _ in events] or [awaited]  # of whom less may have come than wakes
 
     def _watch(self) -> None:
         for rank, connection in self._connections.items():
             wanted = selectors.EVENT_READ * bool(self._receiving[rank])
             wanted |= selectors.EVENT_WRITE * bool(self._sending[rank] or self._part[rank])
+            if self._receiving[rank]:
+                self._wake_at(rank, min(_WAKE_BYTES, self._receiving[rank][0].left))
             before, self._watched[rank] = self._watched[rank], wanted
             if wanted == before:
                 continue
@@ -107,6 +114,12 @@ class Wire:
                 self._selector.register(connection, wanted, rank)
             else:
                 self._selector.modify(connection, wanted, rank)
+
+    def _wake_at(self, rank: int, count: int) -> None:
+        if count != self._wakes_at[rank]:
+            self._wakes_at[rank] = count
+            with suppress(OSError):  # Windows has no such option
+                self._connections[rank].setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
 
     def _read(self, rank: int) -> bool:
         """Receive what a rank has sent; return whether there was any."""
