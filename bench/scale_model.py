@@ -37,11 +37,11 @@ CONSTANTS = {
     "batch-edges": (475_000, "of such a batch: measured, docs/benchmarks/loaders.md"),
     "cold-edges": (0.4e6, "edges/s sampled if the topology is not in RAM: measured, docs/when-not-to-use-it.md"),
     "beside": (16 * GB, "bytes of RAM for torch, driver and batches: assumed from docs/benchmarks/loaders.md"),
-    "exchange-rate": (0.69 * GB, "bytes/s of rows that a rank gets while it serves as many: measured with "
+    "exchange-rate": (1.9 * GB, "bytes/s of rows that a rank gets while it serves as many: measured with "
                       "2 ranks on two cores, rows of 512 and 4,096 bytes, bench/exchange_runs.py"),
-    "gather-ns": (55, "CPU of a row of 512 bytes, gathered and put in its place: measured, the same"),
-    "wire-ns": (164, "more CPU of such a row to send it, and again to receive it: measured, the same"),
-    "call-ms": (0.88, "CPU of a batch's messages: measured with 2 ranks, the same"),
+    "gather-ns": (57, "CPU of a row of 512 bytes, gathered and put in its place: measured, the same"),
+    "wire-ns": (113, "more CPU of such a row to send it, and again to receive it: measured, the same"),
+    "call-ms": (0.13, "CPU of a batch's messages: measured with 2 ranks, the same"),
     "exchange-cores": (4, "of a machine that serve its exchange: assumed"),
     "gradients": (2.2e6, "bytes, GraphSAGE of three layers of 256: computed"),
 }

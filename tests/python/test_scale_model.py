@@ -66,7 +66,7 @@ def test_rates_are_those_of_the_slowest_part():
     share = (128e9 - 16e9 - mag["topology"] - mag["features"] / 2) / mag["features"]  # RAM holds both ranges
     elsewhere = 455_000 * (1 - share / (8 / 28.4) * 0.5) / 2
     assert two["level_1_wire_bytes"] == pytest.approx(elsewhere * 1536)
-    assert two["level_1"] == pytest.approx(2 / (elsewhere * 1536 / 0.69e9 + 2.2e6 / 3.1e9))
+    assert two["level_1"] == pytest.approx(2 / (elsewhere * 1536 / 1.9e9 + 2.2e6 / 3.1e9))
     assert two["level_0"] < 2 * one["level_0"]  # they exchange gradients
     assert one["level_1"] == one["level_0"]
     assert igb["training"][0]["hits"] < one["hits"]
