@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 import struct
+import sys
 import time
 import weakref
 from collections.abc import Mapping, Sequence
@@ -35,7 +36,7 @@ def _close_in_child() -> None:
         each.close()
 
 
-if hasattr(os, "register_at_fork"):
+if sys.platform != "win32":  # which does not fork
     os.register_at_fork(after_in_child=_close_in_child)
 
 
