@@ -25,7 +25,7 @@ CONVERSION_DISK_BYTES = 16 + 2 * 32 + 2 * 16
 RECORD_BYTES = 32  # of both indexes: what a record's way to another machine costs
 # fmt: off
 CONSTANTS = {
-    "convert-ns": (113, "CPU of an edge of Parquet, all steps in shards: measured, docs/design/sharded-conversion.md"),
+    "convert-ns": (73, "CPU of an edge of Parquet, all steps in shards: measured, docs/design/sharded-conversion.md"),
     "cores": (16, "of a machine: assumed; those of docs/benchmarks/scaling.md"),
     "ram": (128 * GB, "bytes of a machine: assumed; that of docs/benchmarks/loaders.md"),
     "disk": (1.9 * TB, "bytes of a machine's local disks: assumed"),
