@@ -38,7 +38,7 @@ def build(tag: str, python: WindowsPython) -> Path:
     suffix = ".pyd" if stable else f".{python.tag}-win_amd64.pyd"
     defines = {
         "CMAKE_TOOLCHAIN_FILE": ROOT / "cmake/windows-mingw.cmake",
-        "CMAKE_MODULE_LINKER_FLAGS": f"-static -L{no_libraries()}",
+        "CMAKE_MODULE_LINKER_FLAGS": f"-L{no_libraries()}",
         "GZ_STUB": _stub(),
         "GZ_WERROR": "ON",
         "NB_SUFFIX": suffix,

@@ -1,7 +1,6 @@
 #include "core/base/parallel.h"
 
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -16,6 +15,7 @@
 
 #include "core/base/error.h"
 #include "core/base/machine.h"
+#include "core/base/parse_number.h"
 #include "core/base/process.h"
 #include "core/base/spin.h"
 
@@ -34,7 +34,7 @@ int default_threads() {
     if (const auto text = environment_variable("GRAPHZERO_NUM_THREADS")) {
       int wished = 0;
       const char* const end = text->data() + text->size();
-      const auto [parsed, error] = std::from_chars(text->data(), end, wished);
+      const auto [parsed, error] = parse_number(text->data(), end, wished);
       if (error != std::errc{} || parsed != end || wished < 1 || wished > kMaxThreads) {
         throw std::invalid_argument(
             concat("environment variable GRAPHZERO_NUM_THREADS: expected 1 to ", kMaxThreads,

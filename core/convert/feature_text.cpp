@@ -2,9 +2,7 @@
 
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
@@ -12,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/parallel.h"
+#include "core/base/parse_number.h"
 #include "core/convert/text_edges.h"
 
 namespace gz {
@@ -56,17 +55,6 @@ const char* parse_plain_decimal(const char* p, const char* end, double& value) {
   return p;
 }
 
-// The library's parser says "out of range" for what is too large and for what is too small alike.
-template <class Float>
-bool is_too_large(const char* begin, const char* end) {
-  const std::string text(begin, end);
-  const Float value = [&] {
-    if constexpr (sizeof(Float) == 4) return std::strtof(text.c_str(), nullptr);
-    return static_cast<Float>(std::strtod(text.c_str(), nullptr));
-  }();
-  return std::isinf(value);
-}
-
 // Each parse_item() returns the end of the number, or null if there is none that fits.
 template <class Float>
   requires std::is_floating_point_v<Float>
@@ -85,15 +73,11 @@ const char* parse_item(const char* p, const char* end, Float& value) {
       }
     }
   }
-  const auto [after, error] = std::from_chars(p, end, value);
+  const auto [after, error] = parse_number(p, end, value);
   if (error == std::errc::invalid_argument) return nullptr;
-  if (error == std::errc::result_out_of_range || std::isinf(value)) {
-    const bool says_infinite = after - p >= 3 && !is_digit(after[-1]) && after[-1] != '.';
-    if (says_infinite) return after;
-    if (is_too_large<Float>(p, after)) return nullptr;
-    const std::string text(p, after);
-    value = static_cast<Float>(sizeof(Float) == 4 ? std::strtof(text.c_str(), nullptr)
-                                                  : std::strtod(text.c_str(), nullptr));
+  if (error == std::errc::result_out_of_range) {
+    if (!is_below_one(p, after)) return nullptr;
+    value = *p == '-' ? -Float{0} : Float{0};
   }
   return after;
 }
@@ -101,14 +85,14 @@ const char* parse_item(const char* p, const char* end, Float& value) {
 template <class Integer>
   requires std::is_integral_v<Integer>
 const char* parse_item(const char* p, const char* end, Integer& value) {
-  const auto [after, error] = std::from_chars(p, end, value);
+  const auto [after, error] = parse_number(p, end, value);
   const bool goes_on = after < end && (*after == '.' || *after == 'e' || *after == 'E');
   if (error == std::errc{} && !goes_on) return after;
   if (error == std::errc::invalid_argument && !(p < end && (*p == '.' || *p == '-')))
     return nullptr;
   // "1e3" and "2.0" are integers too, as far as a double tells every integer from the next.
   double number = 0;
-  const auto [number_end, number_error] = std::from_chars(p, end, number);
+  const auto [number_end, number_error] = parse_number(p, end, number);
   if (number_error != std::errc{} || number != std::trunc(number)) return nullptr;
   if (number_end == after || std::abs(number) > 9007199254740992.0) return nullptr;
   if (number < static_cast<double>(std::numeric_limits<Integer>::min()) ||
@@ -214,7 +198,7 @@ class RowParser {
 
   // Parses the quotes, sign and blanks around a number. Null if it is not one.
   template <class Number>
-  static const char* parse_number(const char* p, const char* end, Number& value) {
+  static const char* parse_field(const char* p, const char* end, Number& value) {
     const bool quoted = p < end && *p == '"';
     if (quoted) {
       ++p;
@@ -294,10 +278,10 @@ class RowParser {
         p = parse_label(p, end);
         if (p == nullptr) return false;
       } else if (target == kId) {
-        p = parse_number(p, end, id);
+        p = parse_field(p, end, id);
         if (p == nullptr || !is_fit(id)) return false;
       } else {
-        p = parse_number(p, end, row[target]);
+        p = parse_field(p, end, row[target]);
         if (p == nullptr) return false;
       }
       if (!by_blanks) p = skip_blanks(p, end);
@@ -359,13 +343,16 @@ class RowParser {
   template <class Number>
   static bool is_whole(const std::string& field, Number& value) {
     const char* const end = field.data() + field.size();
-    return !field.empty() && parse_number(field.data(), end, value) == end;
+    return !field.empty() && parse_field(field.data(), end, value) == end;
   }
 
   static bool is_huge(const std::string& field) {
-    if (field.find_first_not_of("0123456789+-.eE") != std::string::npos) return false;
-    char* end = nullptr;
-    return std::isinf(std::strtod(field.c_str(), &end)) && end == field.c_str() + field.size();
+    const bool has_plus = field.starts_with('+') && !field.starts_with("+-");
+    const char* const begin = field.data() + (has_plus ? 1 : 0);
+    const char* const end = field.data() + field.size();
+    double value = 0;
+    const auto [stop, error] = parse_number(begin, end, value);
+    return error == std::errc::result_out_of_range && stop == end && !is_below_one(begin, end);
   }
 
   void refuse(std::string_view line, FeatureText& counts) const {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 
 #include "core/base/error.h"
+#include "core/base/parse_number.h"
 #include "core/base/types.h"
 
 namespace gz {
@@ -51,7 +51,7 @@ const char* parse_digits(const char* at, std::uint64_t& value) {
 template <class Value>
 bool parse_whole(std::string_view field, Value& value, std::errc& error) {
   if (!field.empty() && field.front() == '+') field.remove_prefix(1);
-  const auto [stop, code] = std::from_chars(field.data(), field.data() + field.size(), value);
+  const auto [stop, code] = parse_number(field.data(), field.data() + field.size(), value);
   error = code;
   return code == std::errc{} && stop == field.data() + field.size() && !field.empty();
 }
@@ -135,7 +135,7 @@ class LineParser {
       } else if (column == columns_.dst) {
         field_end = parse_digits(p, dst);
       } else if (column == columns_.weight) {
-        const auto [stop, error] = std::from_chars(p, end_, weight);
+        const auto [stop, error] = parse_number(p, end_, weight);
         if (error != std::errc{} || !(std::isfinite(weight) && weight >= 0)) return false;
         field_end = stop;
       } else if (column == columns_.time && columns_.iso_times) {
@@ -149,7 +149,7 @@ class LineParser {
         if (found.fault != TimeFault::kNone) return false;
         time = found.value;
       } else if (column == columns_.time) {
-        const auto [stop, error] = std::from_chars(p, end_, time);
+        const auto [stop, error] = parse_number(p, end_, time);
         if (error != std::errc{}) return false;
         field_end = stop;
       } else {

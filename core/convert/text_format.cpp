@@ -1,10 +1,10 @@
 #include "core/convert/text_format.h"
 
 #include <algorithm>
-#include <charconv>
 #include <stdexcept>
 
 #include "core/base/error.h"
+#include "core/base/parse_number.h"
 #include "core/format/gi.h"
 
 namespace gz {
@@ -28,7 +28,7 @@ bool is_number(std::string_view field) {
   field = trimmed(field);
   if (!field.empty() && field.front() == '+') field.remove_prefix(1);
   double value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  const auto [end, error] = parse_number(field.data(), field.data() + field.size(), value);
   // Out of range is a number too, only a large one.
   return end == field.data() + field.size() && !field.empty() &&
          error != std::errc::invalid_argument;

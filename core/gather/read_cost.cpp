@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cctype>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <stdexcept>
@@ -13,6 +12,7 @@
 
 #include "core/base/cache_file.h"
 #include "core/base/error.h"
+#include "core/base/parse_number.h"
 #include "core/base/process.h"
 #include "core/base/types.h"
 
@@ -36,7 +36,7 @@ struct Entry {
 std::optional<Entry> parse(std::string_view line) {
   Entry entry;
   const auto take = [&](auto& number) {
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+    const auto [end, error] = parse_number(line.data(), line.data() + line.size(), number);
     line.remove_prefix(static_cast<std::size_t>(end - line.data()));
     return error == std::errc{};
   };
@@ -97,7 +97,7 @@ std::int64_t seconds_since_1970() {
 std::uint64_t parse_gap(const char* text) {
   const std::string_view all = text;
   std::uint64_t number = 0;
-  const auto [parsed, error] = std::from_chars(text, text + all.size(), number);
+  const auto [parsed, error] = parse_number(text, text + all.size(), number);
   std::string unit(parsed, text + all.size());
   std::erase(unit, ' ');
   for (char& letter : unit) letter = static_cast<char>(std::tolower(letter));

@@ -137,6 +137,7 @@ def test_a_file_that_windows_keeps_is_named_with_what_to_do(monkeypatch):
         raise Kept(13, "The process cannot access the file")
 
     monkeypatch.setattr("graphzero._files.folder.os.replace", fail)
+    monkeypatch.setattr("graphzero._files.renames._LONGEST", 0.05)  # test_renames.py proves how long it waits
     with pytest.raises(PermissionError, match="is open or mapped, .* close what uses it, or write to another") as error:
         replace_file("a", b"two")
     assert error.value.filename == "a"

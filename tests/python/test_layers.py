@@ -146,6 +146,30 @@ def test_the_core_writes_and_reads_numbers_without_streams():
     assert not wrong, "\n".join(wrong)
 
 
+def test_numbers_are_parsed_in_base_alone():
+    """The C++ library of macOS has std::from_chars for integers only; and what C has for others asks the locale."""
+    own = "core/base/parse_number.h"
+    wrong = [
+        f"{path.relative_to(ROOT)}: {call}: call parse_number(), of {own}"
+        for path in [*sources("core", ".h", ".cpp"), *sources("bindings", ".h", ".cpp")]
+        for call in re.findall(
+            r"\b(?:std::from_chars\(|(?:std::|::)?(?:strto[a-z]+|ato[a-z]+|sto[dfil]+)\()", path.read_text()
+        )
+        if path.name not in ("parse_number.h", "parse_number.cpp")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_files_get_their_names_through_one_module_that_tries_again():
+    """Windows keeps files for a moment that a virus scanner reads."""
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in sources("python/graphzero", ".py")
+        if path.name != "renames.py" and re.search(r"\bos\.(rename|replace|renames)\(", path.read_text())
+    ]
+    assert not wrong, wrong
+
+
 def test_the_core_knows_neither_python_nor_torch():
     wrong = [
         str(path.relative_to(ROOT))

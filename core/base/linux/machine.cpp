@@ -4,19 +4,20 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string_view>
 #include <vector>
 
+#include "core/base/parse_number.h"
+
 namespace gz {
 namespace {
 
 std::optional<std::uint64_t> to_number(std::string_view text) {
   std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [end, error] = parse_number(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end == text.data()) return std::nullopt;
   return value;
 }

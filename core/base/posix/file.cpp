@@ -4,12 +4,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "core/base/error.h"
 
 namespace gz {
 namespace {
+
+// A multiple of all blocks; macOS refuses what does not fit into 31 bits.
+constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;
 
 struct stat status_of(FileHandle file, const std::string& path) {
   struct stat status = {};
@@ -21,9 +25,10 @@ struct stat status_of(FileHandle file, const std::string& path) {
 
 std::int64_t read_some_at(FileHandle file, std::span<std::byte> out,
                           std::uint64_t offset) noexcept {
+  const std::size_t size = std::min(out.size(), kMostAtOnce);
   while (true) {
     const ssize_t count =
-        ::pread(static_cast<int>(file), out.data(), out.size(), static_cast<off_t>(offset));
+        ::pread(static_cast<int>(file), out.data(), size, static_cast<off_t>(offset));
     if (count >= 0) return count;
     if (errno != EINTR) return -errno;
   }
@@ -31,9 +36,10 @@ std::int64_t read_some_at(FileHandle file, std::span<std::byte> out,
 
 std::int64_t write_some_at(FileHandle file, std::span<const std::byte> bytes,
                            std::uint64_t offset) noexcept {
+  const std::size_t size = std::min(bytes.size(), kMostAtOnce);
   while (true) {
     const ssize_t count =
-        ::pwrite(static_cast<int>(file), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        ::pwrite(static_cast<int>(file), bytes.data(), size, static_cast<off_t>(offset));
     if (count >= 0) return count;
     if (errno != EINTR) return -errno;
   }

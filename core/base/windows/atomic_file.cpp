@@ -91,8 +91,12 @@ bool rename_open(HANDLE file, const std::wstring& target) {
   return rename(kRenameEx, kReplace | kPosix) || rename(FileRenameInfo, kReplace);
 }
 
-// A virus scanner looks at new files for a moment, and keeps others from them meanwhile.
-bool may_pass(DWORD code) { return code == ERROR_SHARING_VIOLATION || code == ERROR_ACCESS_DENIED; }
+// A virus scanner looks at new files for a moment, and keeps others from them meanwhile. Names that
+// Python changes are tried again as long (_files/renames.py).
+bool may_pass(DWORD code) {
+  return code == ERROR_SHARING_VIOLATION || code == ERROR_ACCESS_DENIED ||
+         code == ERROR_USER_MAPPED_FILE;
+}
 
 }  // namespace
 
@@ -135,7 +139,7 @@ void AtomicFile::commit() {
 
 void AtomicFile::commit_unsynced() {
   const std::wstring target = wide_path(path_);
-  constexpr int kTries = 10;
+  constexpr int kTries = 100;
   for (int attempt = 1; !rename_open(as_handle(file_), target); ++attempt) {
     const DWORD code = ::GetLastError();
     if (!may_pass(code)) throw_error(code, path_, "rename into place");

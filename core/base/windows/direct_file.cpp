@@ -38,6 +38,11 @@ void DirectFile::open(const File& file) {
       !::GetFileInformationByHandleEx(again, FileStandardInfo, &sizes, sizeof sizes)) {
     throw_last_error(path_, "look at");
   }
+  // Windows opens these, and reads them through the page cache all the same.
+  if ((status.dwFileAttributes & (FILE_ATTRIBUTE_COMPRESSED | FILE_ATTRIBUTE_ENCRYPTED)) != 0) {
+    throw IoError(EINVAL, path_,
+                  "cannot be read past the page cache: it is compressed or encrypted");
+  }
   device_ = status.dwVolumeSerialNumber;
   has_holes_ = sizes.AllocationSize.QuadPart < sizes.EndOfFile.QuadPart;
 }

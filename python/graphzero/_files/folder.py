@@ -13,6 +13,7 @@ from typing import IO
 from graphzero import _core
 from graphzero._base.argument_errors import Setting, error_of, value_error
 from graphzero._base.memory_sizes import byte_text
+from graphzero._files.renames import is_kept, rename, replace
 
 _SUFFIX = ".graphzero-tmp"
 _KEPT_SUFFIX = ".graphzero-stage"
@@ -89,7 +90,7 @@ class NewFolder:
                 check()
             try:
                 if not os.path.lexists(self._target):
-                    os.rename(self.temporary, self._target)
+                    rename(self.temporary, self._target)
                 elif not _core.exchange_names(os.fsencode(self.temporary), os.fsencode(self._target)):
                     self._take_place_in_two_steps()
             except OSError as error:
@@ -107,11 +108,12 @@ class NewFolder:
     def _take_place_in_two_steps(self) -> None:
         """Do it on a file system that cannot exchange two names, such as NFS. A kill in between leaves both hidden."""
         old = f"{self.temporary}{_OLD}"
-        os.rename(self._target, old)
+        rename(self._target, old)
         try:
-            os.rename(self.temporary, self._target)
-        except OSError:
-            os.rename(old, self._target)
+            rename(self.temporary, self._target)
+        except BaseException:  # also Ctrl-C while it waits
+            if not os.path.lexists(self._target):
+                rename(old, self._target)
             raise
         with contextlib.suppress(OSError):  # Windows keeps files that are open; the next writer removes them
             remove(old)
@@ -268,7 +270,7 @@ def replacing_file(path: str) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        replace(temporary, path)
     except BaseException as error:
         if temporary is not None:
             with contextlib.suppress(OSError):
@@ -301,7 +303,7 @@ def replace_together(files: Mapping[str, str]) -> None:
             stack.callback(_core.PathLock(folder, wait=True).release)
         for temporary, path in files.items():
             try:
-                os.replace(temporary, path)
+                replace(temporary, path)
             except OSError as error:
                 raise _said_clearly(error, path) from error
         for folder in folders:
@@ -310,7 +312,7 @@ def replace_together(files: Mapping[str, str]) -> None:
 
 def _said_clearly(error: OSError, path: str) -> OSError:
     """Return an error that names ``path``, and for a file or folder that Windows keeps, what to do."""
-    if getattr(error, "winerror", None) in (5, 32, 1224):  # access denied, sharing violation, user mapped file
+    if is_kept(error):
         return PermissionError(
             errno.EACCES,
             "cannot replace it: it, or a file in it, is open or mapped, here or in another program; close what uses "
@@ -337,7 +339,7 @@ def new_file(target: str, together: Mapping[str, str] | None = None) -> Iterator
             if together:
                 replace_together({**together, path: target})
             else:  # without a lock: the folder may be one that a writer of ours holds
-                os.replace(path, target)
+                replace(path, target)
                 _core.sync_folder(os.fsencode(os.path.dirname(os.path.abspath(target))))
     except OSError as error:
         if hidden is None:

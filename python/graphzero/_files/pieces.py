@@ -7,6 +7,8 @@ import sys
 import threading
 from collections.abc import Iterator
 
+from graphzero._files.renames import replace
+
 PIECE = 64 << 20  # bytes
 
 _PART = ".part"
@@ -75,10 +77,7 @@ class PieceFile:
 
     def finish(self, begin: int) -> None:
         """Remember that the piece that begins here is there; for any thread."""
-        if sys.platform != "win32":
-            os.fdatasync(self._file)
-        else:
-            os.fsync(self._file)
+        getattr(os, "fdatasync", os.fsync)(self._file)  # only Linux has it
         with self._lock, open(self._path + _PIECES, "a", encoding="utf-8") as file:
             file.write(f"{begin // PIECE}\n")
 
@@ -86,7 +85,7 @@ class PieceFile:
         """Give the file its name."""
         os.fsync(self._file)
         self.close()
-        os.replace(self._path + _PART, self._path)
+        replace(self._path + _PART, self._path)
         os.remove(self._path + _PIECES)
 
     def close(self) -> None:

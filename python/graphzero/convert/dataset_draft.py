@@ -42,6 +42,7 @@ from graphzero._files.manifest import (
     write_manifest,
 )
 from graphzero._files.mounted import Mounted
+from graphzero._files.renames import rename
 from graphzero._files.storage import path_here
 from graphzero._look.labels import has_classes
 from graphzero.dataset import EdgeTriple, TypeName
@@ -76,7 +77,7 @@ class DatasetDraft:
         """Give all files their paths, and write the manifest."""
         for record, path in self.manifest.places():
             if record.file != path:
-                os.rename(self.folder.file(record.file), self.folder.file(path))
+                rename(self.folder.file(record.file), self.folder.file(path))
                 record.file = path
         shutil.rmtree(os.path.join(self.folder.temporary, _UNPLACED), ignore_errors=True)  # and what was refused
         write_manifest(self.folder.file(MANIFEST), self.manifest)

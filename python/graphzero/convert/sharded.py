@@ -22,6 +22,7 @@ from graphzero._base.memory_sizes import byte_count, conversion_budget
 from graphzero._files.folder import check_regular, hidden_folder
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress
+from graphzero._files.renames import replace
 from graphzero._files.storage import StoredPath
 from graphzero.convert._shards.edge_commit import IdsPath, check_graph_target, commit_graph
 from graphzero.convert._shards.edge_plan import DIRECTIONS, EdgePlan, ShardPlan, kept_options, mounted
@@ -275,7 +276,7 @@ def merge_labels(
             with mounted(new) as lookups:
                 refuse_headers_of_labels(conversion.told["guessed_headers"], lookups)
             for path, name in zip(new, names, strict=True):
-                os.replace(path, files.written(name, scratch))
+                replace(path, files.written(name, scratch))
         for name in names:
             files.finish(name, scratch)
 

@@ -24,6 +24,7 @@ from graphzero._files.folder import hidden_folder
 from graphzero._files.manifest import file_name
 from graphzero._files.mounted import Mounted
 from graphzero._files.progress import Progress, watching
+from graphzero._files.renames import rename, replace
 from graphzero._files.storage import target_here
 from graphzero._inputs.attributes import check_names
 from graphzero.convert.row_writer import RowWriter
@@ -245,8 +246,8 @@ def _take_place(new: str, path: str, scratch: str) -> None:
     if os.path.lexists(path) and (os.path.isdir(new) or os.path.isdir(path)):
         if _core.exchange_names(os.fsencode(new), os.fsencode(path)):
             return
-        os.rename(path, os.path.join(scratch, "replaced"))  # as on NFS, which cannot exchange two names
-    os.replace(new, path)
+        rename(path, os.path.join(scratch, "replaced"))  # as on NFS, which cannot exchange two names
+    replace(new, path)
 
 
 def _check_out(path: str, data: GraphData, *, replaces: bool) -> None:

@@ -17,6 +17,7 @@ from torch import Tensor
 from graphzero._base.argument_errors import check_choice, value_error
 from graphzero._base.dtypes import as_data_type
 from graphzero._files.folder import hidden_folder
+from graphzero._files.renames import rename
 from graphzero._files.storage import target_here
 from graphzero.convert.arrow_files import pyarrow
 from graphzero.convert.row_writer import RowWriter
@@ -98,7 +99,7 @@ def predict(
                 stop = done + len(block)
                 writer.append(np.arange(done, stop) if ids is None else ids[done:stop], block)
                 done = stop
-        os.rename(whole, path)
+        rename(whole, path)
     return count
 
 

@@ -16,6 +16,7 @@ import zlib
 from typing import Any
 
 from graphzero import _core
+from graphzero._files.renames import replace
 from graphzero._files.storage import path_here
 from graphzero.pipeline import Stages
 
@@ -118,7 +119,7 @@ def _replace(name: str, data: bytes, is_zipped: bool) -> None:
         with open(number, "wb") as file:
             file.write(gzip.compress(data) if is_zipped else data)
         shutil.copymode(name, new)
-        os.replace(new, name)
+        replace(new, name)
     except BaseException:
         os.unlink(new)
         raise
