@@ -120,6 +120,26 @@ def test_a_rank_that_does_not_connect_is_named():
     assert (lost.value.rank, lost.value.silent_s) == (1, SOON_S)
 
 
+def test_a_rank_that_gives_up_leaves_nothing_open():
+    """Those that have reached it, and those that it has reached, would take it for a rank that is only silent."""
+    listeners = [Listener("127.0.0.1", 3) for _ in range(3)]
+    first, _, last = listeners
+    with contextlib.closing(first), contextlib.closing(last), contextlib.ExitStack() as opened:
+        hello = connections._HELLO.pack(bytes.fromhex(listeners[1].address["token"]), 2, connections.ROWS)
+        came = opened.enter_context(socket.create_connection(("127.0.0.1", listeners[1].address["port"])))
+        came.sendall(hello)
+        with pytest.raises(PeerLost) as lost:  # it keeps what the call had in its hands
+            listeners[1].join(1, [listener.address for listener in listeners], SOON_S)
+        assert lost.value.rank == 2
+        reached = [opened.enter_context(first._socket.accept()[0]) for _ in range(2)]
+        for connection in (came, *reached):
+            connection.settimeout(LONG_S)
+            while connection.recv(100):
+                pass
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", listeners[1].address["port"]))
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 def test_who_calls_itself_127_connects_to_those_that_do_not(rank):
     addresses = [{"host": "127.0.1.1"}, {"host": "10.0.0.2"}]
