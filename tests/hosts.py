@@ -1,8 +1,11 @@
 """Hosts on one machine: network namespaces that a bridge joins, or processes on the loopback without the rights."""
 
+import ctypes
 import os
 import shutil
 import subprocess
+
+_CLONE_NEWNET = 0x40000000
 
 
 def can_make_namespaces():
@@ -43,6 +46,20 @@ class Loopback:
     def prefix(self, host):
         return []
 
+    def network(self, host):
+        """Return what ``join_network()`` needs to move this process, in which nothing runs yet, to a host."""
+        return None
+
+
+def join_network(network):
+    if network is None:
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    file = os.open(network, os.O_RDONLY)
+    if libc.setns(file, _CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), network)
+    os.close(file)
+
 
 class Namespaces(Loopback):
     """Hosts with an address each, on a bridge in a namespace of its own: the machine's network is not touched."""
@@ -75,9 +92,16 @@ class Namespaces(Loopback):
     def prefix(self, host):
         return ["ip", "netns", "exec", self._name(host)]
 
+    def network(self, host):
+        return f"/run/netns/{self._name(host)}"
+
     def cut(self, host):
         """Pull the cable of a host: nothing arrives any more, and nobody is told."""
         self._ip("-n", self._switch, "link", "set", f"port{host}", "down")
+
+    def mend(self, host):
+        """Put it in again."""
+        self._ip("-n", self._switch, "link", "set", f"port{host}", "up")
 
     def _add(self, host):
         name, port = self._name(host), f"port{host}"

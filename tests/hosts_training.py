@@ -1,4 +1,4 @@
-"""A process of several: epochs of batches, each written down as a hash (DATASET FOLDER OPTIONS, where these are JSON)."""
+"""A process of several: epochs of batches, each written down as a hash."""
 
 import datetime
 import hashlib
@@ -6,12 +6,12 @@ import json
 import os
 import pathlib
 import signal
-import sys
 
 import torch
 
 import graphzero as gz
 from graphzero.loaders import NeighborLoader
+from started_ranks import main, mark, marks
 
 NUM_EPOCHS = 2
 
@@ -27,16 +27,17 @@ def hash_of(batch):
     return hashlib.sha256(b"".join(part.numpy().tobytes() for part in parts)).hexdigest()[:16]
 
 
-def main(dataset, folder, options):
+def train(order):
     """Iterate, go on where a checkpoint says, and do as told: stop early, or die."""
-    options, folder = json.loads(options), pathlib.Path(folder)
+    folder, options = pathlib.Path(order["folder"]), order["options"]
+    mark(folder, f"{os.environ['RANK']}.ready")
     torch.set_num_threads(1)
     timeout = datetime.timedelta(seconds=options.pop("timeout", 15))
     breaks, dies, steps_together = options.pop("breaks", None), options.pop("dies", None), options.pop("together", True)
     how = options.pop("signal", signal.SIGKILL)
     torch.distributed.init_process_group("gloo", timeout=timeout)
-    rank, died = torch.distributed.get_rank(), folder / "died"
-    batches = loader(gz.open(dataset), **options)
+    rank = torch.distributed.get_rank()
+    batches = loader(gz.open(order["data"][rank]), **options)
     checkpoint, log = folder / "checkpoint.json", folder / f"{rank}.jsonl"
     state = [json.loads(checkpoint.read_text()) if rank == 0 and checkpoint.exists() else None]
     torch.distributed.broadcast_object_list(state, src=0)  # hosts may have no folder in common
@@ -48,8 +49,8 @@ def main(dataset, folder, options):
             step = {"process": os.getpid(), "epoch": epoch, "batch": number, "hash": hash_of(batch)}
             with log.open("a") as file:
                 file.write(json.dumps(step) + "\n")
-            if dies == [rank, epoch, number] and not died.exists():
-                died.touch()
+            if dies == [rank, epoch, number] and not marks(folder, f"{rank}.trouble"):
+                mark(folder, f"{rank}.trouble")
                 os.kill(os.getpid(), how)
             if steps_together:
                 torch.distributed.all_reduce(torch.ones(4))
@@ -64,4 +65,4 @@ def main(dataset, folder, options):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(train)

@@ -1,9 +1,4 @@
-"""Ranks that divide rows, started quickly: a process for each host, which forks when told to. Also what they do.
-
-A line of standard input is an order as JSON: ``{"call": name, "folder": …, "environment": {…}, …}``. The forked process
-writes what the call returns to ``{folder}/{rank}.json``, what it says to ``{rank}.txt``; its exit code is in
-``{rank}.rc``.
-"""
+"""What ranks that divide rows are told to do, in processes that tests/started_ranks.py starts."""
 
 import datetime
 import gc
@@ -28,8 +23,10 @@ from graphzero.loaders import LinkNeighborLoader, NeighborLoader
 from graphzero.loaders._exchange import meeting
 from graphzero.loaders._exchange.meeting import Meeting
 from graphzero.loaders._exchange.service import WantedRows, exchange_of
+from started_ranks import main, mark, marks
 
-pyg()  # before processes are forked, each of which would take its time for it
+if len(sys.argv) == 1 or __name__ != "__main__":
+    pyg()  # before processes are forked, each of which would take its time for it; those of torchrun need none
 
 COMMON = {"batch_size": 8, "shuffle": True, "seed": 5, "memory": "20MB", "threads": 1}
 
@@ -172,23 +169,24 @@ def trouble(rank, data, order):
                 time.sleep(order.get("pause", 0))
             for _ in loader:
                 numbers += 1
-                if numbers == 1:
-                    pathlib.Path(order["folder"], f"{rank}.began").touch()
-                if numbers == order["after"] and told == "kill and leave a child" and os.fork() == 0:
+                if told is None or numbers != order["after"]:
+                    continue
+                mark(order["folder"], f"{rank}.trouble")
+                if told == "kill and leave a child" and os.fork() == 0:
                     time.sleep(15)
                     os._exit(0)
-                if numbers == order["after"] and told in ("kill", "kill and leave a child"):
+                if told in ("kill", "kill and leave a child"):
                     os.kill(os.getpid(), signal.SIGKILL)
-                if numbers == order["after"] and told == "stop":
+                if told == "stop":
                     os.kill(os.getpid(), signal.SIGSTOP)
-                if numbers == order["after"] and told == "raise":
+                if told == "raise":
                     raise ZeroDivisionError("mine")
-                if numbers == order["after"] and told == "exit after an error at a prompt":
+                if told == "exit after an error at a prompt":
                     sys.ps1 = ">>> "
                     sys.last_exc = sys.last_value = ZeroDivisionError("seen and forgotten")
-                if numbers == order["after"] and told in ("exit", "exit after an error at a prompt"):
+                if told in ("exit", "exit after an error at a prompt"):
                     return {"numbers": numbers}
-                if numbers == order["after"] and told == "interrupt":
+                if told == "interrupt":
                     signal.signal(signal.SIGINT, signal.default_int_handler)  # what began the tests may ignore it
                     os.kill(os.getpid(), signal.SIGINT)
     except OSError as error:
@@ -198,7 +196,6 @@ def trouble(rank, data, order):
 
 def refused(rank, data, order):
     """Make a loader and take a batch, which some reason forbids."""
-    time.sleep(order.get("late", {}).get(str(rank), 0))
     if rank in order.get("absent", []):
         time.sleep(5)
         return {}
@@ -221,6 +218,7 @@ def keeper_stops(rank, data, order):
     meeting._ANSWER_S = order["answer_s"]
     torch.distributed.barrier()
     if rank == 0:
+        mark(order["folder"], "0.trouble")
         os.kill(os.getpid(), signal.SIGSTOP)
     time.sleep(0.5)
     return refused(rank, data, order)
@@ -233,6 +231,7 @@ def ends_early(rank, data, order):
         _await(order, "1.rc")
     loader = loader_of("plain", data, exchange_timeout=order["timeout"], distributed=False)
     if rank == 1:
+        mark(order["folder"], "1.trouble")
         return {"numbers": 0}
     try:
         found = {"kind": None, "numbers": len(list(loader))}
@@ -298,7 +297,7 @@ def training(rank, data, order):
     """Train with restarts: a state_dict after each step, and a rank that dies once."""
     folder = pathlib.Path(order["folder"])
     loader = loader_of("plain", data, exchange_timeout=order["timeout"])
-    checkpoint, log, died = folder / "checkpoint.json", folder / f"{rank}.jsonl", folder / "died"
+    checkpoint, log = folder / "checkpoint.json", folder / f"{rank}.jsonl"
     state = [json.loads(checkpoint.read_text()) if rank == 0 and checkpoint.exists() else None]
     torch.distributed.broadcast_object_list(state, src=0)
     if state[0] is not None:
@@ -308,8 +307,8 @@ def training(rank, data, order):
         for batch in loader:
             with log.open("a") as file:
                 file.write(json.dumps([epoch, number, hash_of(batch)]) + "\n")
-            if order["dies"] == [rank, epoch, number] and not died.exists():
-                died.touch()
+            if order["dies"] == [rank, epoch, number] and not marks(folder, f"{rank}.trouble"):
+                mark(folder, f"{rank}.trouble")
                 os.kill(os.getpid(), signal.SIGKILL)
             torch.distributed.all_reduce(torch.ones(1))
             if rank == 0:
@@ -332,12 +331,19 @@ class BrokenGroup:
         raise RuntimeError("unhandled system error\nmore of it")
 
 
+def die(rank, order):
+    mark(order["folder"], f"{rank}.trouble")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def run(order):
     rank = int(os.environ["RANK"])
+    mark(order["folder"], f"{rank}.ready")
+    torch.set_num_threads(1)
     if order.get("broken"):
         Meeting.group = lambda self, backend, timeout_s: BrokenGroup()
     if order.get("dies_making_a_group") == rank:
-        Meeting.group = lambda self, backend, timeout_s: os.kill(os.getpid(), signal.SIGKILL)
+        Meeting.group = lambda self, backend, timeout_s: die(rank, order)
     timeout = datetime.timedelta(seconds=order.get("group_timeout", 15))
     if order.get("backend") == "fake":
         importlib.import_module("torch.testing._internal.distributed.fake_pg")  # registers it
@@ -350,41 +356,5 @@ def run(order):
     pathlib.Path(order["folder"], f"{rank}.json").write_text(json.dumps(found))
 
 
-def child(order):
-    """Become the process of a rank; what it raises ends it as it would a script."""
-    os.environ.update(order["environment"])
-    said = os.open(f"{order['folder']}/{os.environ['RANK']}.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(said, 1)
-    os.dup2(said, 2)
-    if torch.cuda.device_count() > 0:  # a process cannot fork one that uses CUDA once anything in it has
-        os.execv(sys.executable, [sys.executable, __file__, json.dumps(order)])
-    torch.set_num_threads(1)
-    run(order)
-
-
-def main():
-    waiting, ranks = "", {}
-    while True:
-        while ranks and (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            rank_file = ranks.pop(ended[0])
-            rank_file.with_suffix(".new").write_text(str(os.waitstatus_to_exitcode(ended[1])))
-            rank_file.with_suffix(".new").rename(rank_file)
-        if not select.select([0], [], [], 0.02)[0]:
-            continue
-        text = os.read(0, 1 << 16).decode()
-        if not text:
-            return
-        *lines, waiting = (waiting + text).split("\n")
-        for order in map(json.loads, lines):
-            process = os.fork()
-            if process == 0:
-                return child(order)
-            print(process, flush=True)
-            ranks[process] = pathlib.Path(order["folder"], f"{order['environment']['RANK']}.rc")
-
-
 if __name__ == "__main__":
-    if len(sys.argv) > 1:  # as torchrun starts it
-        run(json.loads(sys.argv[1]))
-    else:
-        main()
+    main(run, forks=torch.cuda.device_count() == 0)  # a process cannot fork one that uses CUDA once anything in it has

@@ -10,8 +10,11 @@ import pytest
 
 pytest.importorskip("torch")
 
+import torch
+
 from graphzero.loaders._exchange import connections
 from graphzero.loaders._exchange.connections import Listener, own_address
+from graphzero.loaders._exchange.group_wire import GroupFailed, GroupWire
 from graphzero.loaders._exchange.notes import Notes
 from graphzero.loaders._exchange.wire import _FRAME, HEADER, IDS, ROWS, PeerLost, Wire
 
@@ -120,6 +123,26 @@ def test_a_rank_that_does_not_connect_is_named():
     assert (lost.value.rank, lost.value.silent_s) == (1, SOON_S)
 
 
+def test_a_rank_that_gives_up_leaves_nothing_open():
+    """Those that have reached it, and those that it has reached, would take it for a rank that is only silent."""
+    listeners = [Listener("127.0.0.1", 3) for _ in range(3)]
+    first, _, last = listeners
+    with contextlib.closing(first), contextlib.closing(last), contextlib.ExitStack() as opened:
+        hello = connections._HELLO.pack(bytes.fromhex(listeners[1].address["token"]), 2, connections.ROWS)
+        came = opened.enter_context(socket.create_connection(("127.0.0.1", listeners[1].address["port"])))
+        came.sendall(hello)
+        with pytest.raises(PeerLost) as lost:  # it keeps what the call had in its hands
+            listeners[1].join(1, [listener.address for listener in listeners], SOON_S)
+        assert lost.value.rank == 2
+        reached = [opened.enter_context(first._socket.accept()[0]) for _ in range(2)]
+        for connection in (came, *reached):
+            connection.settimeout(LONG_S)
+            while connection.recv(100):
+                pass
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", listeners[1].address["port"]))
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 def test_who_calls_itself_127_connects_to_those_that_do_not(rank):
     addresses = [{"host": "127.0.1.1"}, {"host": "10.0.0.2"}]
@@ -224,6 +247,47 @@ def test_silence_and_a_closed_connection_are_told_apart(pair):
     with pytest.raises(PeerLost) as lost:
         second.receive(0, HEADER, np.zeros(2, dtype=np.int64))()
     assert (lost.value.rank, lost.value.silent_s) == (0, None)
+
+
+class SilentGroup:
+    """A group in which a rank does not answer: what waits for it fails a little after its time."""
+
+    def allreduce(self, tensors):
+        return SimpleNamespace(wait=lambda: None)
+
+    def recv(self, tensors, rank, tag):
+        return self
+
+    def wait(self):
+        threading.Event().wait(SOON_S + 0.1)
+        raise RuntimeError("Timed out waiting\nmore of it")
+
+
+def test_a_rank_whose_group_fails_is_waited_for(pair):
+    """It asks everybody for a header then, to learn who is gone: it is not gone itself."""
+    wires = [GroupWire(wire._connections, SOON_S, SilentGroup, torch.device("cpu")) for wire in pair[0]]
+    first, second = wires
+
+    def fail():
+        second.join()
+        with pytest.raises(GroupFailed, match="^Timed out waiting$"):
+            second.receive(0, ROWS, np.zeros(4, dtype=np.uint8))()
+        second.send(0, HEADER, np.arange(2))
+        second.flush()
+
+    failing = threading.Thread(target=fail)
+    failing.start()
+    into = np.zeros(2, dtype=np.int64)
+    try:
+        first.receive(1, HEADER, into)()
+    finally:
+        failing.join()
+    assert into.tolist() == [0, 1]
+    with pytest.raises(PeerLost) as lost:
+        first.receive(1, HEADER, into)()
+    assert (lost.value.rank, lost.value.silent_s) == (1, SOON_S)
+    for wire in wires:
+        wire.close()
 
 
 def test_a_peer_that_sends_slowly_is_not_silent(pair):

@@ -1,14 +1,10 @@
 """Hosts that divide rows of nodes: batches equal those of one process that has all, and nobody waits for ever."""
 
+import functools
 import json
-import os
 import pathlib
 import re
-import select
 import signal
-import socket
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -19,14 +15,13 @@ import graphzero as gz
 import share_ranks
 from hosts import Loopback, Namespaces, can_make_namespaces
 from loader_cases import write_heterogeneous, write_homogeneous
+from started_ranks import C10D, Torchrun, running, starter_of
 
 pytestmark = [
     pytest.mark.skipif(not torch.distributed.is_gloo_available(), reason="this torch has no gloo"),
     pytest.mark.no_tsan,  # ranks are forked from a process that has threads
 ]
 SCRIPT = pathlib.Path(share_ranks.__file__)
-START_S = 120  # processes import torch, on a machine that may have much else to do
-ANSWER_S = 20
 TIMEOUT_S = 2
 
 
@@ -91,14 +86,23 @@ def stage_all(whole, folder, host, hosts, **options):
     return str(folder)
 
 
+def stage_shares(whole, folder, **options):
+    return {
+        hosts: [stage_all(whole, folder / f"{host} of {hosts}", host, hosts, **options) for host in range(hosts)]
+        for hosts in (2, 3)
+    }
+
+
 @pytest.fixture(scope="module")
 def shares(whole, tmp_path_factory):
     """Folders by number of hosts and host."""
-    folder = tmp_path_factory.mktemp("shares")
-    return {
-        hosts: [stage_all(whole, folder / f"{host} of {hosts}", host, hosts) for host in range(hosts)]
-        for hosts in (2, 3)
-    }
+    return stage_shares(whole, tmp_path_factory.mktemp("shares"))
+
+
+@pytest.fixture(scope="module")
+def cold_shares(whole, tmp_path_factory):
+    """The same without rows that all hosts have."""
+    return stage_shares(whole, tmp_path_factory.mktemp("cold"), hot=0)
 
 
 @pytest.fixture(scope="module")
@@ -108,93 +112,29 @@ def hosts():
 
 
 @pytest.fixture(scope="module")
-def starters(hosts):
-    """A process on each host that forks ranks."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(SCRIPT.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
-        "GLOO_SOCKET_IFNAME": hosts.interface,
-        "OMP_NUM_THREADS": "1",
-    }
-    command = [sys.executable, SCRIPT]
-    made = [
-        hosts.start(host, command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for host in range(3)
-    ]
-    yield made
-    for process in made:
-        process.stdin.close()
-        process.wait()
-        process.stdout.close()
-
-
-class Ranks:
-    """Ranks that do what an order says."""
-
-    def __init__(self, hosts, starters, folder, call, data, **order):
-        self.folder, self.count = folder, len(data)
-        with socket.socket() as unused:
-            unused.bind(("127.0.0.1", 0))
-            port = unused.getsockname()[1]
-        self.processes = []
-        for rank in range(self.count):
-            environment = {"RANK": rank, "WORLD_SIZE": self.count, "MASTER_ADDR": hosts.address(0), "MASTER_PORT": port}
-            # Ranks with names of their own may share one GPU.
-            environment |= {"NCCL_HOSTID": f"host {rank}", "NCCL_SOCKET_IFNAME": hosts.interface}
-            environment = {name: str(value) for name, value in environment.items()}
-            told = {"call": call, "folder": str(folder), "data": data, "environment": environment, **order}
-            starter = starters[rank % 3]
-            starter.stdin.write(json.dumps(told) + "\n")
-            starter.stdin.flush()
-            assert select.select([starter.stdout], [], [], START_S)[0], "a starter does not answer"
-            self.processes.append(int(starter.stdout.readline()))
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for rank, process in enumerate(self.processes):
-            if not (self.folder / f"{rank}.rc").exists():
-                os.kill(process, signal.SIGKILL)
-
-    def code(self, rank, seconds=START_S):
-        file, end = self.folder / f"{rank}.rc", time.monotonic() + seconds
-        while not file.exists():
-            assert time.monotonic() < end, f"rank {rank} still runs: {self.said(rank)}"
-            time.sleep(0.02)
-        return int(file.read_text())
-
-    def found(self, rank, seconds=START_S):
-        assert self.code(rank, seconds) == 0, self.said(rank)
-        return json.loads((self.folder / f"{rank}.json").read_text())
-
-    def said(self, rank):
-        return (self.folder / f"{rank}.txt").read_text()
+def starter(hosts):
+    with starter_of(hosts, SCRIPT) as made:
+        yield made
 
 
 @pytest.fixture
-def run(hosts, starters, tmp_path):
-    made = []
-
-    def start(call, data, **order):
-        folder = tmp_path / str(len(made))
-        folder.mkdir()
-        made.append(Ranks(hosts, starters, folder, call, data, **order))
-        return made[-1]
-
-    yield start
-    for ranks in made:
-        ranks.__exit__()
+def run(hosts, starter, tmp_path):
+    with running(hosts, starter, tmp_path) as start:
+        yield lambda call, data, **order: start(data, call=call, **order)
 
 
+@functools.cache
 def expected(case, whole, rank, world_size, **options):
     return share_ranks.hashes(case, whole, rank=rank, world_size=world_size, **options)
 
 
+@pytest.mark.parametrize("has_hot", [True, False], ids=["hot rows", "no hot rows"])
 @pytest.mark.parametrize("count", [2, 3])
-def test_batches_are_those_of_one_process_that_has_all_rows(whole, shares, run, count):
-    cases = list(share_ranks.CASES)
-    ranks = run("all_cases", shares[count], cases=cases)
+def test_batches_are_those_of_one_process_that_has_all_rows(whole, shares, cold_shares, run, count, has_hot):
+    cases, folders = list(share_ranks.CASES), (shares if has_hot else cold_shares)[count]
+    for folder in folders:
+        assert (gz.open(f"{folder}/homogeneous").features("x").hot is not None) == has_hot
+    ranks = run("all_cases", folders, cases=cases)
     for rank in range(count):
         found = ranks.found(rank)
         for case in cases:
@@ -235,7 +175,7 @@ def test_rows_may_come_through_a_group(whole, shares, run, count, through):
 def test_a_rank_that_is_lost_is_named_by_groups_too(shares, run, told, kind, problem, through):
     ranks = run("trouble", shares[3], timeout=TIMEOUT_S, after=5, told={"1": told}, **through)
     for rank in (0, 2):
-        found = ranks.found(rank)
+        found = ranks.found(rank, after=ranks.trouble(1))
         assert found["kind"] == kind, found
         assert re.match(problem, found["error"]), found
 
@@ -244,7 +184,7 @@ def test_rows_that_a_group_does_not_bring_are_an_error(shares, run):
     ranks = run("refused", shares[2], broken=True, options={"exchange": "gloo"})
     problem = "rows did not cross through gloo: unhandled system error; exchange='tcp' does without"
     for rank in range(2):
-        found = ranks.found(rank)
+        found = ranks.found(rank, after=ranks.ready())
         assert found["kind"] == "ConnectionError", found
         assert problem in found["error"], found
 
@@ -252,7 +192,7 @@ def test_rows_that_a_group_does_not_bring_are_an_error(shares, run):
 def test_a_rank_that_is_lost_while_a_group_is_made_is_named(shares, run):
     options = {"exchange": "gloo", "exchange_timeout": TIMEOUT_S, "distributed": False}
     ranks = run("refused", shares[2], dies_making_a_group=1, options=options)
-    found = ranks.found(0, ANSWER_S)
+    found = ranks.found(0, after=ranks.trouble(1))
     assert found["kind"] == "ConnectionError", found
     assert re.match(
         r"rank 1 \(.+, which has the rows of host 1\) is gone: rows that are there cannot", found["error"]
@@ -262,7 +202,7 @@ def test_a_rank_that_is_lost_while_a_group_is_made_is_named(shares, run):
 def test_ranks_that_exchange_in_different_ways_are_refused_and_may_try_again(whole, shares, run):
     ranks = run("second_try", shares[2], of_rank={"1": {"exchange": "gloo"}})
     for rank in range(2):
-        found = ranks.found(rank)
+        found = ranks.found(rank, after=ranks.ready())
         assert found["kind"] == "ValueError", found
         problem = r"exchange: expected the same on all 2 ranks, found 'gloo' on rank 1 \(.+\) and 'tcp' on rank 0"
         assert re.match(problem, found["error"]), found
@@ -273,10 +213,10 @@ def test_a_rank_that_has_no_address_tells_the_others(shares, run):
     wrong = {"1": {"GLOO_SOCKET_IFNAME": "nothing7"}}
     ranks = run("refused", shares[2], options={"distributed": False}, environment_of_rank=wrong)
     problem = "GLOO_SOCKET_IFNAME: expected a network interface with an address, of .+, found 'nothing7' .+"
-    found = ranks.found(0, ANSWER_S)
+    found = ranks.found(0, after=ranks.ready())
     assert found["kind"] == "ConnectionError", found
     assert re.match(rf"rank 1 \(.+\) is gone: ValueError: {problem} before all ranks had made", found["error"])
-    found = ranks.found(1, ANSWER_S)
+    found = ranks.found(1, after=ranks.ready())
     assert found["kind"] == "ValueError", found
     assert re.match(problem, found["error"]), found
 
@@ -290,7 +230,7 @@ def test_a_rank_that_has_no_address_tells_the_others(shares, run):
 )
 def test_a_store_that_does_not_answer_is_named(shares, run, options, before):
     ranks = run("keeper_stops", shares[2], options=options, answer_s=TIMEOUT_S, group_timeout=3)
-    found = ranks.found(1, ANSWER_S)
+    found = ranks.found(1, after=ranks.trouble(0))
     assert found["kind"] == "TimeoutError", found
     keeper = "the process that keeps the store of torch.distributed, of rank 0 or of torchrun, has not answered for"
     assert re.match(rf"{keeper} [23] s, before all ranks had {before}", found["error"]), found
@@ -346,13 +286,36 @@ def test_ranks_need_not_iterate_alike(whole, shares, run):
 )
 def test_a_rank_that_is_lost_is_named(shares, run, told, kind, problem):
     ranks = run("trouble", shares[3], timeout=TIMEOUT_S, after=5, told={"1": told})
+    trouble = ranks.trouble(1)
     for rank in (0, 2):
-        found = ranks.found(rank)
+        found = ranks.found(rank, after=trouble)
         assert found["kind"] == kind, found
         assert re.match(problem, found["error"]), found
     if told != "stop":
         killed = {"kill": -signal.SIGKILL, "kill and leave a child": -signal.SIGKILL}
-        assert ranks.code(1) == {**killed, "raise": 1, "interrupt": -signal.SIGINT}[told]
+        assert ranks.code(1, after=trouble) == {**killed, "raise": 1, "interrupt": -signal.SIGINT}[told]
+
+
+@pytest.mark.parametrize("exchange", ["tcp", "gloo"])
+def test_a_cable_that_is_pulled_is_an_error_at_both_ends(shares, hosts, run, exchange):
+    """Connections stay open, and nobody is told: ranks notice by the silence, whatever time the group of the model has."""
+    if not isinstance(hosts, Namespaces):
+        pytest.skip("needs the rights to make network namespaces: processes on the loopback have no cable")
+    options = {"timeout": TIMEOUT_S, "group_timeout": 60, "options": {"exchange": exchange}}
+    ranks = run("trouble", shares[3], after=5, told={"1": "lose the network"}, **options)
+    ranks.trouble(1)
+    pulled = time.monotonic()
+    hosts.cut(1)
+    try:
+        found = [ranks.found(rank, after=pulled) for rank in range(3)]
+    finally:
+        hosts.mend(1)
+    for rank, lost in ((0, "1"), (1, "[02]"), (2, "1")):
+        assert found[rank]["kind"] == "TimeoutError", found
+        problem = (
+            rf"rank {lost} \(.+, which has the rows of host {lost}\) has not answered for {TIMEOUT_S} s: rows that"
+        )
+        assert re.match(problem, found[rank]["error"]), found
 
 
 @pytest.mark.parametrize("told", ["exit", "exit after an error at a prompt"])
@@ -363,10 +326,11 @@ def test_a_rank_that_has_ended_goes_on_serving_the_others(shares, run, told):
 
 def test_a_rank_that_has_ended_does_not_wait_for_others_for_ever(shares, run):
     ranks = run("trouble", shares[2], timeout=1, after=6, epochs=2, pause=4, told={"1": "exit"})
-    found = ranks.found(0)
+    trouble = ranks.trouble(1)
+    found = ranks.found(0, after=trouble)
     assert found["kind"] == "ConnectionError"
     assert re.match(r"rank 1 \(.+\) is gone: its script had ended", found["error"]), found
-    assert ranks.found(1) == {"numbers": 6}
+    assert ranks.found(1, after=trouble) == {"numbers": 6}
 
 
 def test_ranks_of_one_host_share_its_folder(whole, shares, run):
@@ -387,10 +351,10 @@ def test_folders_that_do_not_belong_together_are_refused(whole, shares, run, tmp
         "twice": ([first, first], r"data: expected ranks with the rows of all 2 hosts, found none with those of host 1, but "
                   r"host 0 on ranks 0 and 1 \(.+\); start a rank on each host"),
     }  # fmt: skip
-    runs = {name: run("refused", folders) for name, (folders, _) in cases.items()}
-    for name, (_, problem) in cases.items():
+    for folders, problem in cases.values():
+        ranks = run("refused", folders)
         for rank in range(2):
-            found = runs[name].found(rank)
+            found = ranks.found(rank, after=ranks.ready())
             assert found["kind"] == "ValueError", found
             assert re.match(problem, found["error"]), found
 
@@ -403,16 +367,17 @@ def test_ranks_of_which_some_have_all_rows_are_refused(whole, shares, run):
         r"among 2 hosts on rank 1 .+ or stage a share of it on each with the same hosts="
     )
     for rank in range(2):
-        found = ranks.found(rank, ANSWER_S)
+        found = ranks.found(rank, after=ranks.ready())
         assert found["kind"] == "ValueError", found
         assert re.match(problem, found["error"]), found
 
 
 def test_a_rank_that_ends_before_all_have_come_is_named(shares, run):
     ranks = run("ends_early", shares[3], timeout=TIMEOUT_S)
-    assert ranks.found(1) == {"numbers": 0}
+    trouble = ranks.trouble(1)
+    assert ranks.found(1, after=trouble) == {"numbers": 0}
     for rank in (0, 2):
-        found = ranks.found(rank, ANSWER_S)
+        found = ranks.found(rank, after=trouble)
         assert found["kind"] == "ConnectionError", found
         problem = (
             r"rank 1 \(.+, which has the rows of host 1\) is gone: its script had ended before all ranks had made a"
@@ -421,13 +386,15 @@ def test_a_rank_that_ends_before_all_have_come_is_named(shares, run):
 
 
 def test_a_forked_process_does_not_go_on_with_an_iteration(shares, run):
-    for rank, found in enumerate(map(run("forks", shares[2]).found, range(2))):
+    ranks = run("forks", shares[2])
+    for rank in range(2):
+        found = ranks.found(rank, after=ranks.ready())
         assert found["child"].startswith("this iteration is that of another process: begin one of this process"), rank
 
 
 def test_a_rank_without_a_loader_is_named(shares, run):
     ranks = run("refused", shares[2], absent=[1], group_timeout=2, options={"distributed": False})
-    found = ranks.found(0)
+    found = ranks.found(0, after=ranks.ready())
     assert found["kind"] == "TimeoutError"
     assert re.match(r"rank 1: expected a loader of the same data set on all 2 ranks, which send each", found["error"])
 
@@ -435,7 +402,7 @@ def test_a_rank_without_a_loader_is_named(shares, run):
 def test_a_budget_that_holds_no_batch_is_refused(shares, run):
     ranks = run("refused", shares[2], options={"memory": 900_000})
     for rank in range(2):
-        found = ranks.found(rank)
+        found = ranks.found(rank, after=ranks.ready())
         assert found["kind"] == "ValueError"
         problem = (
             r"memory: expected at least \d+ MB, found 900.0 kB, of which sampling gets 450.0 kB and needs \d MB; give"
@@ -447,7 +414,7 @@ def test_too_little_room_for_messages_is_refused(shares, run):
     ranks = run("too_little_room", shares[2])
     for rank in range(2):
         problem = "memory: expected room for a row of 32 bytes for each of 1 other ranks, found 12 B"
-        assert ranks.found(rank)["error"].startswith(problem)
+        assert ranks.found(rank, after=ranks.ready())["error"].startswith(problem)
 
 
 @pytest.fixture(scope="module")
@@ -573,31 +540,9 @@ def test_a_share_is_not_edited(shares):
 
 def test_a_restart_goes_on_where_the_last_one_ended(whole, shares, hosts, tmp_path):
     """Torchrun starts all ranks again when one is killed, and the batches are those that would have come."""
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-    order = {"call": "training", "folder": str(tmp_path), "data": shares[2], "timeout": 5, "dies": [1, 0, 3]}
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(SCRIPT.parent), *filter(None, [os.environ.get("PYTHONPATH")])]),
-        "GLOO_SOCKET_IFNAME": hosts.interface,
-        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
-    }
-    runs = []
-    for host in range(2):
-        words = ["--nnodes=2", "--nproc-per-node=1", "--max-restarts=2", "--rdzv-backend=c10d", "--rdzv-id=shares"]
-        words += [f"--rdzv-endpoint={hosts.address(0)}:{port}", f"--rdzv-conf=is_host={int(host == 0)}"]
-        command = [sys.executable, "-m", "torch.distributed.run", *words, f"--local-addr={hosts.address(host)}", SCRIPT]
-        with (tmp_path / f"{host}.txt").open("w") as said:
-            runs.append(hosts.start(host, [*command, json.dumps(order)], env=environment, stdout=said, stderr=said))
-    try:
-        for host, process in enumerate(runs):
-            assert process.wait(START_S) == 0, (tmp_path / f"{host}.txt").read_text()
-    finally:
-        for process in runs:
-            process.kill()
-            process.wait()
-    assert (tmp_path / "died").exists()
+    order = {"call": "training", "timeout": 5, "dies": [1, 0, 3]}
+    with Torchrun(hosts, SCRIPT, tmp_path, C10D, shares[2], **order) as ranks:
+        assert ranks.wait_for_restart(dies=1) == [0, 0], ranks.said()
     for rank in range(2):
         steps = [json.loads(line) for line in (tmp_path / f"{rank}.jsonl").read_text().splitlines()]
         found = {(epoch, number): digest for epoch, number, digest in steps}

@@ -56,11 +56,36 @@ class Listener:
     def join(
         self, rank: int, addresses: Sequence[Mapping[str, Any]], timeout_s: float
     ) -> tuple[dict[int, socket.socket], dict[int, socket.socket]]:
-        """Return connections with all other ranks, for rows and for notes. Nobody is waited for after that."""
-        patience_s = max(timeout_s, _CONNECT_S)
-        end = time.monotonic() + patience_s
-        others = [other for other in range(len(addresses)) if other != rank]
+        """Return connections with all other ranks, for rows and for notes. Nobody is waited for after that.
+
+        If one does not come, the others see that this rank is gone.
+        """
         found: dict[tuple[int, int], socket.socket] = {}
+        others = [other for other in range(len(addresses)) if other != rank]
+        try:
+            self._find(found, rank, others, addresses, max(timeout_s, _CONNECT_S))
+            for each in found.values():
+                each.setblocking(False)
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        except BaseException:
+            for each in found.values():
+                each.close()
+            raise
+        finally:
+            self.close()
+        _open.update(found.values())
+        rows, notes = ({other: found[other, purpose] for other in others} for purpose in (ROWS, NOTES))
+        return rows, notes
+
+    def _find(
+        self,
+        found: dict[tuple[int, int], socket.socket],
+        rank: int,
+        others: Sequence[int],
+        addresses: Sequence[Mapping[str, Any]],
+        patience_s: float,
+    ) -> None:
+        end = time.monotonic() + patience_s
         for other in others:
             if _connects(rank, other, addresses):
                 for purpose in (ROWS, NOTES):
@@ -71,13 +96,6 @@ class Listener:
                 self._accept(found, missing, end)
             except TimeoutError:
                 raise PeerLost(min(missing)[0], silent_s=patience_s) from None
-        self.close()
-        for each in found.values():
-            each.setblocking(False)
-            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        _open.update(found.values())
-        rows, notes = ({other: found[other, purpose] for other in others} for purpose in (ROWS, NOTES))
-        return rows, notes
 
     def _accept(self, found: dict[tuple[int, int], socket.socket], missing: set[tuple[int, int]], end: float) -> None:
         self._socket.settimeout(max(0.01, end - time.monotonic()))
@@ -113,10 +131,13 @@ def _is_loopback(host: str) -> bool:
 
 
 def _connected(rank: int, other: int, purpose: int, address: Mapping[str, Any], end: float) -> socket.socket:
+    made = None
     try:
         made = socket.create_connection((address["host"], address["port"]), max(0.01, end - time.monotonic()))
         made.sendall(_HELLO.pack(bytes.fromhex(address["token"]), rank, purpose))
     except OSError as error:
+        if made is not None:
+            made.close()
         problem = (
             f"{address['host']} port {address['port']} cannot be reached: {error}; GLOO_SOCKET_IFNAME on its host "
             "names the network interface that others reach it by"

@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 
 from graphzero.loaders._exchange.wire import ROWS, SCALES, Wire
 
+# A rank whose rows do not cross learns it when its time is over, and then asks all others. Those that wait for it must
+# not take it for lost meanwhile, though their time began as early. Machines may be busy.
+_LATER_S = 1.0
+
 
 class GroupFailed(Exception):
     """Rows did not cross. The group does not say which rank is the reason."""
@@ -27,6 +31,7 @@ class GroupWire(Wire):
         self, connections: Mapping[int, socket.socket], timeout_s: float, make: Callable[[], Any], device: torch.device
     ) -> None:
         super().__init__(connections, timeout_s)
+        self._patience_s = timeout_s + _LATER_S
         self._make = make
         self._group: Any = None
         self._device = device

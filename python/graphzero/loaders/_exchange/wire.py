@@ -43,6 +43,7 @@ class Wire:
     def __init__(self, connections: Mapping[int, socket.socket], timeout_s: float) -> None:
         self._connections = dict(connections)
         self._timeout_s = timeout_s
+        self._patience_s = timeout_s  # after which a rank is lost that has been silent for its time
         self._selector = selectors.DefaultSelector()
         self._watched = dict.fromkeys(self._connections, 0)
         self._wakes_at = dict.fromkeys(self._connections, 1)  # bytes that have come
@@ -92,11 +93,11 @@ class Wire:
             # Those of whom something moved are tried again before the system is asked who is ready, which costs more.
             ready = [rank for rank in ready if self._read(rank) | self._write(rank)]
             quiet = time.monotonic() - max(begin, self._moved[awaited])
-            if quiet >= self._timeout_s:
+            if quiet >= self._patience_s:
                 raise PeerLost(awaited, silent_s=self._timeout_s)
             if not ready and not is_done():
                 self._watch()
-                events = self._selector.select(self._timeout_s - quiet)
+                events = self._selector.select(self._patience_s - quiet)
                 ready = [key.data for key, _ in events] or [awaited]  # of whom less may have come than wakes
 
     def _watch(self) -> None:
