@@ -832,6 +832,19 @@ class Call:
 _reconstruct = np.zeros(1).__reduce__()[0]
 
 
+def test_numbers_of_tables_are_read_without_pandas():
+    """It is 30 MB, and takes a second to load: of each step of a conversion in shards."""
+    pytest.importorskip("pandas")
+    table = pa.table({"src": SRC, "dst": DST, "w": np.arange(len(SRC), dtype=np.float32)})
+    pa.parquet.write_table(table, "edges.parquet")
+    program = (
+        "import sys, graphzero as gz\ngz.convert_edges('edges.parquet', 'g.gl', weight='w')\n"
+        "gz.convert_features('edges.parquet', 'x.gd', columns=['w'])\nprint('pandas' in sys.modules)"
+    )
+    child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert child.stdout == "False\n"
+
+
 NOT_OF_NUMPY = [
     Call(np.dtype, ("i4", (2,))),
     Call(np.dtype, "2i4"),
