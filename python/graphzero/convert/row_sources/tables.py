@@ -76,7 +76,7 @@ class TableFeatures:
         arrow = pyarrow()
         if all(arrow.types.is_primitive(schema.field(column).type) for column in self._columns):
             fields = [schema.field(column) for column in self._columns]
-            empty = [arrow.array([], field.type) for field in fields]
+            empty = [arrow.nulls(0, field.type) for field in fields]  # array() loads pandas
             return self._joined(arrow.RecordBatch.from_arrays(empty, names=self._columns), 0)
         for batch in self._read(self._columns, None):
             if batch.num_rows:
