@@ -105,36 +105,83 @@ def test_a_loop_that_is_dropped_behind_sorted_edges():
     convert_both("edges.csv", shards=2, task_size=8, self_loops="drop")
 
 
-@pytest.mark.parametrize(("num_nodes", "largest"), [((10, 2**31 + 1), 900), ((10, 2**33), 2**33 - 1)])
-@pytest.mark.parametrize("shards", [1, 3])
-def test_ids_of_eight_bytes(num_nodes, largest, shards):
+@meeting(
+    {
+        "index": ["out", "in"],
+        "far": [(2**31 + 1, 900), (2**33, 2**33 - 1)],  # how many nodes the wide end has, and its largest id
+        "weight": [None, "w"],
+        "time": [None, "t"],
+        "duplicates": ["keep", "drop"],
+        "shards": [1, 3, 8],
+    },
+    together=3,
+)
+def test_node_ids_of_eight_bytes(index, far, weight, time, duplicates, shards):
+    """In a bipartite graph and the index of its narrow end: an index has 8 bytes for each of its nodes."""
+    num_nodes, largest = far
     rng = np.random.default_rng(1)
+    narrow = rng.integers(2, 10, 1000)  # the first ranges have no edges
+    narrow[:400] = 7
     # Only the last tasks have ids that do not fit in four bytes, so that records of both widths meet.
-    dst = np.concatenate([rng.integers(0, 900, 500), rng.integers(0, largest + 1, 500)])
-    write_text("edges.csv", rng.integers(0, 10, 1000), dst)
-    convert_both("edges.csv", shards=shards, task_size=2000, num_nodes=num_nodes, index="out")
-    assert gz.Graph("sharded.gl").index("out").indices.dtype == np.int64
+    wide = np.concatenate([rng.integers(0, 900, 500), rng.integers(0, largest + 1, 500)])
+    narrow[-200:-100], wide[-200:-100] = narrow[-100:], wide[-100:]  # edges that are there twice
+    ends = (narrow, wide) if index == "out" else (wide, narrow)
+    write_text("edges.csv", *ends, rng.integers(0, 8, 1000) / 4, rng.integers(-5, 5, 1000))
+    pair = (10, num_nodes) if index == "out" else (num_nodes, 10)
+    plan = convert_both(
+        "edges.csv", shards=shards, task_size=4000, num_nodes=pair, bipartite=True, index=index, weight=weight,
+        time=time, duplicates=duplicates,
+    )  # fmt: skip
+    assert plan.num_tasks > 3
+    graph = gz.Graph("sharded.gl")
+    assert graph.index(index).indices.dtype == np.int64
+    assert (graph.num_edges < 1000) == (duplicates == "drop")
 
 
-def test_edge_ids_beyond_four_bytes():
-    write_text("edges.csv", *random_edges(400)[:2])
-    plan = sharded.plan_shards("edges.csv", "steps", shards=2, task_size=1500, num_nodes=300, index="out")
+@meeting(
+    {
+        "kind": ["directed", "undirected", "bipartite"],
+        "index": ["both", "out", "in"],
+        "weight": [None, "w"],
+        "time": [None, "t"],
+        "duplicates": ["keep", "drop"],
+        "num_nodes": [300, 100_000],  # of which most have no edge
+        "shards": [1, 3, 8],
+    },
+    together=3,
+)
+def test_edge_ids_of_eight_bytes(kind, index, weight, time, duplicates, num_nodes, shards):
+    options = {"num_nodes": num_nodes, "directed": kind != "undirected", "index": index, "weight": weight}
+    options |= {"time": time, "duplicates": duplicates}
+    if kind == "bipartite":
+        options |= {"bipartite": True, "num_nodes": (num_nodes, num_nodes - 1)}
+    write_text("edges.csv", *random_edges(400))
+    plan = sharded.plan_shards("edges.csv", "steps", shards=shards, task_size=1500, **options)
     for task in range(plan.num_tasks):
         sharded.partition_edges("steps", task)
     first = step_file("task-000000")
-    own_rows = struct.unpack_from("<Q", contents(first), 72)[0]
     data = bytearray(contents(first))
+    (own_rows,) = struct.unpack_from("<Q", data, 72)
     struct.pack_into("<Q", data, 72, 2**33)  # as if it had read so many rows
     first.write_bytes(files.sign(data))
-    for shard in range(2):
-        sharded.compile_shard("steps", "out", shard)
-    sharded.commit_shards("steps", "far.gl")
-    gz.convert_edges("edges.csv", "plain.gl", num_nodes=300, index="out")
-    far, near = gz.Graph("far.gl"), gz.Graph("plain.gl").index("out").edge_ids
-    assert far.index("out").edge_ids.dtype == np.int64
-    expected = np.where(near < own_rows, near, near.astype(np.int64) - own_rows + 2**33)
-    # Equal edges are in the order of their ids, which stays.
-    np.testing.assert_array_equal(far.index("out").edge_ids, expected)
+    sharded.run_shards("steps", "far.gl")
+
+    # The same as without shards, but for the edge ids behind the first task. Equal edges stay in their order.
+    gz.convert_edges("edges.csv", "plain.gl", **options)
+    near = files.read_gl(contents("plain.gl"))
+    arrays = dict(near.arrays)
+    for name in [name for name in arrays if name.endswith("edge_ids")]:
+        ids = arrays[name].astype(np.int64)
+        arrays[name] = np.where(ids < own_rows, ids, ids - own_rows + 2**33)
+        assert arrays[name].max() > 2**33
+    expected = files.gl(
+        arrays,
+        num_nodes=(near.num_src_nodes, near.num_dst_nodes),
+        num_edges=near.num_edges,
+        num_input_edges=near.num_input_edges - own_rows + 2**33,
+        flags=near.directed * files.DIRECTED + near.bipartite * files.BIPARTITE,
+    )
+    assert contents("far.gl") == files.build(expected)
 
 
 @pytest.mark.parametrize("shards", [1, 3, 8])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
+from case_choice import meeting
 from graphzero.cli.command import run
 from graphzero.convert import sharded
 
@@ -55,6 +56,43 @@ def test_text(bipartite, shards):
     write_text("edges.csv", *names())
     plan = convert_both("edges.csv", shards=shards, bipartite=bipartite, weight="w", duplicates="drop")
     assert plan.num_tasks > 3
+
+
+def hard_labels(source):
+    """Return labels of few edges that are hard to cut into shards."""
+    if source == "one pair":  # one bucket has all edges
+        return ["zoë"] * 60, ["ann"] * 60
+    rng = np.random.default_rng(4)
+    src, dst = rng.integers(0, 90, (2, 400))
+    src[:100], dst[180:260] = 17, 3  # hubs at either end, and edges there more than once
+    dst[300:330] = src[300:330]
+    return [[f"{'xyΩ'[i % 3]}{i}" for i in end.tolist()] for end in (src, dst)]
+
+
+@meeting(
+    {
+        "source": ["hubs", "one pair", "empty ranges"],
+        "kind": ["directed", "undirected", "bipartite"],
+        "index": ["both", "out", "in"],
+        "weight": [None, "w"],
+        "time": [None, "t"],
+        "duplicates": ["keep", "drop"],
+        "self_loops": ["keep", "drop"],
+        "shards": [1, 3, 8],
+    },
+    together=3,
+)
+def test_labels_of_edges_that_are_hard_to_cut(source, kind, index, weight, time, duplicates, self_loops, shards):
+    src, dst = hard_labels(source)
+    lines = (f"{a},{b},{i % 5 / 4},{i % 3 - 1}" for i, (a, b) in enumerate(zip(src, dst, strict=True)))
+    pathlib.Path("edges.csv").write_text("\n".join(["src,dst,w,t", *lines, ""]), encoding="utf-8")
+    # Most nodes have no label, and no edge: buckets are wide, and most of them empty.
+    num_nodes = None if source != "empty ranges" else (5000, 70_000) if kind == "bipartite" else 70_000
+    plan = convert_both(
+        "edges.csv", shards=shards, task_size=600, bipartite=kind == "bipartite", directed=kind != "undirected",
+        index=index, weight=weight, time=time, duplicates=duplicates, self_loops=self_loops, num_nodes=num_nodes,
+    )  # fmt: skip
+    assert (plan.shards, plan.num_tasks > 1) == (shards, True)
 
 
 def test_several_texts_of_which_one_looks_like_numbers():

@@ -29,6 +29,7 @@ import graphzero as gz
 from data_sets import pyg
 from graphzero.convert.edge_sources import EdgeBatch, edge_source
 from graphzero.convert.edge_sources.torch_files import load_pt
+from systems import posix_only
 
 Data, HeteroData = pyg().Data, pyg().HeteroData
 
@@ -831,34 +832,69 @@ class Call:
 _reconstruct = np.zeros(1).__reduce__()[0]
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        Call(np.dtype, ("i4", (2,))),
-        Call(np.dtype, "2i4"),
-        Call(np.dtype, [("a", "i4")]),
-        Call(np.dtype, "O8", False, True),
-        Call(np.dtype, "V8", False, True, state=(3, "|", (np.dtype("i4"), (2,)), None, None, 8, 1, 0)),
-        Call(np.dtype, "i4", False, True, state=(3, "<", (np.dtype("i4"), (2**31,)), None, None, -1, -1, 0)),
-        Call(np.ndarray, (2**60,), "O"),
-        Call(_reconstruct, np.ndarray, (2**50,), b"b"),
-        Call(_reconstruct, np.ndarray, (0,), b"b", state=(1, (2**40,), np.dtype("i8"), False, b"12345678")),
-        Call(_reconstruct, np.ndarray, (0,), b"b", state=(1, (-1,), np.dtype("i8"), False, b"12345678")),
-        Call(_reconstruct, np.ndarray, (0,), b"b", state=(1, (1,), np.dtype("O"), False, [1])),
-        Call(_reconstruct, np.ndarray, (0,), b"b", state=7),
-        Call(type(np.float32(1)).__reduce__(np.float32(1))[0], np.dtype("O"), b"12345678"),
-    ],
-    ids=range(13),
-)
-def test_arrays_that_numpy_did_not_pickle_are_refused_or_empty(part):
-    """NumPy takes any state, and crashes on that of a subarray. The child does not take the tests with it."""
-    torch.save({"edge_index": torch.tensor([SRC, DST]), "other": part}, "edges.pt")
+def test_numbers_of_tables_are_read_without_pandas():
+    """It is 30 MB, and takes a second to load: of each step of a conversion in shards."""
+    pytest.importorskip("pandas")
+    table = pa.table({"src": SRC, "dst": DST, "w": np.arange(len(SRC), dtype=np.float32)})
+    pa.parquet.write_table(table, "edges.parquet")
     program = (
-        "import graphzero as gz\nfrom graphzero.convert.edge_sources.torch_files import load_pt\n"
-        "try:\n    print(load_pt('edges.pt')['other'].size)\nexcept gz.FormatError as error:\n    print(error)"
+        "import sys, graphzero as gz\ngz.convert_edges('edges.parquet', 'g.gl', weight='w')\n"
+        "gz.convert_features('edges.parquet', 'x.gd', columns=['w'])\nprint('pandas' in sys.modules)"
     )
     child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert child.stdout == "0\n" or "edges.pt: expected tensors and plain values, which load safely" in child.stdout
+    assert child.stdout == "False\n"
+
+
+NOT_OF_NUMPY = [
+    Call(np.dtype, ("i4", (2,))),
+    Call(np.dtype, "2i4"),
+    Call(np.dtype, [("a", "i4")]),
+    Call(np.dtype, "O8", False, True),
+    Call(np.dtype, "V8", False, True, state=(3, "|", (np.dtype("i4"), (2,)), None, None, 8, 1, 0)),
+    Call(np.dtype, "i4", False, True, state=(3, "<", (np.dtype("i4"), (2**31,)), None, None, -1, -1, 0)),
+    Call(np.ndarray, (2**60,), "O"),
+    Call(_reconstruct, np.ndarray, (2**50,), b"b"),
+    Call(_reconstruct, np.ndarray, (0,), b"b", state=(1, (2**40,), np.dtype("i8"), False, b"12345678")),
+    Call(_reconstruct, np.ndarray, (0,), b"b", state=(1, (-1,), np.dtype("i8"), False, b"12345678")),
+    Call(_reconstruct, np.ndarray, (0,), b"b", state=(1, (1,), np.dtype("O"), False, [1])),
+    Call(_reconstruct, np.ndarray, (0,), b"b", state=7),
+    Call(type(np.float32(1)).__reduce__(np.float32(1))[0], np.dtype("O"), b"12345678"),
+]
+
+# A fork of a process that has loaded torch takes no second; loading it takes several.
+LOADS_EACH = """
+import os, sys
+import graphzero as gz
+import torch
+from graphzero.convert.edge_sources.torch_files import load_pt
+for path in sys.argv[1:]:
+    child = os.fork()
+    if not child:
+        try:
+            print(load_pt(path)["other"].size, flush=True)
+        except gz.FormatError as error:
+            print(error, flush=True)
+        except BaseException as error:
+            print(repr(error), flush=True)
+            os._exit(1)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    print(path, status, flush=True)
+"""
+
+
+@posix_only(reason="a process is forked")
+def test_arrays_that_numpy_did_not_pickle_are_refused_or_empty():
+    """NumPy takes any state, and crashes on that of a subarray. The child does not take the tests with it."""
+    names = [f"edges{number}.pt" for number in range(len(NOT_OF_NUMPY))]
+    for name, part in zip(names, NOT_OF_NUMPY, strict=True):
+        torch.save({"edge_index": torch.tensor([SRC, DST]), "other": part}, name)
+    child = subprocess.run([sys.executable, "-c", LOADS_EACH, *names], capture_output=True, text=True, check=True)
+    said = child.stdout
+    for name in names:
+        answer, end, said = said.partition(f"{name} 0\n")
+        assert end, (name, answer, child.stderr)
+        assert answer == "0\n" or f"{name}: expected tensors and plain values, which load safely" in answer, name
 
 
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", ">i4", "<u4", "i8", "u8", "f2", "f4", ">f8"])

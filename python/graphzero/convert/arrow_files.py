@@ -6,6 +6,9 @@ import importlib
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from graphzero._core import FormatError
 from graphzero._files.storage import StoredPath, naming, open_ranges
 
@@ -26,20 +29,37 @@ def column_names(schema: Any, name: str) -> list[str]:
         raise FormatError(f"{name}: expected names of columns in UTF-8, found: {error}") from error
 
 
+def numpy_values(array: Any) -> NDArray[Any]:
+    """Return the values of an array without nulls; numbers are not copied.
+
+    ``to_numpy()`` loads pandas where it is installed: 30 MB, and a second of the step of a conversion.
+    """
+    types, kind = pyarrow().types, array.type
+    letter = "i" if types.is_signed_integer(kind) else "u" if types.is_unsigned_integer(kind) else "f"
+    if not (types.is_integer(kind) or types.is_floating(kind)):
+        values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+        return values
+    dtype = np.dtype(f"{letter}{kind.bit_width // 8}")
+    buffer = array.buffers()[1]
+    if buffer is None or not len(array):
+        return np.empty(0, dtype)
+    return np.frombuffer(buffer, dtype, len(array), array.offset * dtype.itemsize)
+
+
 # Bytes of a column that are read at once: in storage, each read is a request.
 _READ = 1 << 20
 _READ_STORED = 8 << 20
+_LEAST_READ = 1 << 16
 
 
-def open_parquet(path: str) -> Any:
-    """Open a Parquet file: only its footer is read."""
-    stored = isinstance(path, StoredPath)
+def open_parquet(path: str, column_bytes: int | None = None) -> Any:
+    """Open a Parquet file: only its footer is read. Each of its columns holds ``column_bytes`` when it is read."""
+    most = _READ_STORED if isinstance(path, StoredPath) else _READ
+    size = most if column_bytes is None else min(most, max(_LEAST_READ, column_bytes))
     source = open_ranges(path) if isinstance(path, StoredPath) else path
     try:
         with naming(path):
-            return pyarrow("pyarrow.parquet").ParquetFile(
-                source, pre_buffer=False, buffer_size=_READ_STORED if stored else _READ
-            )
+            return pyarrow("pyarrow.parquet").ParquetFile(source, pre_buffer=False, buffer_size=size)
     except pyarrow().ArrowException as error:
         raise FormatError(f"{path}: expected a Parquet file, found: {error}") from error
 
@@ -50,9 +70,14 @@ def rows_of_groups(path: str) -> list[int]:
         return [file.metadata.row_group(group).num_rows for group in range(file.metadata.num_row_groups)]
 
 
-def parquet_batches(path: str, names: list[str], rows: int, groups: range | None = None) -> Iterator[Any]:
-    """Read the named columns, at most ``rows`` rows at a time; of all row groups, or of these."""
-    with open_parquet(path) as file:
+def parquet_batches(
+    path: str, names: list[str], rows: int, groups: range | None = None, *, held: int | None = None
+) -> Iterator[Any]:
+    """Read the named columns, at most ``rows`` rows at a time; of all row groups, or of these.
+
+    What was read of the file, and waits to be decoded, is about ``held`` bytes, of all columns together.
+    """
+    with open_parquet(path, None if held is None else held // max(1, len(names))) as file:
         try:
             chosen = None if groups is None else list(groups)
             with naming(path):

@@ -58,8 +58,11 @@ CORE_UNITS = {
 # Bytes of a compressed text that are read to see how it begins.
 _LOOKED_AT = 1 << 20
 
-# Rows of a batch from an array, a table or an iterator.
+# Rows of a batch from an array, a table or an iterator: most, least, and the bytes of an edge with weight and time.
 _BATCH = 1 << 20
+_LEAST_BATCH = 1 << 14
+_EDGE_BYTES = 32
+_TEXT_EDGE_BYTES = 256  # labels are objects of Python for a while
 
 # Where ids are text, only names can tell a header from an edge. Some names of ends are words, and may be labels, unless
 # it is said that they are ids, or another name stands beside them.
@@ -169,7 +172,7 @@ class TextOptions:
 
 
 def edge_feed(source: Any, target: str, options: TextOptions, *, directed: bool, tmp_dir: str, block: int) -> Feed:
-    """Return what suits the source. ``block`` bounds the text that is held at a time."""
+    """Return what suits the source. ``block`` bounds the text, and the edges of a table, that are held at a time."""
     if isinstance(source, (list, tuple)) and not source:
         raise value_error(
             "source",
@@ -195,7 +198,7 @@ def edge_feed(source: Any, target: str, options: TextOptions, *, directed: bool,
         if os.path.exists(target) and os.path.exists(path) and os.path.samefile(path, target):
             raise ValueError(f"{path}: is both the source and the target; write the graph to another path")
     if batches is not None:
-        return BatchFeed(batches, options)
+        return BatchFeed(batches, options, block)
     for path in paths:
         refuse_own_file(path)
     streams = [(path, _opener(path)) for path in paths]
@@ -465,14 +468,17 @@ class BatchFeed:
     unit = "edges"
     guessed_headers: Mapping[str, tuple[str, str]] = {}
 
-    def __init__(self, source: EdgeSource, options: TextOptions) -> None:
+    def __init__(self, source: EdgeSource, options: TextOptions, block: int) -> None:
         self._source = source
+        # A batch is there more than once: in pages of the file, as columns, and as what these are cast to.
+        edge_bytes = _TEXT_EDGE_BYTES if getattr(source, "has_text_ends", False) else _EDGE_BYTES
+        self._rows = min(_BATCH, max(_LEAST_BATCH, block // edge_bytes))
         self.unused_columns: tuple[str, ...] = getattr(source, "unused_columns", ())
         self.name = source.name
         self.num_nodes = source.num_nodes
         self.undirected = source.undirected
         self.total = source.num_edges
-        batches = iter(source.batches(_BATCH))
+        batches = iter(source.batches(self._rows))
         first = next(batches, None)
         self._batches: Iterator[EdgeBatch] | None = chain([] if first is None else [first], batches)
         shape: EdgeBatch | None = getattr(source, "empty", None) if first is None else first
@@ -489,7 +495,7 @@ class BatchFeed:
     def _all(self) -> Iterator[EdgeBatch]:
         """Yield every batch; the first time starting with the one that was looked at."""
         batches, self._batches = self._batches, None
-        return batches if batches is not None else iter(self._source.batches(_BATCH))
+        return batches if batches is not None else iter(self._source.batches(self._rows))
 
     def run(self, converter: _core.EdgeConverter) -> None:
         for batch in self._all():

@@ -194,16 +194,14 @@ class EdgePlan(StepPlan):
         return feed
 
     def _feed(self, piece: Piece, memory: int, scratch: str) -> Feed:
-        text, path = self.text, piece.source
+        text, path, block = self.text, piece.source, max(1 << 20, memory // 16)
         if not self.told["is_text"] and piece.range is not None:
             source = range_source(
                 path, *piece.range, src=text.src, dst=text.dst, weight=text.weight, time=text.time,
                 time_unit=text.time_unit,
             )  # fmt: skip
-            return BatchFeed(source, text)
-        return edge_feed(
-            path, scratch, text, directed=self.told["directed"], tmp_dir=scratch, block=max(1 << 20, memory // 16)
-        )
+            return BatchFeed(source, text, block)
+        return edge_feed(path, scratch, text, directed=self.told["directed"], tmp_dir=scratch, block=block)
 
     def tables(self, scratch: str) -> RecordTables:
         """Find what all tasks have written."""

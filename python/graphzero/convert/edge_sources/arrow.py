@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero._base.argument_errors import Setting, error_of, type_error, value_error
-from graphzero.convert.arrow_files import column_names, ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
+from graphzero.convert.arrow_files import (
+    column_names,
+    ipc_batches,
+    numpy_values,
+    open_ipc,
+    open_parquet,
+    parquet_batches,
+    pyarrow,
+)
 from graphzero.convert.edge_sources.batch import (
     Column,
     EdgeBatch,
@@ -24,6 +32,8 @@ from graphzero.convert.edge_sources.time_units import times_in
 
 PARQUET = (".parquet", ".pq")
 IPC = (".arrow", ".ipc", ".feather", ".arrows")
+
+_EDGE_BYTES = 32
 
 
 class ArrowSource:
@@ -54,6 +64,7 @@ class ArrowSource:
         self.unused_columns = tuple(column for column in names if column not in self._columns.values())
         for what, column in list(self._columns.items()):
             _check_type(schema.field(column).type, what, column, name)
+        self.has_text_ends = any(_is_text(schema.field(self._columns[end]).type) for end in ("src", "dst"))
         own = _unit_of(schema.field(self._columns["time"]).type) if "time" in self._columns else None
         self._change_unit = None if time_unit is None or own in (None, time_unit) else (own, time_unit)
         self.time_unit = time_unit or (None if own == "D" else own)
@@ -104,11 +115,18 @@ def _chosen(names: list[str], columns: tuple[Column, Column, Column, Column], na
     return found
 
 
-def _check_type(kind: Any, what: str, column: str, name: str) -> None:
+def _is_text(kind: Any) -> bool:
     types = pyarrow().types
     if types.is_dictionary(kind):
         kind = kind.value_type
-    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _check_type(kind: Any, what: str, column: str, name: str) -> None:
+    types = pyarrow().types
+    text = _is_text(kind)
+    if types.is_dictionary(kind):
+        kind = kind.value_type
     fits, expected = {
         "src": (types.is_integer(kind) or text, "integers or strings"),
         "dst": (types.is_integer(kind) or text, "integers or strings"),
@@ -141,8 +159,7 @@ def _values(array: Any, what: str, column: str, name: str, done: int) -> NDArray
         array = array.cast(arrow.int32())
     elif types.is_decimal(array.type):
         array = array.cast(arrow.float64())
-    values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
-    return values
+    return numpy_values(array)
 
 
 def parquet_ranges(path: str, size: int) -> list[tuple[int, int]]:
@@ -169,7 +186,7 @@ def parquet_source(
         return dataset_source(pyarrow("pyarrow.dataset").dataset(path, format="parquet"), columns, time_unit, name=path)
 
     def read(names: list[str], rows: int) -> Iterator[Any]:
-        return parquet_batches(path, names, rows, groups)
+        return parquet_batches(path, names, rows, groups, held=rows * _EDGE_BYTES)
 
     with open_parquet(path) as file:
         return ArrowSource(path, file.schema_arrow, file.metadata.num_rows, read, columns, time_unit=time_unit)

@@ -14,6 +14,7 @@ from graphzero._files.storage import size_of
 from graphzero.convert.arrow_files import (
     column_names,
     ipc_batches,
+    numpy_values,
     open_ipc,
     open_parquet,
     parquet_batches,
@@ -28,7 +29,7 @@ from graphzero.ids import packed_labels
 class TableFeatures:
     """Columns of record batches. A column of lists of one length is a matrix; several columns stand side by side."""
 
-    # ``read`` yields record batches of some columns; ``None`` rows: only to look at the first one.
+    # ``read`` yields record batches of some columns, of so many rows and bytes; ``None``: to look at the first one.
     bfloat16 = False
 
     def __init__(
@@ -37,7 +38,7 @@ class TableFeatures:
         schema: Any,
         num_rows: int | None,
         nbytes: int | None,
-        read: Callable[[list[str], int | None], Iterator[Any]],
+        read: Callable[[list[str], tuple[int, int] | None], Iterator[Any]],
         *,
         columns: Columns,
         id_column: str | int | None,
@@ -75,7 +76,7 @@ class TableFeatures:
         arrow = pyarrow()
         if all(arrow.types.is_primitive(schema.field(column).type) for column in self._columns):
             fields = [schema.field(column) for column in self._columns]
-            empty = [arrow.array([], field.type) for field in fields]
+            empty = [arrow.nulls(0, field.type) for field in fields]  # array() loads pandas
             return self._joined(arrow.RecordBatch.from_arrays(empty, names=self._columns), 0)
         for batch in self._read(self._columns, None):
             if batch.num_rows:
@@ -106,7 +107,7 @@ class TableFeatures:
         at_once = max(1, block_bytes // max(1, width))
         done, end = self.first_row, self.first_row + (self._known_rows or 0)
         names = self._columns if self._id is None else [*self._columns, self._id]
-        for batch in self._read(names, at_once):
+        for batch in self._read(names, (at_once, block_bytes)):
             for start in range(0, batch.num_rows, at_once):
                 part = batch.slice(start, at_once)
                 rows = self._joined(part, done)
@@ -164,8 +165,7 @@ class TableFeatures:
             return self._matrix(array, column, done, is_list)
         if not types.is_primitive(array.type) or types.is_temporal(array.type):
             raise TypeError(f"{self.name}: column {column!r}: expected numbers, found {array.type}")
-        values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
-        return values
+        return numpy_values(array)
 
     def _matrix(self, array: Any, column: str, done: int, is_list: bool) -> NDArray[Any]:
         if is_list:
@@ -192,9 +192,10 @@ def parquet_features(
     """Read a Parquet file, or a range of its row groups, as a stream of record batches."""
     chosen = None if part is None else range(*part)
 
-    def read(names: list[str], rows: int | None) -> Iterator[Any]:
+    def read(names: list[str], block: tuple[int, int] | None) -> Iterator[Any]:
         # The length of lists is that of the first row of the file.
-        return parquet_batches(path, names, rows or 1, chosen if rows else None)
+        rows, held = block or (1, 0)
+        return parquet_batches(path, names, rows, chosen if block else None, held=held)
 
     with open_parquet(path) as file:
         schema = file.schema_arrow
@@ -211,7 +212,7 @@ def ipc_features(
 ) -> TableFeatures:
     """Read an Arrow or Feather file; it is mapped, not loaded."""
 
-    def read(names: list[str], rows: int | None) -> Iterator[Any]:
+    def read(names: list[str], block: tuple[int, int] | None) -> Iterator[Any]:
         return ipc_batches(path)
 
     size = size_of(path)
@@ -228,8 +229,8 @@ def stream_features(
     reader = arrow.RecordBatchReader.from_stream(table)
     held: list[Any] = []  # batches that were read to see the length of lists
 
-    def read(names: list[str], rows: int | None) -> Iterator[Any]:
-        if rows is not None:
+    def read(names: list[str], block: tuple[int, int] | None) -> Iterator[Any]:
+        if block is not None:
             yield from held
             held.clear()
             yield from reader
