@@ -178,7 +178,7 @@ def test_each_kind_of_graph_and_source(connection, name, shards):
     size = os.path.getsize(source) // 4 if os.path.exists(str(source)) else 5000
     plan = sharded.plan_shards(source, "steps", shards=shards, task_size=size, **options)
     assert plan.num_tasks > 3
-    found = answer(ray_engine.run_on_ray, "steps", "ray.gl", **SMALL)
+    found = ray_engine.run_on_ray("steps", "ray.gl", **SMALL)
     assert same("ray.gl", "plain.gl")
     assert len(list(pathlib.Path("steps").glob("*.part"))) == shards * len(plan.indexes)
     for count in ("num_rows", "num_edges", "num_src_nodes", "num_dst_nodes", "num_self_loops", "num_duplicates"):
