@@ -31,7 +31,7 @@ pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.no_asan, pytest
 
 START = 120  # seconds: a machine that does much else starts processes slowly
 ANSWER = 20  # seconds between a failure and what is told of it, or what goes on
-# Whether a node is alive is up to Ray, which needs 12 seconds for one that was killed unless it is told to ask more often.
+# Whether a node is alive is up to Ray, which needs over 12 seconds for one that was killed, and 2 if it asks more often.
 # One that answers slowly is given time: what was killed refuses connections at once.
 HEALTH = {"initial_delay_ms": 1000, "period_ms": 500, "timeout_ms": 5000, "failure_threshold": 4}
 NODE = {"num_cpus": 2, "object_store_memory": 80 << 20, "memory": 4_000_000_000}
