@@ -1,30 +1,38 @@
 """What a conversion in shards costs beside the plain one: CPU time of each step, per edge and per number of features.
 
 python bench_convert_shards.py [--scale 20] [--shards 8] [--memory 4GB] [--repeat 3] [--only edges|features]
-    [--quick]
+    [--engine local|ray] [--quick]
 
 Edges: R-MAT, 16 edges per node, both indexes, edge ids, from text and from Parquet. A task holds fewer edges than the
 plain conversion within the same memory: where only the latter spills to disk, the ratio says little about the steps, so
 the table has a column for it. Features: rows of 64 float32 for each node, from text, Parquet and ``.npy``, and by
 id in any order from text. The plain conversion and the steps run in turns, and each figure is the median of all turns.
 Before each, 2 GB of memory are touched and given back, so that both find pages that this machine has.
+
+``--engine ray``: edges, on a Ray cluster of two nodes on this machine that share its cores, with one thread for each
+task. CPU time is that of all processes of the cluster from the plan to the end: of this one, which plans, waits and
+commits; of those that run tasks; and of Ray's own. The cluster and the processes for tasks are there before. "The first
+one" is a conversion that has to start the latter, and to load libraries there, as that of every command has.
 """
 
 import argparse
 import filecmp
 import os
+import pathlib
 import resource
 import shutil
 import statistics
 import tempfile
 import time
+from contextlib import contextmanager
 
 import numpy as np
 from common import report
 from rmat import rmat_edges
 
 import graphzero as gz
-from graphzero.convert import sharded, sharded_features
+from graphzero._base.memory_sizes import byte_count
+from graphzero.convert import ray_engine, sharded, sharded_features
 
 FRESH = 2 << 30  # bytes
 
@@ -85,14 +93,75 @@ def row_steps(source, options, shards, memory):
     yield "commit", lambda: sharded_features.commit_features("steps", "sharded.gd")
 
 
+def costs_here(steps):
+    """Return CPU time and time of each step by its name."""
+    return {step: cost(body) for step, body in steps}
+
+
+def cpu_below():
+    """Return seconds of CPU of this process and those below it by kind of process.
+
+    A process has what its children took that have ended, so that nothing is counted twice or lost.
+    """
+    parents, seconds, kinds = {}, {}, {}
+    for entry in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            title = (entry / "cmdline").read_bytes()
+        except OSError:
+            continue  # it has ended
+        process = int(entry.name)
+        parents[process] = int(fields[1])
+        seconds[process] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        runs_tasks = title.startswith(b"ray::") or b"default_worker.py" in title
+        kinds[process] = "processes of tasks" if runs_tasks else "Ray's own processes"
+    kinds[os.getpid()] = "this process"
+    found = dict.fromkeys(("this process", "processes of tasks", "Ray's own processes"), 0.0)
+    for process, kind in kinds.items():
+        above = process
+        while above in parents and above != os.getpid():
+            above = parents[above]
+        if above == os.getpid():
+            found[kind] += seconds[process]
+    return found
+
+
+def costs_on_ray(source, shards, memory):
+    """Convert on the cluster, and return CPU time by kind of process; the time is told once."""
+    np.ones(FRESH, np.uint8)
+    before, begin = cpu_below(), time.perf_counter()
+    sharded.plan_shards(source, "steps", shards=shards, task_size=max(os.path.getsize(source) // 4, 1))
+    ray_engine.run_on_ray("steps", "sharded.gl", memory=memory)
+    wall = time.perf_counter() - begin
+    cpu = {kind: after - before[kind] for kind, after in cpu_below().items()}
+    return {kind: (cpu[kind], wall if kind == "this process" else 0.0) for kind in cpu}
+
+
+@contextmanager
+def ray_nodes(memory):
+    """Start a cluster of two nodes on this machine, and connect to it."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    room = byte_count(memory) + (1 << 30)
+    node = {"num_cpus": max(1, (os.cpu_count() or 1) // 2), "memory": room, "object_store_memory": 80 << 20}
+    cluster = Cluster(initialize_head=True, head_node_args=node)
+    try:
+        cluster.add_node(**node)
+        ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+        yield ray.__version__
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+
+
 def compared(name, count, unit, repeat, plain, steps, ending):
     """Return rows of the table: the plain conversion and the steps, in turns. No time for a wrong answer."""
     spilled = getattr(plain(), "spilled", 0)  # the page cache is warm for both
     costs = {}
     for _ in range(repeat):
         turn = {"plain": cost(plain)}
-        for step, body in steps():
-            turn[step] = cost(body)
+        turn |= steps()
         if not filecmp.cmp(f"plain.{ending}", f"sharded.{ending}", shallow=False):
             return [{"source": name, "step": "plain", f"ns CPU a{unit}": "WRONG RESULT, no time"}]
         turn["all steps"] = tuple(map(sum, zip(*(turn[step] for step in turn if step != "plain"), strict=True)))
@@ -103,9 +172,8 @@ def compared(name, count, unit, repeat, plain, steps, ending):
     for step, found in costs.items():
         cpu, ratio, wall = (statistics.median(values) for values in zip(*found, strict=True))
         row = {"source": name, "step": step, f"ns CPU a{unit}": f"{cpu / count * 1e9:.1f}", "x plain": f"{ratio:.2f}"}
-        rows.append(
-            row | {"seconds": f"{wall:.2f}"} | ({"spilled": f"{spilled / 1e6:.0f} MB"} if step == "plain" else {})
-        )
+        row["seconds"] = f"{wall:.2f}" if wall else ""
+        rows.append(row | ({"spilled": f"{spilled / 1e6:.0f} MB"} if step == "plain" else {}))
     return rows
 
 
@@ -139,9 +207,26 @@ def edge_table(scale, shards, memory, repeat, conditions):
         rows += compared(
             source, edges, "n edge", repeat,
             lambda source=source: gz.convert_edges(source, "plain.gl", memory=memory),
-            lambda source=source: edge_steps(source, shards, memory), "gl",
+            lambda source=source: costs_here(edge_steps(source, shards, memory)), "gl",
         )  # fmt: skip
     report("convert edges in shards", {"edges": f"{edges:,}", **conditions}, rows)
+
+
+def ray_table(scale, shards, memory, repeat, conditions):
+    edges = write_sources(scale)
+    rows = []
+    with ray_nodes(memory) as version:
+        for source in ("edges.csv", "edges.parquet"):
+            first = sum(cpu for cpu, _ in costs_on_ray(source, shards, memory).values())
+            shutil.rmtree("steps")
+            rows += compared(
+                source, edges, "n edge", repeat,
+                lambda source=source: gz.convert_edges(source, "plain.gl", memory=memory),
+                lambda source=source: costs_on_ray(source, shards, memory), "gl",
+            )  # fmt: skip
+            rows.append({"source": source, "step": "the first one", "ns CPU an edge": f"{first / edges * 1e9:.1f}"})
+    told = {"edges": f"{edges:,}", "nodes": 2, "threads of a task": 1, "Ray": version}
+    report("convert edges on Ray", told | conditions, rows)
 
 
 def row_table(scale, shards, memory, repeat, conditions):
@@ -150,15 +235,18 @@ def row_table(scale, shards, memory, repeat, conditions):
         rows += compared(
             source, count * WIDTH, " number", repeat,
             lambda source=source, options=options: gz.convert_features(source, "plain.gd", memory=memory, **options),
-            lambda source=source, options=options: row_steps(source, options, shards, memory), "gd",
+            lambda source=source, options=options: costs_here(row_steps(source, options, shards, memory)), "gd",
         )  # fmt: skip
     report("convert features in shards", {"rows": f"{count:,} of {WIDTH}", **conditions}, rows)
 
 
-def main(scale, shards, memory, repeat, only):
+def main(scale, shards, memory, repeat, only, engine):
     import pyarrow.csv  # noqa: F401
 
     conditions = {"shards": shards, "threads": gz.num_threads(), "memory": memory, "turns": repeat}
+    if engine == "ray":
+        ray_table(scale, shards, memory, repeat, conditions)
+        return
     for name, table in (("edges", edge_table), ("features", row_table)):
         if only in (None, name):
             table(scale, shards, memory, repeat, conditions)
@@ -172,8 +260,11 @@ if __name__ == "__main__":
     parser.add_argument("--memory", default="4GB")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--only", choices=("edges", "features"))
+    parser.add_argument("--engine", choices=("local", "ray"), default="local")
     given = parser.parse_args()
+    if given.engine == "ray" and given.only == "features":
+        parser.error("--engine ray: expected edges, found --only features")
     with tempfile.TemporaryDirectory(dir=".") as folder:
         os.chdir(folder)
-        main(given.scale, given.shards, given.memory, given.repeat, given.only)
+        main(given.scale, given.shards, given.memory, given.repeat, given.only, given.engine)
         os.chdir("..")

@@ -261,7 +261,7 @@ def _check_nodes(ray: Any, nodes: list[dict[str, Any]], files: StepFiles) -> Non
         found = {}
         for node in nodes:
             strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            options = {"num_cpus": 0, "max_retries": 0, "scheduling_strategy": strategy, "name": "look at node"}
+            options = {"num_cpus": 0, "max_retries": _RETRIES, "scheduling_strategy": strategy, "name": "look at node"}
             name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
             found[remote.options(**options).remote(str(files.folder), seen, graphzero.__version__)] = name
         for ref, name in found.items():
@@ -269,6 +269,8 @@ def _check_nodes(ray: Any, nodes: list[dict[str, Any]], files: StepFiles) -> Non
                 problem = ray.get(ref)
             except (ray.exceptions.NodeDiedError, ray.exceptions.TaskUnschedulableError):
                 continue  # it left; others take its tasks
+            except ray.exceptions.WorkerCrashedError as error:
+                raise _died(f"look at node {name}") from error
             if problem:
                 raise ValueError(f"work_dir: node {name}: {problem}")
     finally:
@@ -302,6 +304,8 @@ def _result(ray: Any, ref: Any, name: str) -> None:
     except ray.exceptions.OutOfMemoryError as error:
         raise MemoryError(f"{name}: Ray ended the process of this task, as its node ran out of memory") from error
     except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError) as error:
-        raise ChildProcessError(
-            f"{name}: the process of this task died {_RETRIES + 1} times; the logs of Ray say more"
-        ) from error
+        raise _died(name) from error
+
+
+def _died(name: str) -> ChildProcessError:
+    return ChildProcessError(f"{name}: the process of this task died {_RETRIES + 1} times; the logs of Ray say more")
