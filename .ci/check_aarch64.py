@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 WORK = ROOT / "build/aarch64"
 # Debian 12 has Python 3.11.
 VERSION, TAG = "3.11", "cp311"
-PACKAGES = ("numpy", "scipy", "typer", "rich", "pytest", "hypothesis", "xxhash")
+PACKAGES = ("numpy", "scipy", "pyarrow", "typer", "rich", "pytest", "hypothesis", "xxhash")
 # What needs neither torch nor child processes, which an emulator does not start, nor a compiler.
 TESTS = [
     "container",

@@ -1,6 +1,7 @@
 """Converting edges: any text, any option, any size, against the slow oracle."""
 
 import bz2
+import gc
 import glob
 import gzip
 import io
@@ -21,7 +22,7 @@ import files
 import graphzero as gz
 import oracle
 from graphzero.convert.estimate import estimate_edges
-from systems import NO_LIMITS, NO_PIPES, NO_REPLACING, NO_USAGE, interrupt, posix_only, start
+from systems import NO_DESCRIPTORS, NO_LIMITS, NO_PIPES, NO_REPLACING, NO_USAGE, interrupt, posix_only, start
 
 
 def entries(graph, direction):
@@ -534,7 +535,8 @@ except OSError as error:
 
 
 def test_ctrl_c_ends_a_conversion_and_leaves_nothing(tmp_path):
-    process = start([sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    longer = SLOW.replace("range(40)", "range(400)")  # where it takes a second to begin the process that sends it
+    process = start([sys.executable, "-c", longer], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     for line in process.stdout:
         if line.strip() == "10":
             break
@@ -730,6 +732,18 @@ def test_compressed_bytes_that_nobody_decompresses_are_told(compress, tmp_path, 
     (tmp_path / "e.csv").write_text("BZh9,b\n")
     with open("e.csv", "rb") as stream:
         assert gz.convert_edges(stream, "g.gl", header=False, ids="map").num_edges == 1
+
+
+@posix_only(reason=NO_DESCRIPTORS)
+def test_the_copy_of_a_stream_goes_with_the_call(tmp_path):
+    """A copy is as large as the stream, and nothing shows that it waits for the garbage collector."""
+    before = len(os.listdir("/proc/self/fd"))
+    gc.disable()
+    try:
+        gz.convert_edges(io.BytesIO(b"zoe,mia\nmia,adam\n"), tmp_path / "g.gl", header=False, ids="map")
+        assert len(os.listdir("/proc/self/fd")) == before
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("bipartite", [False, True])

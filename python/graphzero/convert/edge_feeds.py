@@ -215,23 +215,27 @@ def _opener(path: str) -> Callable[[], IO[bytes]]:
     return lambda: open_text(path)
 
 
-def _copied(opener: Callable[[], IO[bytes]], folder: str) -> Callable[[], IO[bytes]]:
-    """Return what opens a copy of a pipe or an open file, made in a file without a name when it is asked for first."""
-    copies: list[IO[bytes]] = []
+class _Copy:
+    """Opens a copy of a pipe or an open file, made in a file without a name when it is asked for first.
 
-    def open_copy() -> IO[bytes]:
-        if not copies:
+    The file goes with this object, so nothing here may refer to it in a circle.
+    """
+
+    def __init__(self, opener: Callable[[], IO[bytes]], folder: str) -> None:
+        self._opener, self._folder = opener, folder
+        self._file: IO[bytes] | None = None
+
+    def __call__(self) -> IO[bytes]:
+        if self._file is None:
             import shutil
             import tempfile  # slow to load
 
-            copies.append(tempfile.TemporaryFile(dir=folder))  # noqa: SIM115  (it is read twice)
-            weakref.finalize(open_copy, copies[0].close)
-            with opener() as stream:
-                shutil.copyfileobj(stream, copies[0], 1 << 20)
-        copies[0].seek(0)
-        return os.fdopen(os.dup(copies[0].fileno()), "rb")
-
-    return open_copy
+            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115  (it is read twice)
+            weakref.finalize(self, self._file.close)
+            with self._opener() as stream:
+                shutil.copyfileobj(stream, self._file, 1 << 20)
+        self._file.seek(0)
+        return os.fdopen(os.dup(self._file.fileno()), "rb")
 
 
 @contextmanager
@@ -291,7 +295,7 @@ class StreamFeed:
     def labels(self, kinds: tuple[Kind, Kind] | None = None) -> Iterator[LabelBatch]:
         self.num_bad, self.bad = 0, []
         if kinds is None and self._tmp_dir is not None:  # to number labels, and again to look them up
-            self._streams = [(name, _copied(opener, self._tmp_dir)) for name, opener in self._streams]
+            self._streams = [(name, _Copy(opener, self._tmp_dir)) for name, opener in self._streams]
             self._tmp_dir = None
         if kinds is not None:
             if kinds[0] != kinds[1]:
