@@ -20,13 +20,8 @@ from graphzero._dataset.pyg_names import Metadata, PygNames
 from graphzero._dataset.split_names import usual_split_name
 from graphzero._dataset.stored_values import StoredValues
 from graphzero._dataset.temporary_graphs import TemporaryGraphs
-from graphzero._files.manifest import (
-    FileRecord,
-    Manifest,
-    OtherRecords,
-    ShareRecord,
-    read_manifest,
-)
+from graphzero._files.manifest import read_manifest
+from graphzero._files.manifest_records import FileRecord, Manifest, OtherRecords, ShareRecord
 from graphzero._files.mounted import Mounted
 from graphzero._files.storage import path_here
 from graphzero.features import FeatureStore

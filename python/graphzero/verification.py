@@ -12,15 +12,16 @@ from graphzero import _core
 from graphzero._base.memory_sizes import byte_text
 from graphzero._core import FormatError
 from graphzero._dataset.feature_share import FeatureShare
-from graphzero._files.manifest import MANIFEST, FileRecord, Manifest, SplitRecord, read_manifest
+from graphzero._dataset.file_kinds import is_features, is_ids, open_file
+from graphzero._files.manifest import read_manifest
+from graphzero._files.manifest_paths import MANIFEST
+from graphzero._files.manifest_records import FileRecord, Manifest, SplitRecord
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
 from graphzero._files.storage import path_here
 from graphzero._look.labels import has_classes
 from graphzero.dataset import Dataset, open_dataset, type_text
 from graphzero.features import FeatureStore
-from graphzero.graph import Graph
-from graphzero.ids import IdDictionary
 
 # Ids compared at a time: 8 MB.
 _BLOCK = 1 << 20
@@ -80,29 +81,6 @@ def verify(path: str | os.PathLike[str], *, progress: Progress = False) -> list[
     read = _core.VerifyProgress()
     with watching(progress, f"{name}, {byte_text(_size(name))}", _bytes_to_read(name), "bytes", read.bytes):
         return _verify_file(name, name, read)
-
-
-def is_features(path: str | os.PathLike[str]) -> bool:
-    """Whether the file's magic is that of a feature file; any other is left to ``Graph`` to judge."""
-    return _magic(path) in (b"GRAPHZGD", b"GZDATA26")
-
-
-def is_ids(path: str | os.PathLike[str]) -> bool:
-    """Whether the file's magic is that of an id dictionary."""
-    return _magic(path) == b"GRAPHZGI"
-
-
-def _magic(path: str | os.PathLike[str]) -> bytes:
-    if not os.path.isfile(path):  # opening a pipe would wait for its writer
-        return b""
-    with open(path, "rb") as file:
-        return file.read(8)
-
-
-def open_file(path: str) -> FeatureStore | IdDictionary | Graph:
-    if is_features(path):
-        return FeatureStore(path)
-    return IdDictionary(path) if is_ids(path) else Graph(path)
 
 
 def _verify_file(path: str, shown: str, read: _core.VerifyProgress) -> list[Check]:

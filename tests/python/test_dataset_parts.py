@@ -14,7 +14,7 @@ import xxhash
 import files
 import graphzero as gz
 from graphzero import _core
-from graphzero._files.manifest import MANIFEST
+from graphzero._files.manifest_paths import MANIFEST
 from graphzero.cli.command import run
 from graphzero.convert.sharded import commit_shards, compile_shard, partition_edges, plan_shards
 

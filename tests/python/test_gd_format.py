@@ -12,7 +12,7 @@ import files
 import graphzero as gz
 from files import GD_FIELDS, HEADER, Broken, entry_field, patched, reseal
 from graphzero._dataset.feature_parts import join_parts
-from graphzero._files.manifest import Part
+from graphzero._files.manifest_records import Part
 
 DATA = Path(__file__).parent.parent / "data"
 GD = (DATA / "tiny.gd").read_bytes()

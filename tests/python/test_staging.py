@@ -14,8 +14,8 @@ import pytest
 import graphzero as gz
 import graphzero._files.folder
 import graphzero._files.pieces
-import graphzero.staging
-from graphzero._files.manifest import MANIFEST
+from graphzero._dataset import brought_files, sent_files
+from graphzero._files.manifest_paths import MANIFEST
 from graphzero._files.storage import StoredPath, is_there, located, read_range, remove_stored, write_stored
 from storage_server import KEY, SECRET
 from systems import NO_MODES, posix_only
@@ -29,7 +29,8 @@ PIECE = 1 << 16
 def small_pieces(monkeypatch):
     """Several pieces of several blocks for each file."""
     monkeypatch.setattr(graphzero._files.pieces, "PIECE", PIECE)
-    monkeypatch.setattr(graphzero.staging, "_BLOCK", PIECE // 4)
+    for module in (sent_files, brought_files):
+        monkeypatch.setattr(module, "BLOCK", PIECE // 4)
 
 
 def write_dataset(folder, seed=0):
@@ -94,7 +95,7 @@ def test_another_data_set_is_replaced_only_if_asked(folder, storage, tmp_path):
 
 def test_a_push_that_fails_leaves_no_manifest_and_goes_on(folder, storage, monkeypatch):
     place = located(f"{storage}/ds")
-    write = graphzero.staging.write_stored
+    write = sent_files.write_stored
     written = []
 
     def failing(path, blocks):
@@ -103,11 +104,11 @@ def test_a_push_that_fails_leaves_no_manifest_and_goes_on(folder, storage, monke
         write(path, blocks)
         written.append(path)
 
-    monkeypatch.setattr(graphzero.staging, "write_stored", failing)
+    monkeypatch.setattr(sent_files, "write_stored", failing)
     with pytest.raises(OSError, match="the network is gone"):
         gz.push(folder, place, threads=1)
     assert not is_there(place / MANIFEST)
-    monkeypatch.setattr(graphzero.staging, "write_stored", write)
+    monkeypatch.setattr(sent_files, "write_stored", write)
     assert gz.push(folder, place).num_skipped == 3
 
 
@@ -118,7 +119,7 @@ def test_a_failed_replacement_leaves_no_manifest(folder, storage, tmp_path, monk
     def failing(path, blocks):
         raise OSError("the network is gone")
 
-    monkeypatch.setattr(graphzero.staging, "write_stored", failing)
+    monkeypatch.setattr(sent_files, "write_stored", failing)
     with pytest.raises(OSError, match="the network is gone"):
         gz.push(write_dataset(tmp_path / "other", seed=1), place, overwrite=True)
     with pytest.raises(FileNotFoundError, match=r"has no graphzero.json: it is not a data set, or its push did not"):
@@ -138,13 +139,13 @@ def test_a_block_that_fails_leaves_no_object(storage):
 
 
 def test_a_folder_that_changes_during_a_push_is_refused(folder, tmp_path, monkeypatch):
-    write = graphzero.staging.write_stored
+    write = sent_files.write_stored
 
     def replacing(path, blocks):
         write(path, blocks)
         write_dataset(folder, seed=2)
 
-    monkeypatch.setattr(graphzero.staging, "write_stored", replacing)
+    monkeypatch.setattr(sent_files, "write_stored", replacing)
     with pytest.raises(gz.FormatError, match="expected the same .* until it is sent, found another; push again"):
         gz.push(folder, tmp_path / "there", threads=1)
     assert not (tmp_path / "there" / MANIFEST).exists()
@@ -196,8 +197,8 @@ def test_options_are_checked(folder, tmp_path):
 
 KILLED = """
 import os, sys
-import graphzero as gz, graphzero._files.pieces as pieces, graphzero.staging as staging
-pieces.PIECE, staging._BLOCK = {piece}, {piece} // 4
+import graphzero as gz, graphzero._files.pieces as pieces, graphzero._dataset.brought_files as brought_files
+pieces.PIECE, brought_files.BLOCK = {piece}, {piece} // 4
 finish = pieces.PieceFile.finish
 left = [{pieces}]
 def killed(self, begin):
@@ -366,7 +367,7 @@ def test_opening_a_url_says_what_to_do(use, kind):
 
 def test_server_lost_during_a_push(folder, s3, tmp_path, monkeypatch):
     place = located("s3://bucket/ds")
-    blocks = graphzero.staging._blocks
+    blocks = sent_files._blocks
 
     def cutting(path, record, meter):
         for number, block in enumerate(blocks(path, record, meter)):
@@ -374,10 +375,10 @@ def test_server_lost_during_a_push(folder, s3, tmp_path, monkeypatch):
                 s3.cut()
             yield block
 
-    monkeypatch.setattr(graphzero.staging, "_blocks", cutting)
+    monkeypatch.setattr(sent_files, "_blocks", cutting)
     with pytest.raises(OSError, match=r"s3://bucket/ds/nodes/paper/big\.gd"):
         gz.push(folder, place, threads=1)
-    monkeypatch.setattr(graphzero.staging, "_blocks", blocks)
+    monkeypatch.setattr(sent_files, "_blocks", blocks)
     s3.mend()
     assert not is_there(place / MANIFEST)
     report = gz.push(folder, place)

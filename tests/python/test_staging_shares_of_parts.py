@@ -14,7 +14,7 @@ import pytest
 import graphzero as gz
 import graphzero._dataset.share_files as share_files
 import graphzero._files.stored_rows as stored_rows
-from graphzero._files.manifest import MANIFEST
+from graphzero._files.manifest_paths import MANIFEST
 from graphzero._files.storage import located, read_range, write_stored
 from graphzero.cli.command import run
 

@@ -17,7 +17,7 @@ import pytest
 
 import graphzero as gz
 from graphzero._files import storage
-from graphzero._files.manifest import MANIFEST
+from graphzero._files.manifest_paths import MANIFEST
 from graphzero._files.storage import is_there, located, read_range, write_stored
 from graphzero.cli.command import run
 from storage_server import KEY, SECRET
@@ -44,22 +44,22 @@ def same(a, b):
 # After so many blocks, the process is gone: it can clean up nothing.
 PUSH = """
 import os, signal, sys
-import graphzero as gz, graphzero.staging as staging
-staging._BLOCK = 1 << 14
-blocks, left = staging._blocks, [int(sys.argv[3])]
+import graphzero as gz, graphzero._dataset.sent_files as sent_files
+sent_files.BLOCK = 1 << 14
+blocks, left = sent_files._blocks, [int(sys.argv[3])]
 def killed(path, record, meter):
     for block in blocks(path, record, meter):
         left[0] -= 1
         if not left[0]:
             os.kill(os.getpid(), signal.SIGKILL)
         yield block
-staging._blocks = killed
+sent_files._blocks = killed
 gz.push(sys.argv[1], sys.argv[2], threads=1, parts="64KiB")
 """
 STAGE = """
 import os, signal, sys
-import graphzero as gz, graphzero._files.pieces as pieces, graphzero.staging as staging
-pieces.PIECE, staging._BLOCK = 1 << 16, 1 << 14
+import graphzero as gz, graphzero._files.pieces as pieces, graphzero._dataset.brought_files as brought_files
+pieces.PIECE, brought_files.BLOCK = 1 << 16, 1 << 14
 write, left = pieces.PieceFile.write, [int(sys.argv[3])]
 def killed(self, begin, data):
     left[0] -= 1
@@ -115,7 +115,10 @@ def test_a_stage_of_parts_that_is_killed_goes_on(folder, s3, tmp_path):
 
 def test_a_kill_while_parts_are_put_together(folder, s3, tmp_path):
     gz.push(folder, "s3://bucket/ds", parts="64KiB")
-    script = STAGE.replace("pieces.PieceFile.write = killed", "staging.join = lambda *a: os.kill(os.getpid(), 9)")
+    script = STAGE.replace(
+        "pieces.PieceFile.write = killed",
+        "import graphzero.staging\ngraphzero.staging.join = lambda *a: os.kill(os.getpid(), 9)",
+    )
     killed(script, "s3://bucket/ds", tmp_path / "here", 1)
     report = gz.stage("s3://bucket/ds", tmp_path / "here", verify="full")
     assert report.transferred == 0

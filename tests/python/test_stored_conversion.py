@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
-from graphzero._files.manifest import MANIFEST
+from graphzero._files.manifest_paths import MANIFEST
 from graphzero._files.storage import is_there, located, read_range, remove_stored, write_stored
 from graphzero.cli.command import run
 from graphzero.convert import sharded, sharded_features, step_files

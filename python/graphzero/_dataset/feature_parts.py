@@ -8,7 +8,7 @@ import numpy as np
 
 from graphzero import _core
 from graphzero._core import FormatError
-from graphzero._files.manifest import Part
+from graphzero._files.manifest_records import Part
 from graphzero._files.mounted import path_bytes
 from graphzero.features import FeatureStore
 

@@ -12,7 +12,7 @@ from graphzero._base.arrays import int64_vector
 from graphzero._base.dtypes import DataType, as_data_type, name_of, numpy_dtype
 from graphzero._base.memory_sizes import byte_text
 from graphzero._core import FormatError, RowCopy
-from graphzero._files.manifest import ShareRecord
+from graphzero._files.manifest_records import ShareRecord
 from graphzero.features import READERS, FeatureStore, Reader
 
 _NO_IDS = np.empty(0, dtype=np.int64)

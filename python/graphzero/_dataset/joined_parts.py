@@ -12,7 +12,8 @@ from graphzero._core import FormatError
 from graphzero._dataset.feature_parts import join_parts
 from graphzero._files.file_header import is_done
 from graphzero._files.folder import KeptFolder, free_space
-from graphzero._files.manifest import INDEXES, MANIFEST, FileRecord, Manifest, Part, PartsRecord
+from graphzero._files.manifest_paths import MANIFEST
+from graphzero._files.manifest_records import INDEXES, FileRecord, Manifest, Part, PartsRecord
 from graphzero._files.mounted import path_bytes
 from graphzero._files.part_header import HEADER_BYTES, part_header
 from graphzero._files.storage import StoredPath

@@ -19,16 +19,8 @@ from graphzero._base.names import names_of
 from graphzero._core import FormatError
 from graphzero._dataset.feature_parts import join_parts
 from graphzero._files.folder import KeptFolder, free_space
-from graphzero._files.manifest import (
-    HOT_PARTS,
-    FileRecord,
-    Manifest,
-    Part,
-    PartsRecord,
-    ShareRecord,
-    attribute_path,
-    hot_path,
-)
+from graphzero._files.manifest_paths import attribute_path, hot_path
+from graphzero._files.manifest_records import HOT_PARTS, FileRecord, Manifest, Part, PartsRecord, ShareRecord
 from graphzero._files.storage import StoredPath, read_range
 from graphzero._files.stored_rows import StoredRows, rows_at, rows_between
 from graphzero.features import FeatureStore, write_features

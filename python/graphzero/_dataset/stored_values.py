@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from graphzero._base.lazy_imports import load
-from graphzero._files.manifest import ValueRecord
+from graphzero._files.manifest_records import ValueRecord
 from graphzero.features import FeatureStore
 
 

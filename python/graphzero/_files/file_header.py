@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from graphzero._files.manifest import FileRecord
+from graphzero._files.manifest_records import FileRecord
 
 HEADER_SIZE = 32
 _FINGERPRINT = slice(16, 24)

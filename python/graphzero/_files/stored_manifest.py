@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 
-from graphzero._files.manifest import LARGEST_MANIFEST, MANIFEST, Manifest, parsed_manifest
+from graphzero._files.manifest import LARGEST_MANIFEST, parsed_manifest
+from graphzero._files.manifest_paths import MANIFEST
+from graphzero._files.manifest_records import Manifest
 from graphzero._files.storage import StoredPath, read_range
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from graphzero._core import FormatError
 from graphzero._files.file_header import HEADER_SIZE, fingerprint_of, size_in
-from graphzero._files.manifest import MANIFEST, FileRecord
+from graphzero._files.manifest_paths import MANIFEST
+from graphzero._files.manifest_records import FileRecord
 from graphzero._files.storage import StoredPath, facts_of, read_range
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from graphzero import _core
 from graphzero._core import FormatError
-from graphzero._files.manifest import FileRecord, PartsRecord
+from graphzero._files.manifest_records import FileRecord, PartsRecord
 from graphzero._files.mounted import path_bytes
 from graphzero._files.storage import StoredPath, facts_of, read_range
 from graphzero._files.stored_objects import check_object

@@ -6,7 +6,7 @@ import os
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
-from graphzero._files.manifest import VERSION
+from graphzero._files.manifest_records import VERSION
 from graphzero._look.degrees import isolated_facts
 from graphzero._look.file_facts import features_facts, graph_facts, ids_facts, share_facts
 from graphzero._look.labels import homophily_facts, label_facts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from graphzero._files.manifest import FileRecord, Manifest, PartsRecord
+from graphzero._files.manifest_records import FileRecord, Manifest, PartsRecord
 from graphzero._files.storage import StoredPath, facts_of, read_range
 from graphzero._files.stored_manifest import stored_manifest
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphzero as gz
-from graphzero._files.manifest import MANIFEST
+from graphzero._files.manifest_paths import MANIFEST
 from graphzero.bench.graphzero02_file import write_graphzero02
 from graphzero.bench.plan import Plan
 from graphzero.dataset import NODE

@@ -60,11 +60,11 @@ def _look_at_stored(url: str, json: bool, *, sampled: bool) -> int:
 
 
 def _look_at(name: str, limits: Limits, degrees: bool) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    from graphzero._dataset.file_kinds import is_features, is_ids
     from graphzero._look.dataset_facts import dataset_facts
     from graphzero._look.file_facts import features_facts, graph_facts, ids_facts
     from graphzero._look.words import features_rows, file_rows, graph_rows, ids_rows
     from graphzero.cli.fact_lines import dataset_lines, lines_of
-    from graphzero.verification import is_features, is_ids
 
     if os.path.isdir(name):
         with gz.open(name) as ds:

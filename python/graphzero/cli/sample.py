@@ -82,7 +82,7 @@ def sample(
 def _opened(name: str) -> gz.Graph | gz.Dataset:
     if os.path.isdir(name):
         return gz.open(name)
-    from graphzero.verification import is_features, is_ids
+    from graphzero._dataset.file_kinds import is_features, is_ids
 
     if is_features(name) or is_ids(name):
         held = "features" if is_features(name) else "ids"

@@ -8,7 +8,7 @@ from itertools import groupby
 
 import graphzero as gz
 from graphzero._base.visible import visible
-from graphzero._files.manifest import MANIFEST
+from graphzero._files.manifest_paths import MANIFEST
 from graphzero.cli.console import JsonOption, PathArgument, print_json
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.visible import visible
 from graphzero._files.folder import lock_path, make_own_folder, replace_file
-from graphzero._files.manifest import MANIFEST, file_name
+from graphzero._files.manifest_paths import MANIFEST, file_name
 from graphzero._files.progress import Progress
 from graphzero._files.storage import path_here, target_here
 from graphzero._look.reports import ShownReport

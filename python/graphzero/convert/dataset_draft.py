@@ -22,8 +22,17 @@ from graphzero._base.arrays import as_numpy, int64_vector
 from graphzero._base.dtypes import as_data_type, name_of
 from graphzero._base.integers import integer
 from graphzero._files.folder import NewFolder, link_or_copy
-from graphzero._files.manifest import (
+from graphzero._files.manifest import check_json, write_manifest
+from graphzero._files.manifest_paths import (
     MANIFEST,
+    attribute_path,
+    file_name,
+    graph_path,
+    ids_path,
+    other_path,
+    split_path,
+)
+from graphzero._files.manifest_records import (
     TIME_UNITS,
     EdgeRecord,
     FileRecord,
@@ -32,14 +41,6 @@ from graphzero._files.manifest import (
     OtherRecords,
     SplitRecord,
     ValueRecord,
-    attribute_path,
-    check_json,
-    file_name,
-    graph_path,
-    ids_path,
-    other_path,
-    split_path,
-    write_manifest,
 )
 from graphzero._files.mounted import Mounted
 from graphzero._files.renames import rename

@@ -18,17 +18,9 @@ from graphzero._base.integers import integer
 from graphzero._core import FormatError
 from graphzero._dataset.feature_share import FeatureShare
 from graphzero._files.folder import NewFolder, kept_in_place, link_or_copy
-from graphzero._files.manifest import (
-    MANIFEST,
-    EdgeRecord,
-    FileRecord,
-    Manifest,
-    NodeRecord,
-    OtherRecords,
-    check_json,
-    file_name,
-    read_manifest,
-)
+from graphzero._files.manifest import check_json, read_manifest
+from graphzero._files.manifest_paths import MANIFEST, file_name
+from graphzero._files.manifest_records import EdgeRecord, FileRecord, Manifest, NodeRecord, OtherRecords
 from graphzero._files.storage import path_here
 from graphzero.convert.dataset_draft import (
     DatasetDraft,

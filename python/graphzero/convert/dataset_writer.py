@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from graphzero._files.folder import NewFolder
-from graphzero._files.manifest import MANIFEST, Manifest, check_json
+from graphzero._files.manifest import check_json
+from graphzero._files.manifest_paths import MANIFEST
+from graphzero._files.manifest_records import Manifest
 from graphzero._files.storage import target_here
 from graphzero.convert.dataset_draft import DatasetDraft, edge_triple
 from graphzero.dataset import EDGE, NODE, EdgeTriple, TypeName

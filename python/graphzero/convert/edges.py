@@ -12,7 +12,7 @@ from graphzero._base.argument_errors import Argument, Setting, check_choice, err
 from graphzero._base.memory_sizes import conversion_budget, peak_memory
 from graphzero._base.old_names import renamed_keywords
 from graphzero._files.folder import check_free_space, hidden_folder, new_file, spill_folder, temporary_folder
-from graphzero._files.manifest import TIME_UNITS
+from graphzero._files.manifest_records import TIME_UNITS
 from graphzero._files.mounted import path_bytes
 from graphzero._files.progress import Progress, watching
 from graphzero._files.storage import is_url, located, path_here, path_text, shown_url

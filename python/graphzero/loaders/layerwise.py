@@ -21,7 +21,7 @@ from graphzero._base.dtypes import as_data_type, name_of
 from graphzero._base.integers import integer
 from graphzero._base.memory_sizes import byte_count, pipeline_budget
 from graphzero._files.folder import hidden_folder
-from graphzero._files.manifest import file_name
+from graphzero._files.manifest_paths import file_name
 from graphzero._files.mounted import Mounted
 from graphzero._files.progress import Progress, watching
 from graphzero._files.renames import rename, replace

@@ -14,19 +14,9 @@ from graphzero._base.argument_errors import value_error
 from graphzero._base.memory_sizes import peak_memory
 from graphzero._core import FormatError
 from graphzero._files.folder import hidden_folder, link_or_copy, replace_together
-from graphzero._files.manifest import (
-    LARGEST_MANIFEST,
-    MANIFEST,
-    EdgeRecord,
-    FileRecord,
-    Manifest,
-    NodeRecord,
-    Part,
-    PartsRecord,
-    graph_path,
-    manifest_text,
-    parsed_manifest,
-)
+from graphzero._files.manifest import LARGEST_MANIFEST, manifest_text, parsed_manifest
+from graphzero._files.manifest_paths import MANIFEST, graph_path
+from graphzero._files.manifest_records import EdgeRecord, FileRecord, Manifest, NodeRecord, Part, PartsRecord
 from graphzero._files.mounted import path_bytes
 from graphzero._files.part_header import PartHeader
 from graphzero._files.storage import (

@@ -10,17 +10,9 @@ from graphzero._base.memory_sizes import peak_memory
 from graphzero._core import FormatError
 from graphzero._dataset.feature_parts import join_parts
 from graphzero._files.folder import check_free_space
-from graphzero._files.manifest import (
-    LARGEST_MANIFEST,
-    MANIFEST,
-    Manifest,
-    NodeRecord,
-    Part,
-    PartsRecord,
-    attribute_path,
-    manifest_text,
-    parsed_manifest,
-)
+from graphzero._files.manifest import LARGEST_MANIFEST, manifest_text, parsed_manifest
+from graphzero._files.manifest_paths import MANIFEST, attribute_path
+from graphzero._files.manifest_records import Manifest, NodeRecord, Part, PartsRecord
 from graphzero._files.storage import (
     StoredPath,
     is_there,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphzero._base.argument_errors import value_error
 from graphzero._base.memory_sizes import peak_memory
-from graphzero._files.manifest import file_name, type_path
+from graphzero._files.manifest_paths import file_name, type_path
 from graphzero.convert.arrow_files import pyarrow
 from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.dataset_writer import DatasetWriter

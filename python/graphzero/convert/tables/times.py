@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from graphzero import _core
 from graphzero._base.argument_errors import check_choice, type_error, value_error
-from graphzero._files.manifest import TIME_UNITS
+from graphzero._files.manifest_records import TIME_UNITS
 from graphzero.convert.arrow_files import pyarrow
 from graphzero.convert.edge_feeds import CORE_UNITS
 from graphzero.convert.tables.arrow_types import compute, decoded, first_null, is_text_type, packed
