@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from graphzero._base.argument_errors import Setting, check_choice, error_of, value_error
+from graphzero._base.argument_errors import Setting, check_choice, error_of, flag, value_error
 from graphzero._base.integers import integer_from
 from graphzero._base.memory_sizes import byte_count, byte_text
 from graphzero._base.names import names_of
@@ -122,20 +122,27 @@ def push(
         5
     """
     begin = time.perf_counter()
-    workers = thread_count(threads)
+    replaces, workers = flag(overwrite, "overwrite"), thread_count(threads)
     part_size = None if parts is None else integer_from(byte_count(parts, "parts"), 1, "parts")
     name = path_here(folder, "folder")
     text = _manifest_text(name)
     manifest, _ = read_manifest(name)
+    if manifest.has_shares:
+        raise value_error(
+            "folder",
+            "expected a whole data set, found the share of one of several hosts: push the data set that it was staged "
+            "from",
+            where=name,
+        )
     with open_dataset(name):  # proves that its files are those of the manifest
         pass
     place = located(target, "target")
-    if os.path.abspath(name) == place.key:
-        raise value_error("target", f"expected another place than the folder itself, found {place}")
+    if _is_here(place) and _is_within(place.key, name):
+        raise value_error("target", f"expected a place outside the folder itself, found {place}")
     goal = place / MANIFEST
     old = read_range(goal, 0, LARGEST_MANIFEST) if is_there(goal) else None
     sending = SentFiles(name, manifest, place, part_size)
-    if old is not None and not overwrite and not sending.is_of(old):
+    if old is not None and not replaces and not sending.is_of(old):
         raise error_of(
             lambda what: FileExistsError(errno.EEXIST, what, str(place)),
             "has another data set; give ", Setting("overwrite", True), " to replace it",
@@ -200,7 +207,7 @@ def stage(
         whole: Attributes that hosts do not divide, by name or as ``"type.name"``.
         verify: ``"header"`` compares sizes and fingerprints with the manifest's, ``"full"`` also proves all checksums,
             which reads the files once more.
-        overwrite: Replace a folder.
+        overwrite: Replace a data set that is there.
         threads: How many requests run at the same time; each takes up to 20 MB of memory. Default: 8.
         progress: ``True`` shows a bar, a function is called with bytes done and bytes in all.
 
@@ -209,7 +216,7 @@ def stage(
 
     Raises:
         FormatError: There is no data set, a file is not that of the manifest, or it changes meanwhile.
-        FileExistsError: The folder exists and is not empty.
+        FileExistsError: The folder exists and is not empty; with ``overwrite``, it is no data set.
         OSError: A file cannot be written, or storage refuses.
 
     Examples:
@@ -222,6 +229,8 @@ def stage(
     workers = thread_count(threads)
     place, target = located(source, "source"), target_here(folder, "folder")
     shared = read_host_share(host, hosts, hot, whole)
+    if _is_here(place) and (_is_within(place.key, target) or _is_within(target, place.key)):
+        raise value_error("folder", f"expected a place outside the data set that is brought, {place}", where=target)
     text, manifest, _ = stored_manifest(place)
     wanted = manifest if features is None else _with_features(manifest, features, place)
     divided = {} if shared is None else divided_attributes(wanted, shared, place)
@@ -278,6 +287,16 @@ def stage(
         transferred=meter.transferred,
         seconds=time.perf_counter() - begin,
     )
+
+
+def _is_here(place: StoredPath) -> bool:
+    return bool(place.filesystem.type_name == "local")
+
+
+def _is_within(path: str, folder: str) -> bool:
+    """Whether a path is that of a folder, or below it, whatever links lead there."""
+    inner, outer = (os.path.normcase(os.path.realpath(each)) for each in (path, folder))
+    return inner == outer or inner.startswith(os.path.join(outer, ""))
 
 
 def _manifest_text(folder: str) -> bytes:

@@ -257,7 +257,7 @@ REPLACING = """
     end = time.monotonic() + 1.0
     while time.monotonic() < end:
         new = NewFolder("target", overwrite=True)
-        with open(new.file("whole"), "w"):
+        with open(new.file("graphzero.json"), "w"):
             pass
         new.commit()
 """
@@ -276,7 +276,7 @@ def test_two_processes_may_replace_one_folder():
     both = [in_another_process(REPLACING) for _ in range(2)]
     assert [one.communicate()[1] for one in both] == ["", ""]
     assert os.listdir() == ["target"]
-    assert os.listdir("target") == ["whole"]
+    assert os.listdir("target") == ["graphzero.json"]
 
 
 def test_where_names_cannot_be_exchanged_a_folder_is_replaced_in_two_steps(monkeypatch):

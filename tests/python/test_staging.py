@@ -14,6 +14,7 @@ import pytest
 import graphzero as gz
 import graphzero._files.folder
 import graphzero._files.pieces
+import graphzero.staging
 from graphzero._dataset import brought_files, sent_files
 from graphzero._files.manifest_paths import MANIFEST
 from graphzero._files.storage import StoredPath, is_there, located, read_range, remove_stored, write_stored
@@ -151,9 +152,64 @@ def test_a_folder_that_changes_during_a_push_is_refused(folder, tmp_path, monkey
     assert not (tmp_path / "there" / MANIFEST).exists()
 
 
-def test_pushing_a_folder_to_itself_is_refused(folder):
-    with pytest.raises(ValueError, match="target: expected another place than the folder itself"):
-        gz.push(folder, folder, overwrite=True)
+@pytest.mark.parametrize("target", ["ds", "ds/nodes/copy", "x/../ds", "link"])
+def test_pushing_a_folder_into_itself_is_refused(tmp_path, target):
+    write_dataset(tmp_path / "ds")
+    (tmp_path / "x").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    if target == "link":
+        (tmp_path / "link").symlink_to("ds")
+        before.append(tmp_path / "link")
+    with pytest.raises(ValueError, match="target: expected a place outside the folder itself, found .+"):
+        gz.push(tmp_path / "ds", tmp_path / target, overwrite=True)
+    assert sorted(tmp_path.rglob("*")) == sorted(before)
+
+
+@pytest.mark.parametrize("source", ["here/ds", "link", "x/../here/ds"])
+@pytest.mark.parametrize("target", ["here/ds", "here", "here/ds/nodes/copy", "link"])
+@pytest.mark.parametrize("options", [{}, {"host": 0, "hosts": 2}, {"features": ["x"]}])
+def test_a_data_set_does_not_take_the_place_of_itself(tmp_path, source, target, options):
+    """What is not brought would be gone for good."""
+    folder = write_dataset(tmp_path / "here" / "ds")
+    (tmp_path / "x").mkdir()
+    (tmp_path / "link").symlink_to("here/ds")
+    with pytest.raises(ValueError, match="folder: expected a place outside the data set that is brought, .+"):
+        gz.stage(tmp_path / source, tmp_path / target, overwrite=True, **options)
+    with gz.open(folder) as data:
+        assert len(data.nodes["paper"]["big"].get_tensor()) == 1000
+
+
+@pytest.mark.parametrize("write", [gz.stage, gz.push])
+def test_whether_to_overwrite_is_true_or_false(folder, tmp_path, write):
+    with pytest.raises(TypeError, match="overwrite: expected True or False, found 'no'"):
+        write(folder, tmp_path / "here", overwrite="no")
+
+
+def test_only_a_data_set_is_replaced(folder, tmp_path):
+    (tmp_path / "home" / "photos").mkdir(parents=True)
+    (tmp_path / "home" / "photos" / "a").write_text("precious")
+    problem = "expected a data set to replace, found a folder with files and no graphzero.json; remove it first"
+    with pytest.raises(FileExistsError, match=problem):
+        gz.stage(folder, tmp_path / "home", overwrite=True)
+    assert (tmp_path / "home" / "photos" / "a").read_text() == "precious"
+    (tmp_path / "empty").mkdir()
+    gz.stage(folder, tmp_path / "empty")
+    gz.stage(folder, tmp_path / "empty", overwrite=True)
+    assert same(folder, tmp_path / "empty")
+
+
+def test_a_folder_that_appears_meanwhile_is_not_replaced(folder, tmp_path, monkeypatch):
+    bring = graphzero.staging.bring_files
+
+    def bring_late(*arguments):
+        bring(*arguments)
+        (tmp_path / "here").mkdir()
+        (tmp_path / "here" / "a").write_text("precious")
+
+    monkeypatch.setattr(graphzero.staging, "bring_files", bring_late)
+    with pytest.raises(FileExistsError, match="expected a data set to replace, found a folder with files"):
+        gz.stage(folder, tmp_path / "here", overwrite=True)
+    assert (tmp_path / "here" / "a").read_text() == "precious"
 
 
 def test_a_path_is_a_place_too(folder, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import graphzero as gz
 import graphzero._dataset.feature_share
 import graphzero._dataset.share_files
 import graphzero._files.stored_rows
+from graphzero._files.storage import read_range
 from graphzero.cli.command import run
 
 pytest.importorskip("pyarrow.fs")
@@ -91,6 +93,37 @@ def test_hot_rows_are_those_that_sampling_meets_most(folder, tmp_path, hottest):
     assert np.array_equal(small.hot.scales, whole.features("small").scales[small.hot_ids.get_tensor()])
     taken = sum(share.hot.nbytes for share in (first.features("x"), first.features("small")))
     assert taken < 6_000 + 4 * 4_096 * 2
+
+
+@pytest.mark.parametrize("host", range(3))
+@pytest.mark.parametrize("hot", [2_000, 20_000, "1GB"])
+def test_no_row_is_read_twice(folder, tmp_path, monkeypatch, host, hot):
+    """Hot rows of a host's own range are here when they are written, and lie between others of the other ranges."""
+    read = []
+
+    def reading(path, begin, count):
+        read.append((path.rpartition("/")[2], begin, begin + count))
+        return read_range(path, begin, count)
+
+    monkeypatch.setattr(graphzero._files.stored_rows, "read_range", reading)
+    gz.stage(folder, tmp_path / "ds", host=host, hosts=3, hot=hot)
+    with gz.open(folder) as data, gz.open(tmp_path / "ds") as here:
+        for name in ("x", "small"):
+            rows, share = data.features(name), here.features(name)
+            ids = share.hot_ids.get_tensor()
+            assert np.array_equal(share.hot.get_tensor(), rows.get_tensor()[ids])
+            spans = sorted((begin, end) for file, begin, end in read if file == f"{name}.gd" and begin > 0)
+            assert all(end <= begin for (_, end), (begin, _) in pairwise(spans))
+            assert sum(end - begin for begin, end in spans) <= rows.nbytes
+        assert np.array_equal(here.features("small").hot.scales, data.features("small").scales[ids])
+
+
+def test_a_share_is_not_pushed(folder, tmp_path):
+    gz.stage(folder, tmp_path / "share", host=0, hosts=2)
+    problem = "folder: expected a whole data set, found the share of one of several hosts: push the data set that it"
+    with pytest.raises(ValueError, match=problem):
+        gz.push(tmp_path / "share", tmp_path / "there")
+    assert not (tmp_path / "there").exists()
 
 
 def test_all_rows_may_be_hot(folder, tmp_path):

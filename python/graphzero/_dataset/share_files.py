@@ -22,7 +22,7 @@ from graphzero._files.folder import KeptFolder, free_space
 from graphzero._files.manifest_paths import attribute_path, hot_path
 from graphzero._files.manifest_records import HOT_PARTS, FileRecord, Manifest, Part, PartsRecord, ShareRecord
 from graphzero._files.storage import StoredPath, read_range
-from graphzero._files.stored_rows import StoredRows, rows_at, rows_between
+from graphzero._files.stored_rows import RowsHere, StoredRows, rows_at, rows_between
 from graphzero.features import FeatureStore, write_features
 from graphzero.graph import Graph, as_direction
 
@@ -146,7 +146,8 @@ class DividedRows:
                 raise
 
         def write_hot(path: str) -> None:
-            self.stored.write(path, rows_at(ids, self.stored.row_bytes), len(ids), workers, done)
+            here = RowsHere(new.file(own), self._begin, self._end)
+            self.stored.write(path, rows_at(ids, self.stored.row_bytes), len(ids), workers, done, here)
 
         rows = record(own, _identity_of(whole, self._begin, self._end), write_own)
         self._remove(new, self._piece_files())

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import IO
 
 from graphzero import _core
-from graphzero._base.argument_errors import Setting, error_of, value_error
+from graphzero._base.argument_errors import Setting, error_of, flag, value_error
 from graphzero._base.memory_sizes import byte_text
+from graphzero._files.manifest_paths import MANIFEST
 from graphzero._files.renames import is_kept, rename, replace
 
 _SUFFIX = ".graphzero-tmp"
@@ -23,6 +24,8 @@ _OLD = ".old"
 class NewFolder:
     """Files go to a hidden folder beside the target; ``commit()`` renames it into place.
 
+    With ``overwrite`` it takes the place of a data set, and of no other folder with files.
+
     The hidden folder is locked while its writer lives. A writer that was killed leaves it unlocked,
     and the next writer of the same target removes it.
     """
@@ -31,7 +34,7 @@ class NewFolder:
         if not path:  # which would be the current folder
             raise value_error("path", "expected the name of a folder, found an empty one")
         self._target = os.path.abspath(path)
-        self._overwrite = overwrite
+        self._overwrite = flag(overwrite, "overwrite")
         self._check_target()
         os.makedirs(os.path.dirname(self._target), exist_ok=True)
         lock: _core.PathLock
@@ -59,6 +62,19 @@ class NewFolder:
                 lambda text: FileExistsError(errno.EEXIST, text, self._target),
                 f"{found}; give ", Setting("overwrite", True), " to replace it",
             )  # fmt: skip
+        self._refuse_other_folder()
+
+    def _refuse_other_folder(self) -> None:
+        """Refuse to replace a folder that is not a data set. A link is not what it leads to."""
+        if os.path.islink(self._target):
+            return
+        try:
+            names = os.listdir(self._target)
+        except FileNotFoundError:  # another writer is about to replace it
+            return
+        if names and MANIFEST not in names:
+            message = f"expected a data set to replace, found a folder with files and no {MANIFEST}; remove it first"
+            raise FileExistsError(errno.EEXIST, message, self._target)
 
     def file(self, relative: str) -> str:
         """Return where to write a file of the folder; the folders above it are made."""

@@ -60,6 +60,27 @@ class _GdHeader:
         return f"{name} {self.shape[1:]}{' with scales' if _SCALE in self.offsets else ''}"
 
 
+@dataclass(frozen=True)
+class RowsHere:
+    """Rows from ``begin`` to before ``end`` that have come already, in a ``.gd`` file of this machine."""
+
+    path: str
+    begin: int
+    end: int
+
+    def reader(self) -> Callable[[int, int, int, int], bytes]:
+        """Return what reads items from ``begin`` to before ``end`` of a section, each of ``width`` bytes."""
+        with open(self.path, "rb") as file:
+            offsets = _GdHeader(file.read(_PAGE), self.path, os.path.getsize(self.path)).offsets
+
+        def read(section: int, width: int, begin: int, end: int) -> bytes:
+            with open(self.path, "rb") as file:
+                file.seek(offsets[section] + (begin - self.begin) * width)
+                return file.read((end - begin) * width)
+
+        return read
+
+
 @dataclass
 class _RowFile:
     """A file that has the rows from ``begin`` to before ``end``. Its header is read when the first of them is."""
@@ -108,16 +129,27 @@ class StoredRows:
             cuts = [(at, min(at + step, end)) for at in range(begin, end, step)]
         return cuts or [(begin, end)]
 
-    def write(self, path: str, ranges: list[RowRange], count: int, workers: int, done: Callable[[int], None]) -> None:
-        """Write ``count`` rows, those of ``ranges``, to a file, which appears whole or not at all."""
+    def write(
+        self,
+        path: str,
+        ranges: list[RowRange],
+        count: int,
+        workers: int,
+        done: Callable[[int], None],
+        here: RowsHere | None = None,
+    ) -> None:
+        """Write ``count`` rows, those of ``ranges``, to a file, which appears whole or not at all.
+
+        Rows that are ``here`` are not brought again.
+        """
         os.makedirs(os.path.dirname(path), exist_ok=True)
         writer = _core.GdWriter(path_bytes(path), self.data_type, [count, *self.shape[1:]])
         if self.row_bytes:
-            for block in self._blocks(_DATA, self.row_bytes, ranges, workers, done):
+            for block in self._blocks(_DATA, self.row_bytes, ranges, workers, done, here):
                 writer.append(block)
         if self.quantised:
             writer.append_scales(np.empty(0, dtype=np.float32))  # also of a range without rows
-            for block in self._blocks(_SCALE, 4, ranges, workers, done):
+            for block in self._blocks(_SCALE, 4, ranges, workers, done, here):
                 writer.append_scales(block.view(np.float32))
         writer.finish()
 
@@ -175,19 +207,35 @@ class StoredRows:
             return file.header
 
     def _blocks(
-        self, section: int, width: int, ranges: list[RowRange], workers: int, done: Callable[[int], None]
+        self,
+        section: int,
+        width: int,
+        ranges: list[RowRange],
+        workers: int,
+        done: Callable[[int], None],
+        here: RowsHere | None,
     ) -> Iterator[NDArray[np.uint8]]:
-        def read(wanted: RowRange) -> NDArray[np.uint8]:
-            found = []
-            for file in self._between(wanted.begin, wanted.end):
-                begin, end = max(wanted.begin, file.begin), min(wanted.end, file.end)
-                path, size = self._place / file.record.file, (end - begin) * width
-                at = self._header(file).offsets[section] + (begin - file.begin) * width
+        read_here = None if here is None or here.begin == here.end else here.reader()
+
+        def bring(begin: int, end: int) -> Iterator[NDArray[np.uint8]]:
+            for file in self._between(begin, end) if begin < end else ():
+                first, last = max(begin, file.begin), min(end, file.end)
+                path, size = self._place / file.record.file, (last - first) * width
+                at = self._header(file).offsets[section] + (first - file.begin) * width
                 data = read_range(path, at, size)
                 if len(data) != size:
                     raise OSError(errno.EIO, f"expected {size} bytes from {at} on, found {len(data)}", str(path))
                 done(size)
-                found.append(np.frombuffer(data, dtype=np.uint8))
+                yield np.frombuffer(data, dtype=np.uint8)
+
+        def read(wanted: RowRange) -> NDArray[np.uint8]:
+            begin, end = wanted.begin, wanted.end
+            if here is None or read_here is None or end <= here.begin or here.end <= begin:
+                found = [*bring(begin, end)]
+            else:
+                first, last = max(begin, here.begin), min(end, here.end)
+                known = np.frombuffer(read_here(section, width, first, last), dtype=np.uint8)
+                found = [*bring(begin, first), known, *bring(last, end)]
             rows = found[0] if len(found) == 1 else np.concatenate(found)
             return rows if wanted.picked is None else rows.reshape(-1, width)[wanted.picked].reshape(-1)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -12,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from graphzero._files.folder import NewFolder
 from graphzero._files.manifest import check_json
-from graphzero._files.manifest_paths import MANIFEST
 from graphzero._files.manifest_records import Manifest
 from graphzero._files.storage import target_here
 from graphzero.convert.dataset_draft import DatasetDraft, edge_triple
@@ -47,8 +45,6 @@ class DatasetWriter:
 
     def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False, hetero: bool = False) -> None:
         target = target_here(path)
-        if overwrite:
-            _refuse_other_folder(target)
         self._draft = DatasetDraft(NewFolder(target, overwrite=overwrite), Manifest())
         self.hetero = hetero
         self._splits: set[tuple[str, TypeName]] = set()
@@ -214,12 +210,3 @@ class DatasetWriter:
                 self.close()
         finally:
             self.abort()
-
-
-def _refuse_other_folder(path: str) -> None:
-    """Refuse to replace a folder that is not a data set. A link is not what it leads to."""
-    if os.path.islink(path) or not os.path.isdir(path) or not os.listdir(path):
-        return
-    if not os.path.lexists(os.path.join(path, MANIFEST)):
-        message = f"expected a data set to replace, found a folder with files and no {MANIFEST}; remove it first"
-        raise FileExistsError(errno.EEXIST, message, path)
