@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import signal
+import time
 
 import torch
 
@@ -37,7 +38,13 @@ def train(order):
     how = options.pop("signal", signal.SIGKILL)
     torch.distributed.init_process_group("gloo", timeout=timeout)
     rank = torch.distributed.get_rank()
+    ends_its_group = options.pop("ends_its_group", False)
     batches = loader(gz.open(order["data"][rank]), **options)
+    if ends_its_group:
+        torch.distributed.barrier()
+        torch.distributed.destroy_process_group()
+        time.sleep(rank)  # the store is with rank 0, which ends
+        return list(batches) if rank else None
     checkpoint, log = folder / "checkpoint.json", folder / f"{rank}.jsonl"
     state = [json.loads(checkpoint.read_text()) if rank == 0 and checkpoint.exists() else None]
     torch.distributed.broadcast_object_list(state, src=0)  # hosts may have no folder in common
@@ -64,5 +71,16 @@ def train(order):
     torch.distributed.destroy_process_group()
 
 
+def train_or_leave(order):
+    """End as processes do that close nothing, such as those that multiprocessing forks."""
+    if not order["options"].pop("leaves", False):
+        return train(order)
+    try:
+        train(order)
+    except Exception as error:
+        print(type(error).__name__, error, sep=": ", flush=True)
+    os._exit(1)
+
+
 if __name__ == "__main__":
-    main(train)
+    main(train_or_leave)

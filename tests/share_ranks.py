@@ -141,7 +141,7 @@ def peace(rank, data, order):
     found["stats"] = train.stats()["exchange"]
     try:
         pickle.dumps(train)
-    except ValueError as error:
+    except TypeError as error:
         found["pickled"] = str(error)
     try:
         list(torch.utils.data.DataLoader(train, batch_size=None, num_workers=1))

@@ -26,6 +26,7 @@ from graphzero._inputs.edge_types import as_relations
 from graphzero._inputs.fanouts import FanoutsLike, read_fanouts
 from graphzero._inputs.graph_memory import has_room, read_ahead, resident_topology, topology_bytes
 from graphzero._inputs.pipeline_request import LinkNegatives, PipelineRequest, as_bytes, natural
+from graphzero._inputs.position import position_from
 from graphzero._inputs.sample_request import Method, SampleRequest, SubgraphType, TemporalStrategy
 from graphzero._inputs.seeds import LinkSeeds, NodeSeeds, read_links, read_nodes, refuse_without_edges, splits_of
 from graphzero._look.stats import Stats, stats_html
@@ -329,31 +330,44 @@ class Pipeline:
 
     def state_dict(self) -> dict[str, int]:
         """Return the position of the iteration, from which a pipeline with the same arguments can go on."""
-        return {"seed": self._seed, "epoch": self._epoch, "batch": self._position, "batches": len(self)}
+        return {
+            "seed": self._seed, "epoch": self._epoch, "batch": self._position, "batches": len(self),
+            "ranks": self._request.world_size,
+        }  # fmt: skip
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
         """Make the next iteration go on from a position.
 
         Args:
-            state: What ``state_dict()`` returned.
+            state: What ``state_dict()`` returned, on any rank. Other numbers of ranks may go on at the beginning of an
+                epoch, and nowhere else, as they divide it otherwise.
 
         Raises:
-            ValueError: The state is that of a pipeline with another number of batches.
+            ValueError: The state is that of a pipeline with another number of batches, or of ranks.
         """
-        missing = [key for key in self.state_dict() if key not in state]
+        own = self.state_dict()
+        found = {"ranks": own["ranks"], **position_from(state)}  # older ones do not say how many
+        missing = [key for key in own if key not in found]
         if missing:
             raise value_error("state", f"expected what state_dict() returns, found nothing under {missing[0]!r}")
-        if state["batches"] != len(self):
+        batch = integer(found["batch"], "state['batch']")
+        is_divided_alike = integer(found["ranks"], "state['ranks']") == own["ranks"]
+        if not is_divided_alike and batch != 0:
             raise value_error(
                 "state",
-                f"expected that of a pipeline with {len(self)} batches an epoch, found {state['batches']}; "
+                f"expected that of {own['ranks']} ranks, as many as divide the seeds here, found {found['ranks']}: go "
+                "on with as many, or change their number between epochs",
+            )
+        if is_divided_alike and found["batches"] != own["batches"]:
+            raise value_error(
+                "state",
+                f"expected that of a pipeline with {own['batches']} batches an epoch, found {found['batches']}; "
                 "seeds, batch_size and drop_last must be the same",
             )
-        batch = integer(state["batch"], "state['batch']")
-        if not 0 <= batch <= len(self):
-            raise ValueError(f"state['batch']: expected 0 to {len(self)}, found {batch}")
-        seed = as_seed(state["seed"], "state['seed']")
-        self._move(natural(state["epoch"], "state['epoch']"), batch)
+        if not 0 <= batch <= own["batches"]:
+            raise ValueError(f"state['batch']: expected 0 to {own['batches']}, found {batch}")
+        seed = as_seed(found["seed"], "state['seed']")
+        self._move(natural(found["epoch"], "state['epoch']"), batch)
         self._open().set_seed(seed)
         self._seed = seed
 

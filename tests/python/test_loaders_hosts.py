@@ -125,17 +125,31 @@ def test_a_run_that_is_restarted_goes_on_with_the_same_batches(hosts, data, copi
         assert all(step["hash"] == expected[step["epoch"], step["batch"]] for step in steps)
 
 
-def test_hosts_with_other_data_are_refused(data, copies, run, tmp_path):
-    """Rows of another conversion on one host: the same names, shapes and counts."""
+@pytest.mark.parametrize("leaves", [False, True], ids=["raises", "leaves at once"])
+def test_hosts_with_other_data_are_refused(data, copies, run, tmp_path, leaves):
+    """Rows of another conversion on one host: the same names, shapes and counts. Every rank says so."""
     other = str(shutil.copytree(copies[1], tmp_path / "other"))
     rows = np.asarray(data.nodes["x"]) + 1
     with gz.edit_dataset(other) as editor:
         editor.set_attribute("x", rows)
-    ranks = run([copies[0], other, copies[2]])
+    ranks = run([copies[0], other, copies[2]], leaves=leaves)
     assert 0 not in [ranks.code(rank, after=ranks.ready()) for rank in range(3)]
-    said = "".join(ranks.said(rank) for rank in range(3))
-    assert "ValueError: data: x of 'node': expected the same on all 3 ranks" in said
-    assert "on rank 1 (" in said
-    assert "on ranks 0 and 2 (" in said
-    assert "give each host a copy of the same data set" in said
+    for rank in range(3):
+        said = ranks.said(rank)
+        assert "ValueError: data: x of 'node': expected the same on all 3 ranks" in said
+        assert "on rank 1 (" in said
+        assert "on ranks 0 and 2 (" in said
+        assert "give each host a copy of the same data set" in said
     assert not any(steps_of(ranks.folder, rank) for rank in range(3))
+
+
+def test_a_group_that_the_script_has_ended_is_named(copies, run):
+    """Nobody takes it for a rank that died: the loader was made, and its first epoch comes too late."""
+    ranks = run(copies[:2], ends_its_group=True)
+    said = [ranks.said(rank) for rank in range(2) if ranks.code(rank, after=ranks.ready()) != 0]
+    for each in said:
+        assert "was gone before this rank knew that all had made the same loader: " in each
+        assert (
+            "; a script that ends the group of its ranks does so after the first epoch has begun on all of them" in each
+        )
+    assert said

@@ -74,11 +74,11 @@ def test_states_are_those_of_the_iteration_that_began_last(data):
     loader = loader_of(NeighborLoader, data, seed=5)
     first = iter(loader)
     next(first)
-    assert loader.state_dict() == {"seed": 5, "epoch": 0, "batch": 1, "batches": 3}
+    assert loader.state_dict() == {"seed": 5, "epoch": 0, "batch": 1, "batches": 3, "ranks": 1}
     second = iter(loader)
     next(second)
     next(second)
-    assert loader.state_dict() == {"seed": 5, "epoch": 1, "batch": 2, "batches": 3}
+    assert loader.state_dict() == {"seed": 5, "epoch": 1, "batch": 2, "batches": 3, "ranks": 1}
     next(first)
     assert loader.state_dict()["epoch"] == 1
     assert pickle.loads(pickle.dumps(loader)).state_dict() == loader.state_dict()
@@ -148,3 +148,10 @@ def test_epochs_that_are_broken_off_come_one_after_the_other(data):
     loader.dataset  # noqa: B018
     assert torch.is_tensor(next(iter(loader)).n_id)
     assert loader.epoch == 3
+
+
+@pytest.mark.parametrize("state", [None, "x", [1, 2]])
+def test_what_is_no_state_is_refused(data, state):
+    loader = loader_of(NeighborLoader, data)
+    with pytest.raises(TypeError, match="state: expected the dict that state_dict.. returns, found .+; a rank without"):
+        loader.load_state_dict(state)

@@ -56,7 +56,7 @@ def test_the_state_after_an_epoch_is_the_beginning_of_the_next(world):
     list(pipeline)
     resumed = make(world)
     resumed.load_state_dict(pipeline.state_dict())
-    assert resumed.state_dict() == {"seed": 6, "epoch": 1, "batch": 0, "batches": 20}
+    assert resumed.state_dict() == {"seed": 6, "epoch": 1, "batch": 0, "batches": 20, "ranks": 1}
     assert_same(list(resumed), epochs[1])
 
 
@@ -131,6 +131,12 @@ def test_an_epoch_that_could_not_begin_is_not_skipped(world):
         ({"batch": 1.5}, TypeError, r"state\['batch'\]: expected an integer, found 1.5"),
         ({"epoch": -1}, ValueError, r"state\['epoch'\]: expected 0 to 2\^63 - 1, found -1"),
         ({"seed": 2**64}, ValueError, r"state\['seed'\]: expected an integer of 64 bits"),
+        (
+            {"ranks": 3},
+            ValueError,
+            "state: expected that of 1 ranks, as many as divide the seeds here, found 3: go on wi",
+        ),
+        ({"ranks": None}, TypeError, r"state\['ranks'\]: expected an integer, found None"),
     ],
 )
 def test_a_state_that_does_not_fit_is_refused_and_changes_nothing(world, change, error, message):
@@ -140,6 +146,42 @@ def test_a_state_that_does_not_fit_is_refused_and_changes_nothing(world, change,
     with pytest.raises(error, match=message):
         pipeline.load_state_dict({**before, **change})
     assert pipeline.state_dict() == before
+
+
+@pytest.mark.parametrize("state", [None, "x", [1, 2], 3])
+def test_what_is_no_state_is_refused(world, state):
+    problem = f"state: expected the dict that state_dict.. returns, found {type(state).__name__}; a rank without a"
+    with pytest.raises(TypeError, match=problem):
+        make(world).load_state_dict(state)
+
+
+def test_another_number_of_ranks_goes_on_at_the_beginning_of_an_epoch(world):
+    """In the middle of one, its batches are divided otherwise: some seeds would come twice, and others never."""
+    of_two = make(world, rank=0, world_size=2)
+    list(of_two)
+    state = of_two.state_dict()
+    assert (state["epoch"], state["batch"], state["ranks"]) == (1, 0, 2)
+    ranks = [make(world, rank=rank, world_size=3) for rank in range(3)]
+    seeds = []
+    for pipeline in ranks:
+        pipeline.load_state_dict(state)
+        batches = list(pipeline)
+        assert {batch.epoch for batch in batches} == {1}
+        seeds += [seed for batch in batches for seed in batch.input_id.tolist()]
+    alone = make(world)
+    alone.set_epoch(1)
+    assert set(seeds) == {seed for batch in alone for seed in batch.input_id.tolist()}
+    next(iter(of_two))
+    with pytest.raises(
+        ValueError, match="state: expected that of 3 ranks, as many as divide the seeds here, found 2: "
+    ):
+        ranks[0].load_state_dict(of_two.state_dict())
+
+
+def test_a_state_that_does_not_name_ranks_is_that_of_as_many(world):
+    state = make(world).state_dict()
+    del state["ranks"]
+    make(world).load_state_dict(state)
 
 
 @pytest.mark.parametrize("key", ["seed", "epoch", "batch", "batches"])

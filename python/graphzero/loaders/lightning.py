@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from graphzero._base.argument_errors import type_error, value_error
+from graphzero._inputs.position import position_from
 from graphzero.convert.edge_sources.in_memory import is_pyg
 from graphzero.dataset import Dataset
 from graphzero.loaders.link import LinkNeighborLoader
@@ -63,6 +64,7 @@ class _ByEpochs(Loader):
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Go on where ``state`` was taken; at the end of an epoch, with the next one and not with an empty rest."""
+        state = position_from(state)
         is_over = state.get("batch", -1) == state.get("batches")
         super().load_state_dict({**state, "epoch": state["epoch"] + 1, "batch": 0} if is_over else state)
 

@@ -21,6 +21,7 @@ from graphzero._base.integers import as_seed
 from graphzero._base.memory_sizes import budget_for_shares
 from graphzero._inputs.attributes import Attributes
 from graphzero._inputs.pipeline_request import PipelineRequest
+from graphzero._inputs.position import position_from
 from graphzero._inputs.sample_request import SampleRequest
 from graphzero._look.stats import stats_html
 from graphzero.loaders._batch.parts import OF_SAMPLE, Parts
@@ -253,8 +254,12 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
             self._feed.set_epoch(epoch)
         return self._iterate_on_share(worker, num_workers, total)
 
+    @property
+    def _exchanges_rows(self) -> bool:
+        return self._shared is not None and self._shared.exchange is not None
+
     def _refuse_workers(self) -> None:
-        if self._shared is not None and self._shared.exchange is not None:
+        if self._exchanges_rows:
             raise value_error(
                 "num_workers",
                 "expected 0, as hosts divide rows of this data set, found more: a rank exchanges them in one process; "
@@ -397,9 +402,10 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         """Make the next iteration go on from a position.
 
         Args:
-            state: What ``state_dict()`` returned.
+            state: What ``state_dict()`` returned, on any rank. Other numbers of ranks may go on at the beginning of an
+                epoch, and nowhere else, as they divide it otherwise.
         """
-        own = dict(state)
+        own = position_from(state)
         if "seed" in own:
             own["seed"] = self._ranks.seed_of_draws(as_seed(state["seed"], "state['seed']"))
         self._open().move(own)
@@ -457,7 +463,12 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
     def __getstate__(self) -> dict[str, Any]:
         own = ("_feed", "_calls", "_closed_stages", "_trace_number", "_beginning", "_assembly", "_agreement", "_shared")
         self._data.check_open()
-        self._refuse_workers()
+        if self._exchanges_rows:
+            raise TypeError(
+                f"{type(self).__name__}: expected to stay in the process that made it, as hosts divide rows of its "
+                "data set, which a rank exchanges in one process, found that it is pickled, as a DataLoader with "
+                "num_workers=… does; iterate over it itself, whose threads make batches ahead"
+            )
         feed = self._open()
         state = feed.position if feed.is_under_way else feed.next_position
         sample: Any = copy(self._request.sample)

@@ -47,8 +47,7 @@ class Meeting:
 
     def __init__(self, timeout_s: float) -> None:
         self.rank, self.world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
-        before = "all ranks had made a loader of the same data set"
-        self._store = RankStore(before, max(timeout_s, _ANSWER_S))
+        self._store = RankStore("made a loader of the same data set", max(timeout_s, _ANSWER_S))
         self._number = self._store.add(f"graphzero/exchanges/{self.rank}", 1)
 
     def group(self, backend: str, timeout_s: float) -> Any:

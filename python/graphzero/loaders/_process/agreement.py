@@ -16,6 +16,8 @@ from graphzero.loaders._process.rank_store import RankStore
 
 # After so long a rank says whom it waits for; it waits as long as the process group does.
 _PATIENCE_S = 10.0
+# How long a rank that has found a difference stays for others to find it.
+_READING_S = 2.0
 
 
 class Agreement:
@@ -28,7 +30,7 @@ class Agreement:
     def __init__(self, facts: Mapping[str, str]) -> None:
         self._facts = dict(facts)
         self._rank, self._world_size = torch.distributed.get_rank(), torch.distributed.get_world_size()
-        self._store = RankStore("all ranks had made the same loader")
+        self._store = RankStore("made the same loader")
         self._number = self._store.add(f"graphzero/loaders/{self._rank}", 1)
         text = json.dumps(self._facts, sort_keys=True)
         self._alike = self._key(hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
@@ -43,7 +45,17 @@ class Agreement:
         """
         self._wait()
         if self._store.add(self._alike, 0) != self._world_size:
-            raise self._difference()
+            difference = self._difference()
+            self._let_others_read()
+            raise difference
+
+    def _let_others_read(self) -> None:
+        """Wait a moment for ranks that look as well: the store may end with this process."""
+        end = time.monotonic() + _READING_S
+        told = self._store.add(self._key("told"), 1)
+        while told < self._world_size and time.monotonic() < end:
+            time.sleep(0.02)
+            told = self._store.add(self._key("told"), 0)
 
     def _wait(self) -> None:
         begin, pause, said = time.monotonic(), 0.01, False

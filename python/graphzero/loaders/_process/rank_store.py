@@ -18,12 +18,13 @@ _KEEPER = "the process that keeps the store of torch.distributed, of rank 0 or o
 class RankStore:
     """Asks the store in calls that end, also if the process that keeps it is gone or does not answer.
 
-    Errors say that it was gone ``before`` something. An answer may take ``timeout_s`` seconds; ``None``: as long as
-    ranks said when they met. A thread asks, as torch waits without end; an interpreter that ends can begin no other.
+    Errors say that it was gone before this rank knew that all of them ``had`` done something. An answer may take
+    ``timeout_s`` seconds; ``None``: as long as ranks said when they met. A thread asks, as torch waits without end; an
+    interpreter that ends can begin no other.
     """
 
-    def __init__(self, before: str, timeout_s: float | None = None) -> None:
-        self._before = before
+    def __init__(self, had: str, timeout_s: float | None = None) -> None:
+        self._before = f"this rank knew that all had {had}"
         self.shared: Any = torch.distributed.distributed_c10d._get_default_store()
         #: How long ranks wait for each other.
         self.patience_s: float = self.shared.timeout.total_seconds()  # type: ignore[attr-defined, unused-ignore]
@@ -69,7 +70,10 @@ class RankStore:
             raise TimeoutError(f"{_KEEPER} has not answered for {self._timeout_s:.0f} s, before {self._before}")
         if errors and isinstance(errors[0], torch.distributed.DistError):
             first, *_ = str(errors[0]).splitlines() or [""]
-            raise ConnectionError(f"{_KEEPER} was gone before {self._before}: {first}")
+            raise ConnectionError(
+                f"{_KEEPER} was gone before {self._before}: {first}; a script that ends the group of its ranks does so "
+                "after the first epoch has begun on all of them"
+            )
         if errors:
             raise errors[0]
         return answers[0]
