@@ -368,7 +368,7 @@ def test_training_goes_on_where_a_state_was_taken(module, data):
     next(batches)
     state = before.state_dict()
     before.teardown("fit")
-    assert before.state_dict() == state == {"seed": 1, "epoch": 0, "batch": 1, "batches": 3}
+    assert before.state_dict() == state == {"seed": 1, "epoch": 0, "batch": 1, "batches": 3, "ranks": 1}
     after = made()
     after.load_state_dict(state)
     assert seeds(after.train_dataloader()) == seeds(made().train_dataloader())[10:]
@@ -395,7 +395,7 @@ def test_a_closed_loader_tells_where_it_was(module, data):
     next(batches)
     loader.close()
     loader.close()
-    assert loader.state_dict() == {"seed": 1, "epoch": 0, "batch": 1, "batches": 3}
+    assert loader.state_dict() == {"seed": 1, "epoch": 0, "batch": 1, "batches": 3, "ranks": 1}
     with pytest.raises(ValueError, match="closed"):
         pickle.dumps(loader)
 

@@ -85,7 +85,7 @@ def test_another_loader_goes_on_where_one_was(data, kind, taken):
     iteration = iter(loader)
     assert_same(contents(itertools.islice(iteration, taken)), whole[:taken])
     state = loader.state_dict()
-    assert state == {"seed": 5, "epoch": 1, "batch": taken, "batches": 5}
+    assert state == {"seed": 5, "epoch": 1, "batch": taken, "batches": 5, "ranks": 1}
     other = loader_of(kind, data, seed=6, batch_size=20)
     other.load_state_dict(state)
     assert other.epoch == 1

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from graphzero._files.folder import KeptFolder, NewFolder, new_file, replace_file, replace_together
+from graphzero._files.manifest_paths import MANIFEST
 from graphzero._files.pieces import PieceFile
 from graphzero._files.renames import rename, replace
 
@@ -99,6 +100,7 @@ def write_replaced_file():
 def write_folder(kind=NewFolder):
     new = kind("target", overwrite=True)
     write(new.file("x"), "new")
+    write(new.file(MANIFEST), "")  # only a data set is replaced
     new.commit()
     assert text_of("target/x") == "new"
     assert os.listdir() == ["target"]

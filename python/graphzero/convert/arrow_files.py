@@ -77,11 +77,15 @@ def parquet_batches(
 
     What was read of the file, and waits to be decoded, is about ``held`` bytes, of all columns together.
     """
+    pool = pyarrow().default_memory_pool()
     with open_parquet(path, None if held is None else held // max(1, len(names))) as file:
         try:
             chosen = None if groups is None else list(groups)
             with naming(path):
-                yield from file.iter_batches(batch_size=rows, row_groups=chosen, columns=names, use_threads=False)
+                for batch in file.iter_batches(batch_size=rows, row_groups=chosen, columns=names, use_threads=False):
+                    yield batch
+                    # Arrow's allocator kept 54 MB of memory that it had used 6 MB of at a time.
+                    pool.release_unused()
         except (pyarrow().ArrowException, OSError) as error:
             if isinstance(path, StoredPath) and isinstance(error, OSError):
                 raise
