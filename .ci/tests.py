@@ -15,17 +15,17 @@ from pathlib import Path
 # Those of Ray run by themselves, as make test-ray: nodes take all cores to start.
 FILES = sorted(set(Path("tests/python").glob("test_*.py")) - {Path("tests/python/test_ray_conversion.py")})
 
-# Seconds of the slowest files in a run on two busy cores, for dividing them; --durations=0 shows them anew. Where they
+# Seconds of the slowest files in a run on two cores, for dividing them; --durations=0 shows them anew. Where they
 # are wrong, one process has more to do than another.
 SECONDS = {
-    "bench": 38, "bench_report": 32, "cli_errors": 23, "cli_train": 39, "demo": 115, "docs": 29, "edge_conversion": 27,
-    "feature_conversion": 22, "fuzz": 44, "gather": 62, "late_edge_ids": 21, "loaders_footprint": 34,
-    "loaders_hosts": 132, "loaders_metapath2vec": 34, "loaders_pyg_objects": 22, "loaders_pyg_sampler": 47,
-    "loaders_pyg_stores": 25, "loaders_shares": 423, "loaders_walks": 53, "loaders_workers": 21, "pipeline_memory": 20,
-    "pipeline_state": 33, "processes": 35, "row_order": 80, "sampling_inputs": 30, "secrets": 34, "sharded_memory": 100,
-    "storage_faults": 34, "stored_conversion": 77, "walks": 38,
+    "bench": 21, "bench_report": 15, "cli_train": 17, "demo": 76, "docs": 12, "examples": 17,
+    "feature_conversion": 14, "fuzz": 23, "gather": 17, "import_tables": 10, "late_edge_ids": 14, "load": 10,
+    "loaders_footprint": 19, "loaders_hosts": 29, "loaders_pyg_sampler": 15, "loaders_shares": 75,
+    "loaders_walks": 10, "loaders_workers": 11, "pipeline_faults": 12, "pipeline_memory": 14, "pipeline_state": 14,
+    "pipeline_window": 17, "row_order": 14, "secrets": 17, "sharded_memory": 60, "staging": 21,
+    "staging_shares_of_parts": 12, "storage_faults": 12, "stored_conversion": 27, "threads": 18,
 }  # fmt: skip
-OTHER = 8
+OTHER = 3
 
 
 def shares(files: list[Path], count: int) -> list[list[Path]]:
