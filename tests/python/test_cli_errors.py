@@ -108,7 +108,7 @@ CASES = [
     (["convert", "missing.csv", "o.gd"], 2, "missing.csv: No such file"),
     (["convert", "missing.csv", "o.gl", "--dry-run"], 2, "missing.csv: No such file"),
     (["convert", "missing", "o"], 2, "missing: No such file"),
-    (["convert", "*.nope", "o.gl"], 2, "*.nope: no file matches"),
+    (["convert", "*.nope", "o.gl"], 2, "*.nope: expected files that match, found none"),
     (["convert", "loop", "o.gl"], 2, "loop: Too many levels"),
     (["convert", "nothing", "o.gl"], 2, "nothing: is a folder, expected files"),
     (["convert", "nothing", "o.gd"], 2, "nothing: is a folder, expected files"),

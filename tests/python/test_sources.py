@@ -406,9 +406,42 @@ def test_labels_may_be_strings_or_dictionaries():
     assert read(table)[0] == [(label, label) for label in labels]
 
 
-def test_times_keep_their_unit():
-    days = pa.table({"src": [0], "dst": [1], "time": pa.array([20_000], pa.date32())})
-    assert read(days, time=True)[2] == [20_000]
+@pytest.mark.parametrize(("kind", "count"), [(pa.date32(), 20_000), (pa.date64(), 20_000 * 86_400_000)])
+def test_dates_are_seconds_as_in_text(kind, count):
+    days = pa.table({"src": [0], "dst": [1], "time": pa.array([count], kind)})
+    assert read(days, time=True)[2] == [20_000 * 86_400]
+    assert edge_source(days, time=True).time_unit == "s"
+
+
+def test_folders_and_patterns_are_read_alike_with_shards_and_without():
+    for name in ("a.parquet", ".b.parquet", "_temporary/c.parquet", "year=1/d.parquet", "year=1/_e.parquet"):
+        os.makedirs(os.path.dirname(f"table/{name}") or ".", exist_ok=True)
+        pa.parquet.write_table(pa.table({"src": [0], "dst": [1]}), f"table/{name}")
+    Path("table/README.txt").write_text("no table")
+    for source, count in (
+        ("table", 2), (Path("table").absolute().as_uri(), 2), ("table/**/*.parquet", 4), ("table/*.parquet", 1),
+        (f"{Path('table').absolute().as_uri()}/**/*.parquet", 4), (f"{Path('table').absolute().as_uri()}/*.parquet", 1),
+    ):  # fmt: skip
+        assert gz.convert_edges(source, "plain.gl").num_edges == count, source
+        assert gz.convert_edges(source, "sharded.gl", shards=2).num_edges == count, source
+        assert Path("plain.gl").read_bytes() == Path("sharded.gl").read_bytes()
+    os.mkdir("empty")
+    with pytest.raises(IsADirectoryError, match="is a folder without files that end in .parquet, expected edges"):
+        gz.convert_edges("empty", "e.gl")
+
+
+def test_labels_behind_integers_are_named():
+    pa.parquet.write_table(pa.table({"src": [0], "dst": [1]}), "1.parquet")
+    pa.parquet.write_table(pa.table({"src": ["a"], "dst": ["b"]}), "2.parquet")
+    for shards in (None, 2):
+        with pytest.raises(TypeError, match="expected integer ids, found labels; give ids='map' to number them"):
+            gz.convert_edges(["1.parquet", "2.parquet"], "o.gl", shards=shards)
+
+
+def test_a_null_in_a_list_is_named_by_its_row():
+    pa.parquet.write_table(pa.table({"x": [[1.0, 2.0], [3.0, 4.0], [5.0, None], [1.0, 1.0]]}), "x.parquet")
+    with pytest.raises(gz.FormatError, match="row 2: column 'x': expected numbers, found null in a list"):
+        gz.convert_features("x.parquet", "x.gd", columns="x")
 
 
 def test_a_missing_column_is_named_with_those_there_are():

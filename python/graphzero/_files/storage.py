@@ -27,7 +27,8 @@ _URL = re.compile(
 )
 _URL_IN_TEXT = re.compile(r"(?<![A-Za-z0-9+.:-])[A-Za-z][A-Za-z0-9+.:-]+:/[^\s'\"]+")
 _BUCKETS = ("s3", "gs", "gcs")  # of which none has a port
-_S3_SETTINGS = ("region", "scheme", "endpoint_override", "session_token")
+_S3_PLACES = ("region", "scheme", "endpoint_override")
+_S3_SETTINGS = (*_S3_PLACES, "session_token")
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _REGIONS = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _SECRETS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ACCESS_KEY_ID")
@@ -44,15 +45,22 @@ class StoredPath(str):
     filesystem: Any  # of pyarrow
     key: str  # its path there
     secrets: tuple[str, ...]
+    settings: str  # of its URL, those that say where the storage is: "?region=…"
 
-    def __new__(cls, shown: str, filesystem: Any, key: str, secrets: tuple[str, ...] = ()) -> StoredPath:
+    def __new__(
+        cls, shown: str, filesystem: Any, key: str, secrets: tuple[str, ...] = (), settings: str = ""
+    ) -> StoredPath:
         path = super().__new__(cls, shown)
-        path.filesystem, path.key, path.secrets = filesystem, key, secrets
+        path.filesystem, path.key, path.secrets, path.settings = filesystem, key, secrets, settings
         return path
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Whoever opens the pickle has credentials of its own.
-        return located, (str.__str__(self),)
+        return located, (self.address,)
+
+    @property
+    def address(self) -> str:
+        """The URL by which others find it, with credentials of their own."""
+        return str.__str__(self) + self.settings
 
     def __truediv__(self, relative: str) -> StoredPath:
         """Return a path below this one."""
@@ -66,7 +74,7 @@ class StoredPath(str):
     def _other(self, key: str) -> StoredPath:
         before = self.removesuffix(self.key.rstrip("/") if not self.endswith(self.key) else self.key)
         shown = f"{before}{key}" if before != self else f"{self.partition('://')[0]}://{key.lstrip('/')}"
-        return StoredPath(shown, self.filesystem, key, self.secrets)
+        return StoredPath(shown, self.filesystem, key, self.secrets, self.settings)
 
 
 def is_url(value: object) -> bool:
@@ -132,7 +140,8 @@ def target_here(path: str | os.PathLike[str], argument: str = "path") -> str:
 
 def located(url: str | os.PathLike[str], argument: str = "path") -> StoredPath:
     """Return the place of a URL, or of a path of this machine. Reads nothing."""
-    from urllib.parse import parse_qsl, unquote  # takes longer than all else that mounting a data set imports
+    # Takes longer than all else that mounting a data set imports.
+    from urllib.parse import parse_qsl, unquote, urlencode
 
     text = path_text(url, argument)
     if isinstance(text, StoredPath):
@@ -157,7 +166,11 @@ def located(url: str | os.PathLike[str], argument: str = "path") -> StoredPath:
     if scheme != "file":
         _check_names(shown, rest, f"{host}/{key}")
     if scheme == "s3":
-        return StoredPath(shown, _s3(shown, user, host, settings, secrets), f"{host}/{key}" if key else host, secrets)
+        places = {name: settings[name] for name in _S3_PLACES if name in settings}
+        return StoredPath(
+            shown, _s3(shown, user, host, settings, secrets), f"{host}/{key}" if key else host, secrets,
+            f"?{urlencode(places)}" if places else "",
+        )  # fmt: skip
     if scheme == "file":
         if host not in ("", "localhost"):
             raise ValueError(f"{shown}: expected three slashes before the path of a file, found the host {host}")
@@ -198,6 +211,8 @@ def _s3(shown: str, user: tuple[str, ...], bucket: str, settings: dict[str, str]
             raise ValueError(f"{shown}: expected the settings {', '.join(_S3_SETTINGS)}, found {name}")
     if not bucket:
         raise ValueError(f"{shown}: expected the name of a bucket, found none")
+    if "@" in settings.get("endpoint_override", ""):
+        raise ValueError(f"{shown}: expected host:port as endpoint_override, found a user before @")
     endpoint = next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), "")
     scheme, _, address = endpoint.rpartition("://")
     options: dict[str, Any] = {"scheme": scheme or None, "endpoint_override": address.rstrip("/") or None, **settings}
@@ -362,15 +377,27 @@ class _Stream(io.RawIOBase):
         super().close()
 
 
-def listed(path: StoredPath, ending: str = ".parquet") -> list[StoredPath]:
+def is_data_name(name: str) -> bool:
+    """Whether a file or folder below one of data is data: Spark and others write more, whose names show it."""
+    return not name.startswith((".", "_"))
+
+
+def listed(path: StoredPath, endings: tuple[str, ...] = (".parquet", ".pq")) -> list[StoredPath]:
     """Return the files that a pattern matches, those of a folder that have an ending, or the file itself; sorted."""
     fs = _pyarrow_fs()
     if not glob.has_magic(path.key) or is_there(path):
         if found_at([path])[0].type != fs.FileType.Directory:
             return [path]
-        found = [key for key in _keys(path, path.key, recursive=True) if key.lower().endswith(ending)]
+        above = len(path.key.rstrip("/")) + 1
+        found = [
+            key
+            for key in _keys(path, path.key, recursive=True)
+            if key.lower().endswith(endings) and all(map(is_data_name, key[above:].split("/")))
+        ]
         if not found:
-            raise FileNotFoundError(errno.ENOENT, f"expected files that end in {ending} there, found none", str(path))
+            raise FileNotFoundError(
+                errno.ENOENT, f"expected files that end in {endings[0]} there, found none", str(path)
+            )
         return [path._other(key) for key in found]
     fixed = re.split(r"[*?\[]", path.key, maxsplit=1)[0].rpartition("/")[0]
     pattern = _pattern(path.key)
@@ -389,10 +416,16 @@ def _keys(path: StoredPath, folder: str, *, recursive: bool) -> list[str]:
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    """Translate a pattern as a shell reads it: a star does not match a slash, two of them do."""
+    """Translate a pattern as a shell reads it: a star matches neither a slash nor a dot that begins a name."""
     parts = re.split(r"(\*\*/|\*\*|\*|\?|\[!?\]?[^\]]*\])", text)
-    words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(words.get(part) or _literal(part) for part in parts), re.DOTALL)
+    shown = r"(?!\.)[^/]*"  # a name that is not hidden
+    words = {"**/": f"(?:{shown}/)*", "**": f"{shown}(?:/{shown})*", "*": "[^/]*", "?": "[^/]"}
+    made, begins = "", True
+    for part in filter(None, parts):
+        made += r"(?!\.)" if begins and part[0] in "*?[" and part[:2] != "**" else ""
+        made += words.get(part) or _literal(part)
+        begins = part.endswith("/")
+    return re.compile(made, re.DOTALL)
 
 
 def _literal(part: str) -> str:

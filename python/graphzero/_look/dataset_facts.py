@@ -6,7 +6,7 @@ import os
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
-from graphzero._files.manifest_records import VERSION
+from graphzero._files.manifest_records import NEWEST_VERSION, VERSION
 from graphzero._look.degrees import isolated_facts
 from graphzero._look.file_facts import features_facts, graph_facts, ids_facts, share_facts
 from graphzero._look.labels import homophily_facts, label_facts
@@ -37,7 +37,7 @@ def dataset_facts(ds: Dataset, limits: Limits) -> dict[str, Any]:
     return {
         "kind": "dataset",
         "path": ds.path,
-        "format": str(VERSION),
+        "format": str(NEWEST_VERSION if any(map(_has_share, ds.nodes.values())) else VERSION),
         "size": ds.nbytes,
         "resident": None if None in resident else sum(resident),
         "fingerprint": f"{ds._fingerprint:#018x}",
@@ -105,6 +105,10 @@ def _attributes(kind: NodeType | EdgeType, limits: Limits) -> dict[str, Any]:
         name: _of_attribute(store, limits) | {"categories": kind.categories.get(name)}
         for name, store in kind.attributes.items()
     }
+
+
+def _has_share(kind: NodeType) -> bool:
+    return any(hasattr(store, "record") for store in kind.attributes.values())
 
 
 def _of_attribute(store: FeatureStore, limits: Limits) -> dict[str, Any]:

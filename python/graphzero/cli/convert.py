@@ -15,7 +15,7 @@ import typer
 import graphzero as gz
 from graphzero._base.argument_errors import Argument, Setting, error_of, value_error
 from graphzero._base.visible import visible_lines
-from graphzero._files.storage import is_url
+from graphzero._files.storage import is_url, shown_url
 from graphzero.cli import convert_values as values
 from graphzero.cli.console import JsonOption, print_json, text_keys
 
@@ -186,14 +186,15 @@ def convert(
 def _kind(source: list[str], target: str) -> str:
     """Return what is to be written, by the target, and refuse a source that cannot become that."""
     folders = [name for name in source if os.path.isdir(name)]
-    kind = {".gl": _EDGES, ".gd": _FEATURES}.get(Path(target).suffix)
+    tables = [name for name in folders if _is_table(name)]
+    kind = {".gl": _EDGES, ".gd": _FEATURES}.get(Path(shown_url(target)).suffix)
     if kind is not None:
-        if folders:
+        if folders != (tables if kind == _EDGES else []):
             raise ValueError(
                 f"{folders[0]}: is a folder, expected files; a data set folder becomes a folder, not {target}"
             )
         return kind
-    if is_url(target) and not folders:
+    if is_url(target) and folders == tables:
         return _EDGES
     if folders == source:
         if len(source) > 1:
@@ -206,6 +207,14 @@ def _kind(source: list[str], target: str) -> str:
     if missing:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), missing[0])
     raise ValueError(f"{target}: expected a name that ends in .gl or .gd, or a source that is a folder")
+
+
+def _is_table(folder: str) -> bool:
+    """Whether a folder has Parquet files at its top or below partitions, as Spark writes them, and is no data set."""
+    from graphzero._files.manifest_paths import MANIFEST
+    from graphzero.convert.arrow_files import parquet_files
+
+    return MANIFEST not in os.listdir(folder) and bool(parquet_files(folder))
 
 
 def _refuse_other_options(context: typer.Context, kind: str, target: str) -> None:

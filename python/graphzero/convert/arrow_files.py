@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphzero._core import FormatError
-from graphzero._files.storage import StoredPath, naming, open_ranges
+from graphzero._files.storage import StoredPath, is_data_name, naming, open_ranges
+
+PARQUET = (".parquet", ".pq")
 
 
 def pyarrow(module: str = "pyarrow") -> Any:
@@ -44,6 +47,18 @@ def numpy_values(array: Any) -> NDArray[Any]:
     if buffer is None or not len(array):
         return np.empty(0, dtype)
     return np.frombuffer(buffer, dtype, len(array), array.offset * dtype.itemsize)
+
+
+def parquet_files(folder: str) -> list[str]:
+    """Return the Parquet files below a folder, in sorted order; none if it has none.
+
+    Names that begin with a dot or ``_`` are left out, of folders too: Spark and others use them for what is no data.
+    """
+    found = []
+    for above, folders, files in os.walk(folder):
+        folders[:] = filter(is_data_name, folders)
+        found += [os.path.join(above, name) for name in files if is_data_name(name) and name.lower().endswith(PARQUET)]
+    return sorted(found)
 
 
 # Bytes of a column that are read at once: in storage, each read is a request.

@@ -503,6 +503,8 @@ class BatchFeed:
 
     def run(self, converter: _core.EdgeConverter) -> None:
         for batch in self._all():
+            if any(end.dtype.kind not in "iu" for end in (batch.src, batch.dst)):
+                raise labels_without_map(self.name)
             try:
                 converter.add_edges(batch.src, batch.dst, batch.weight, batch.time)
             except (IndexError, ValueError) as error:

@@ -11,7 +11,7 @@ from graphzero._base.argument_errors import Argument, Setting, error_of, type_er
 from graphzero._base.dtypes import as_data_type
 from graphzero._files.folder import hidden_folder, new_file, spill_folder, temporary_folder
 from graphzero._files.progress import Progress, watching
-from graphzero._files.storage import is_url, path_text, target_here
+from graphzero._files.storage import is_url, path_text, shown_url, target_here
 from graphzero.convert._shards.row_plan import RowPlan, refuse_other_files, write_row_plan
 from graphzero.convert.engines import check_engine, run_with, steps_folder
 from graphzero.convert.feature_report import FeatureReport
@@ -120,12 +120,12 @@ def convert_features(
         dtype, shape, source_dtype, key, columns, id_column, num_rows, header, delimiter,
         is_chosen(bad_lines, "bad_lines", "skip", "raise"),
     )  # fmt: skip
+    if shards is not None and order is not None:
+        raise error_of(
+            ValueError, Argument("order"), ": expected none with ", Setting("shards", shards),
+            "; convert the rows first, and then reorder the file",
+        )  # fmt: skip
     if shards is not None and not dry_run:
-        if order is not None:
-            raise error_of(
-                ValueError, Argument("order"), ": expected none with ", Setting("shards", shards),
-                "; convert the rows first, and then reorder the file",
-            )  # fmt: skip
         folder = temporary_folder() if is_url(target) else spill_folder(target)
         with steps_folder(engine, work_dir, target, folder) as steps:
             write_row_plan(source, steps, request, ids, shards)
@@ -134,6 +134,7 @@ def convert_features(
                 progress=progress,
             )  # fmt: skip
     source = one_stored_path(source)
+    target = shown_url(target)  # of a dry run: no report has credentials
     refuse_other_files(source, target)
     job = request.conversion(
         source, target, lookup=None if ids is None else LabelLookup(ids), memory=budget, threads=threads

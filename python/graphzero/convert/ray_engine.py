@@ -137,7 +137,7 @@ def run_job(
                 begun = {}
                 for step in stage.steps:
                     name = str(step)
-                    begun[remote.options(name=name, **options).remote(str(job.files.folder), step, budget, cpus)] = name
+                    begun[remote.options(name=name, **options).remote(job.files.address, step, budget, cpus)] = name
                 _finish(ray, begun, done)
     return job.commit(begin)
 
@@ -263,7 +263,7 @@ def _check_nodes(ray: Any, nodes: list[dict[str, Any]], files: StepFiles) -> Non
             strategy = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
             options = {"num_cpus": 0, "max_retries": _RETRIES, "scheduling_strategy": strategy, "name": "look at node"}
             name = f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
-            found[remote.options(**options).remote(str(files.folder), seen, graphzero.__version__)] = name
+            found[remote.options(**options).remote(files.address, seen, graphzero.__version__)] = name
         for ref, name in found.items():
             try:
                 problem = ray.get(ref)

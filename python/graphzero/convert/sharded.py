@@ -34,7 +34,7 @@ from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.edge_feeds import Column, Feed, FileFeed, StreamFeed, TextOptions, edge_feed, labels_without_map
 from graphzero.convert.edge_labels import LabelCollector, refuse_headers_of_labels
 from graphzero.convert.edge_options import edge_options, threads_within
-from graphzero.convert.edge_sources import source_ranges
+from graphzero.convert.edge_sources import files_of, source_ranges
 from graphzero.convert.step_files import StepFiles
 from graphzero.convert.stored import stored_paths
 from graphzero.convert.text import is_chosen, text_paths
@@ -148,11 +148,14 @@ def plan_shards(
         comment,
         is_chosen(bad_lines, "bad_lines", "skip", "raise"),
     )
+    if isinstance(source, (list, tuple)) and not source:
+        raise value_error("source", "expected paths of files, found an empty list")
     paths = text_paths(stored_paths(source))
     if paths is None:
         raise type_error(
             "source", f"expected files for a conversion in shards, found {type(source).__name__}; write it to one"
         )
+    paths = [file for path in paths for file in files_of(path)]
     files = StepFiles(folder)
     files.make()
     with files.scratch() as scratch:

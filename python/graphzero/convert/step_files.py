@@ -50,6 +50,11 @@ class StepFiles:
         """Whether it is in storage."""
         return self._place is not None
 
+    @property
+    def address(self) -> str:
+        """The folder, or the URL by which another machine finds it, with credentials of its own."""
+        return self.folder if self._place is None else self._place.address
+
     def make(self) -> None:
         """Make the folder, where there are folders."""
         if self._place is None:

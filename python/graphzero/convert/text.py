@@ -75,11 +75,16 @@ def text_paths(source: Any) -> list[str] | None:
     if not isinstance(source, (str, os.PathLike)):
         return None
     path = path_here(source)
-    if isinstance(path, StoredPath) or os.path.exists(path) or not glob.has_magic(path):
+    return [path] if isinstance(path, StoredPath) else matching(path)
+
+
+def matching(path: str) -> list[str]:
+    """Return the files of a pattern, in sorted order; of any other path, the path itself."""
+    if os.path.exists(path) or not glob.has_magic(path):
         return [path]
     found = sorted(glob.glob(path, recursive=True))
     if not found:
-        raise FileNotFoundError(f"{path}: no file matches")
+        raise FileNotFoundError(f"{path}: expected files that match, found none")
     return found
 
 

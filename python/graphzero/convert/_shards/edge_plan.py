@@ -157,7 +157,7 @@ class EdgePlan(StepPlan):
         except IndexError as error:
             if task == 0:
                 raise
-            first = f"; edges are counted from the first one of task {task}, which begins with {pieces[0].path}"
+            first = f"; edges are counted from the first one of task {task}, which begins with {pieces[0].source}"
             raise error_of(IndexError, *parts_of(error), first) from None
 
     def _filled(

@@ -16,7 +16,7 @@ _Result = TypeVar("_Result")
 class Piece:
     """A file, or a range of it: of bytes of text, rows of an array, row groups of a Parquet file."""
 
-    path: str
+    path: str  # or a URL without credentials, by which every machine finds it
     size: int  # of the file, when it was planned
     modified: int  # when it was changed, in nanoseconds; 0 where storage does not say
     begin: int | None = None
@@ -37,18 +37,18 @@ class Piece:
         source = self.source
         if (found := size_of(source)) != self.size:
             raise ValueError(
-                f"{self.path}: expected {self.size} bytes, as when it was planned, found {found}; plan it again"
+                f"{source}: expected {self.size} bytes, as when it was planned, found {found}; plan it again"
             )
         if _modified(source) != self.modified:
             raise ValueError(
-                f"{self.path}: expected a file as old as when it was planned, found one that was changed since; plan "
+                f"{source}: expected a file as old as when it was planned, found one that was changed since; plan "
                 "it again"
             )
 
 
 def pieces_of(path: str, ranges: Iterable[tuple[int, int]] | None) -> Iterator[Piece]:
     """Return a file in pieces, or in one."""
-    name = path if isinstance(path, StoredPath) else os.path.abspath(path)
+    name = path.address if isinstance(path, StoredPath) else os.path.abspath(path)
     size, changed = size_of(path), _modified(path)
     if ranges is None:
         yield Piece(name, size, changed)

@@ -204,7 +204,7 @@ class RowPlan(StepPlan):
     ) -> RowConversion:
         """Return the rows of a piece."""
         return self.request.conversion(
-            piece.source, piece.path, lookup=self.lookup, memory=memory, threads=threads, part=piece.range,
+            piece.source, piece.source, lookup=self.lookup, memory=memory, threads=threads, part=piece.range,
             counts_before=counts_before,
         )  # fmt: skip
 

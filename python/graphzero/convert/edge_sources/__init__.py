@@ -5,7 +5,7 @@ Text is not read here but by the core, see ``graphzero.convert.edges``.
 
 from __future__ import annotations
 
-import glob
+import errno
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from graphzero._base.argument_errors import type_error
 from graphzero._files.folder import check_regular
 from graphzero._files.storage import StoredPath, path_here
+from graphzero.convert.arrow_files import PARQUET, parquet_files
 from graphzero.convert.edge_sources import arrow, gap, in_memory, networkx_graph, numpy_files, sparse_matrix
 from graphzero.convert.edge_sources.batch import EdgeBatch, EdgeSource
 from graphzero.convert.edge_sources.chain import ChainedSource
@@ -21,8 +22,9 @@ from graphzero.convert.edge_sources.iterables import IterableSource
 from graphzero.convert.edge_sources.matrix_market import MatrixMarketSource
 from graphzero.convert.edge_sources.synthetic import SyntheticSource
 from graphzero.convert.edge_sources.torch_files import load_tensors
+from graphzero.convert.text import matching
 
-__all__ = ["EdgeBatch", "EdgeSource", "edge_source", "range_source", "source_ranges"]
+__all__ = ["EdgeBatch", "EdgeSource", "edge_source", "files_of", "range_source", "source_ranges"]
 
 
 def edge_source(
@@ -84,12 +86,22 @@ def edge_source(
     )
 
 
+def files_of(path: str) -> list[str]:
+    """Return the files of a pattern, or of a folder of Parquet; of any other path, the path itself."""
+    if isinstance(path, StoredPath):
+        return [path]
+    if not os.path.isdir(path):
+        return matching(path)
+    found = parquet_files(path)
+    if not found:
+        raise IsADirectoryError(errno.EISDIR, "is a folder without files that end in .parquet, expected edges", path)
+    return found
+
+
 def source_ranges(path: str, size: int) -> list[tuple[int, int]] | None:
     """Cut a file into ranges of about ``size`` bytes: of row groups, or rows; ``None`` if it is read as a whole."""
     ending = _ending(path)
-    if os.path.isdir(path):
-        return None
-    if ending in arrow.PARQUET:
+    if ending in PARQUET:
         return arrow.parquet_ranges(path, size)
     return numpy_files.npy_ranges(path, size) if ending == ".npy" else None
 
@@ -106,7 +118,7 @@ def range_source(
     time_unit: str | None = None,
 ) -> EdgeSource:
     """Return the edges of one of ``source_ranges()``."""
-    if _ending(path) in arrow.PARQUET:
+    if _ending(path) in PARQUET:
         return arrow.parquet_source(path, (src, dst, weight, time), time_unit, range(begin, end))
     return numpy_files.npy_source(path, weight=weight, time=time, rows=(begin, end))
 
@@ -135,16 +147,14 @@ def _path_source(
     ending = _ending(path)
     if not _is_ours(path, ending):
         return None
-    if glob.has_magic(path) and not isinstance(path, StoredPath) and not os.path.exists(path):
-        paths = sorted(glob.glob(path))
-        if not paths:
-            raise FileNotFoundError(f"{path}: expected files that match, found none")
+    paths = files_of(path)
+    if paths != [path]:
         return _chained(
             paths, src=src, dst=dst, weight=weight, time=time, time_unit=time_unit, directed=directed, tmp_dir=tmp_dir
         )
     check_regular(path)
     columns = src, dst, weight, time
-    if ending in arrow.PARQUET or os.path.isdir(path):
+    if ending in PARQUET:
         return arrow.parquet_source(path, columns, time_unit)
     if ending in arrow.IPC:
         return arrow.ipc_source(path, columns, time_unit)
@@ -161,7 +171,7 @@ def _path_source(
     return edge_source(load_tensors(path, key=src), weight=weight, time=time)
 
 
-_ENDINGS = (*arrow.PARQUET, *arrow.IPC, ".npy", ".npz", ".mtx", ".sg", ".wsg", ".pt")
+_ENDINGS = (*PARQUET, *arrow.IPC, ".npy", ".npz", ".mtx", ".sg", ".wsg", ".pt")
 
 
 def _ending(path: str) -> str:
@@ -170,9 +180,7 @@ def _ending(path: str) -> str:
 
 
 def _is_ours(path: str, ending: str) -> bool:
-    if os.path.isdir(path):
-        return any(entry.lower().endswith(arrow.PARQUET) for entry in os.listdir(path))
-    return ending in _ENDINGS
+    return ending in _ENDINGS or os.path.isdir(path)
 
 
 def _chained(paths: list[str], **options: Any) -> EdgeSource | None:

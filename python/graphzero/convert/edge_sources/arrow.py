@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -30,7 +29,6 @@ from graphzero.convert.edge_sources.batch import (
 )
 from graphzero.convert.edge_sources.time_units import times_in
 
-PARQUET = (".parquet", ".pq")
 IPC = (".arrow", ".ipc", ".feather", ".arrows")
 
 _EDGE_BYTES = 32
@@ -65,9 +63,11 @@ class ArrowSource:
         for what, column in list(self._columns.items()):
             _check_type(schema.field(column).type, what, column, name)
         self.has_text_ends = any(_is_text(schema.field(self._columns[end]).type) for end in ("src", "dst"))
-        own = _unit_of(schema.field(self._columns["time"]).type) if "time" in self._columns else None
-        self._change_unit = None if time_unit is None or own in (None, time_unit) else (own, time_unit)
-        self.time_unit = time_unit or (None if own == "D" else own)
+        times = schema.field(self._columns["time"]).type if "time" in self._columns else None
+        own = None if times is None else _unit_of(times)
+        is_date = times is not None and pyarrow().types.is_date(times)
+        self.time_unit = time_unit or ("s" if is_date else own)  # dates are seconds, as in text
+        self._change_unit = None if own in (None, self.time_unit) else (own, self.time_unit)
 
     def batches(self, rows: int) -> Iterator[EdgeBatch]:
         """Read ``rows`` edges at a time."""
@@ -181,9 +181,7 @@ def parquet_source(
     time_unit: str | None,
     groups: range | None = None,
 ) -> ArrowSource:
-    """Read a Parquet file, or some of its row groups, or a folder of files, as a stream of record batches."""
-    if os.path.isdir(path):
-        return dataset_source(pyarrow("pyarrow.dataset").dataset(path, format="parquet"), columns, time_unit, name=path)
+    """Read a Parquet file, or some of its row groups, as a stream of record batches."""
 
     def read(names: list[str], rows: int) -> Iterator[Any]:
         return parquet_batches(path, names, rows, groups, held=rows * _EDGE_BYTES)
@@ -206,15 +204,13 @@ def is_arrow_dataset(value: Any) -> bool:
     return hasattr(value, "scanner") and hasattr(value, "schema")
 
 
-def dataset_source(
-    dataset: Any, columns: tuple[Column, Column, Column, Column], time_unit: str | None, *, name: str = "dataset"
-) -> ArrowSource:
+def dataset_source(dataset: Any, columns: tuple[Column, Column, Column, Column], time_unit: str | None) -> ArrowSource:
     """Read a ``pyarrow.dataset.Dataset``, in order."""
 
     def read(names: list[str], rows: int) -> Iterator[Any]:
         yield from dataset.to_batches(columns=names, batch_size=rows, batch_readahead=1, fragment_readahead=1)
 
-    return ArrowSource(name, dataset.schema, None, read, columns, time_unit=time_unit)
+    return ArrowSource("dataset", dataset.schema, None, read, columns, time_unit=time_unit)
 
 
 def stream_source(table: Any, columns: tuple[Column, Column, Column, Column], time_unit: str | None) -> ArrowSource:

@@ -22,6 +22,7 @@ class ChainedSource:
         self.num_nodes: NodeCount = first.num_nodes
         self.undirected = first.undirected
         self.time_unit: str | None = getattr(first, "time_unit", None)
+        self.has_text_ends = any(getattr(source, "has_text_ends", False) for source in sources)
         self.unused_columns: tuple[str, ...] = getattr(first, "unused_columns", ())
         for source in sources[1:]:
             if source.undirected != self.undirected:

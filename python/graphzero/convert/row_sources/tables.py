@@ -177,7 +177,13 @@ class TableFeatures:
                     f"{self.name}: row {done + int(wrong[0])}: column {column!r}: expected {expected} numbers, "
                     f"found {lengths[wrong[0]]}"
                 )
-        items = self._values(array.flatten(), column, done)
+        flat = array.flatten()
+        if flat.null_count:
+            at = int(np.argmax(flat.is_null().to_numpy(zero_copy_only=False))) // max(1, len(flat) // len(array))
+            raise FormatError(
+                f"{self.name}: row {done + at}: column {column!r}: expected numbers, found null in a list"
+            )
+        items = self._values(flat, column, done)
         return items.reshape(len(array), -1) if len(array) else items.reshape(0, *self.row_shape)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,15 @@ from graphzero._base.argument_errors import type_error, value_error
 from graphzero._core import FormatError
 from graphzero._files.folder import check_regular
 from graphzero._files.storage import first_bytes, is_url
-from graphzero.convert.arrow_files import column_names, ipc_batches, open_ipc, open_parquet, parquet_batches, pyarrow
+from graphzero.convert.arrow_files import (
+    column_names,
+    ipc_batches,
+    open_ipc,
+    open_parquet,
+    parquet_batches,
+    parquet_files,
+    pyarrow,
+)
 from graphzero.convert.stored import stored_paths
 from graphzero.convert.tables.arrow_types import is_text_type
 from graphzero.convert.tables.table import Part, Table
@@ -98,7 +105,7 @@ def _paths(path: str) -> list[str]:
     if is_url(path):
         return text_paths(stored_paths(path)) or []
     if os.path.isdir(path):
-        found = sorted(glob.glob(os.path.join(glob.escape(path), "**", "*.parquet"), recursive=True))
+        found = parquet_files(path)
         if not found:
             raise FormatError(f"{path}: expected files that end in .parquet in this folder, found none")
         return found
