@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import sys
 import threading
 from types import SimpleNamespace
 
@@ -12,7 +13,8 @@ pytest.importorskip("torch")
 
 import torch
 
-from graphzero.loaders._exchange import connections
+from graphzero.loaders._exchange import connections, service
+from graphzero.loaders._exchange import wire as wire_module
 from graphzero.loaders._exchange.connections import Listener, own_address
 from graphzero.loaders._exchange.group_wire import GroupFailed, GroupWire
 from graphzero.loaders._exchange.notes import Notes
@@ -80,13 +82,13 @@ def test_all_ranks_are_connected_with_all_others():
 
 
 def test_strangers_do_not_disturb(monkeypatch):
-    """One says nothing, one something else, one has the words of a rank but not the token, one leaves at once."""
-    monkeypatch.setattr(connections, "_STRANGER_S", 0.2)
+    """Many say nothing, some other things, or words of a rank without the token, or leave at once."""
+    monkeypatch.setattr(connections, "_MOST_STRANGERS", 20)
     strangers = []
 
     def connect(listeners):
         address = listeners[0].address
-        for words in (b"", b"GET / HTTP/1.1\r\n\r\n" + bytes(20), bytes(16) + b"\1\0\0\0\0", None):
+        for words in (*[b""] * 40, b"half", b"GET / HTTP/1.1\r\n\r\n" + bytes(20), bytes(16) + b"\1\0\0\0\0", None):
             stranger = socket.create_connection((address["host"], address["port"]))
             stranger.sendall(words or b"")
             if words is None:
@@ -100,6 +102,41 @@ def test_strangers_do_not_disturb(monkeypatch):
             each.close()
     for stranger in strangers:
         stranger.close()
+
+
+def test_time_in_which_a_process_is_stopped_is_no_silence(monkeypatch):
+    moments = iter([0.0, 0.4, 0.8, 1000.8, 1001.2])
+    monkeypatch.setattr(wire_module, "time", SimpleNamespace(monotonic=lambda: next(moments)))
+    clock = wire_module.Clock()
+    assert [round(clock.now(), 3) for _ in range(4)] == [0.4, 0.8, 1.8, 2.2]
+
+
+def test_a_rank_that_others_have_given_up_says_so_of_itself(pair):
+    _, notes = pair
+    notes[1].tell(**{"waited for": 0, "silent": 4.0})
+    lost, why = notes[0].culprit(PeerLost(1))
+    assert (lost.rank, lost.silent_s, why) == (0, 4.0, "")
+
+
+def test_why_a_process_ends():
+    """Multiprocessing takes leave while an error is on its way; torch's puts an exit status in its place."""
+    assert service._why_it_ends() is None
+    for error, why in ((KeyError("x"), "it ended with KeyError: 'x'"), (SystemExit(0), None), (SystemExit(), None)):
+        try:
+            raise error
+        except BaseException:
+            assert service._why_it_ends() == why
+    try:
+        sys.exit(3)
+    except SystemExit:
+        assert service._why_it_ends() == "it ended with exit status 3"
+    try:
+        try:
+            raise KeyError("x")
+        except KeyError:
+            sys.exit(1)
+    except SystemExit:
+        assert service._why_it_ends() == "it ended with KeyError: 'x'"
 
 
 def test_a_rank_that_nobody_reaches_is_named():

@@ -396,6 +396,7 @@ def test_a_closed_loader_tells_where_it_was(module, data):
     loader.close()
     loader.close()
     assert loader.state_dict() == {"seed": 1, "epoch": 0, "batch": 1, "batches": 3, "ranks": 1}
+    assert len(loader) == 3  # asked for after an error, which another one would take the place of
     with pytest.raises(ValueError, match="closed"):
         pickle.dumps(loader)
 

@@ -1,6 +1,9 @@
 """Ranks that divide an epoch compare their data and options before its first batch."""
 
 import datetime
+import gc
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -9,7 +12,7 @@ import torch
 import graphzero as gz
 from data_sets import pyg
 from graphzero.loaders import LinkNeighborLoader, NeighborLoader
-from graphzero.loaders._process import agreement
+from graphzero.loaders._process import agreement, rank_store
 from loader_cases import loader_of, write_homogeneous
 
 pyg()
@@ -70,6 +73,10 @@ DIFFERENT = {
         {"features": ["y"]},
         "data: x of 'node': expected the same.*; nothing on rank 1 .*give each host a copy",
     ),
+    "dtype": ({"dtype": "stored"}, "dtype: expected the same on all 3 ranks.*found None on ranks.*; stored on rank 1"),
+    "form": ({"form": "torch"}, "form: expected the same on all 3 ranks"),
+    "input_id": ({"input_id": np.arange(90)}, "input_id: expected the same.*; 90 with hash"),
+    "labels": ({"labels": "seeds"}, "labels: expected the same.*found all on ranks 0 and 2.*; seeds on rank 1"),
     "drop_last": ({"drop_last": True}, "drop_last: expected the same.*give all of them the same arguments"),
 }
 
@@ -112,7 +119,7 @@ def test_files_of_another_conversion_are_refused(data, as_rank, tmp_path):
 
 def test_a_rank_that_makes_no_such_loader_is_named(data, as_rank, monkeypatch):
     """It is waited for as long as the process group waits, and after a while that is said."""
-    monkeypatch.setattr(agreement, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(rank_store, "WARN_S", 0.05)
     as_rank(1)
     loader = loader_of(NeighborLoader, data, distributed=True, seed=5)
     with (
@@ -120,6 +127,46 @@ def test_a_rank_that_makes_no_such_loader_is_named(data, as_rank, monkeypatch):
         pytest.raises(TimeoutError, match="ranks 0 and 2: expected the same loaders on all 3 ranks.*distributed=False"),
     ):
         next(iter(loader))
+
+
+def test_a_rank_that_draws_no_seed_for_all_is_named(data, as_rank, monkeypatch):
+    monkeypatch.setattr(rank_store, "WARN_S", 0.05)
+    as_rank(1)
+    with (
+        pytest.warns(UserWarning, match="waiting for rank 0 to make the same loader, as it draws the seed of all"),
+        pytest.raises(TimeoutError, match="rank 0: expected the same loaders on all 3 ranks.*distributed=False"),
+    ):
+        loader_of(NeighborLoader, data, distributed=True)
+
+
+def test_ranks_without_a_seed_have_that_of_rank_0(data, as_rank):
+    made = loaders(data, as_rank, seed=None)
+    assert len({loader.state_dict()["seed"] for loader in made}) == 1
+    assert {len(list(loader)) for loader in made} == {len(made[0])}
+
+
+def test_what_was_refused_is_refused_again(data, as_rank):
+    for loader in loaders(data, as_rank, {"batch_size": 7}):
+        for take in (list, list, lambda loader: loader([0, 1])):
+            with pytest.raises(ValueError, match="batch_size: expected the same on all 3 ranks"):
+                take(loader)
+
+
+def test_loaders_leave_no_threads(data, as_rank):
+    def threads():
+        return {thread for thread in threading.enumerate() if thread.name == "graphzero store"}
+
+    before = threads()
+    for loader in loaders(data, as_rank):
+        list(loader)
+        loader.close()
+    unused = loaders(data, as_rank)
+    del loader, unused
+    gc.collect()
+    end = time.monotonic() + 20
+    while threads() - before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not threads() - before
 
 
 @pytest.mark.parametrize("options", [{"distributed": False}, {"rank": 1, "world_size": 3, "seed": 5}])

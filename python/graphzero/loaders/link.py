@@ -15,6 +15,7 @@ from graphzero._inputs.seeds import LinkSeeds, input_ids, read_links, refuse_wit
 from graphzero.loaders._batch.parts import Parts
 from graphzero.loaders._batch.tensors import as_tensor
 from graphzero.loaders._data.node_times import as_node_times
+from graphzero.loaders._process.request_facts import fact_of
 from graphzero.loaders.loader import Loader
 from graphzero.loaders.options import LoaderKeywords
 from graphzero.loaders.pyg.links import labels_with_negatives, times_with_negatives
@@ -120,6 +121,9 @@ class LinkNeighborLoader(Loader):
         super().__init__(
             data, graph_data, read, edge_label_index, len(src), request, transform, transform_sampler_output
         )
+
+    def _facts_of_batches(self) -> dict[str, str]:
+        return super()._facts_of_batches() | {"edge_label": fact_of(self._label)}
 
     @property
     def link_sampler(self) -> Any:

@@ -40,7 +40,7 @@ from graphzero.loaders._exchange.service import exchange_of
 from graphzero.loaders._exchange.shared_rows import SharedRows
 from graphzero.loaders._process.agreement import Agreement, agreement_of
 from graphzero.loaders._process.ranks import memory_of_rank, ranks_of_loader, shared_seed
-from graphzero.loaders._process.request_facts import request_facts
+from graphzero.loaders._process.request_facts import fact_of, request_facts
 from graphzero.loaders._process.worker_epochs import WorkerEpochs
 from graphzero.loaders.options import LoaderKeywords, LoaderOptions, read_options
 from graphzero.loaders.pyg.identity import PygClassIdentity
@@ -114,6 +114,7 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         self._own_sampler: Any = None
         self._older: weakref.WeakSet[Feed] = weakref.WeakSet()
         self._beginning = threading.RLock()  # held while it is decided which feed an iteration has
+        self._agreeing = threading.Lock()
         self._feed: Feed | None = self._make_feed()
         for source in self._feed.pipeline.stats()["sources"].values():
             _log.info("%s", source["reason"])
@@ -121,7 +122,8 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         self._closed_stages: Stages | None = None
         self._trace_number: int | None = None
         if self._ranks.world_size > 1 and options.rank is None:
-            self._agreement = agreement_of(request_facts(self._request, self._assembly.shared, self._seed))
+            facts = self._facts_of_batches() | request_facts(self._request, self._assembly.shared, self._seed)
+            self._agreement = agreement_of(facts)
 
     def _read(
         self, data: Any, num_neighbors: Any, time_attr: str | None, weight_attr: str | None, options: LoaderKeywords
@@ -200,19 +202,30 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         return OF_SAMPLE if self._options.device is None else frozenset()
 
     def __len__(self) -> int:
-        """Return the number of batches of an epoch."""
-        return len(self._open().pipeline)
+        """Return the number of batches of an epoch, also of a closed loader, as trainers ask for it in the end."""
+        return len(self._open().pipeline) if self._closed_at is None else self._closed_at["batches"]
 
     def __iter__(self) -> Iterator[Any]:
         self._refresh()
         self._data.check_open()
         worker = get_worker_info()
         if worker is None:
-            agreement, self._agreement = self._agreement, None
-            if agreement is not None:
-                agreement.check()
+            self._agree()
             return self._iterate(0, 1)
         return self._iterate_in_worker(worker.id, worker.num_workers)
+
+    def _facts_of_batches(self) -> dict[str, str]:
+        """Return what of a batch follows from no file and no sample, and must be the same on all ranks."""
+        given = self._options
+        facts = {"form": given.form, "labels": given.labels, "dtype": given.dtype, "input_id": given.input_id}
+        return {name: fact_of(value) for name, value in facts.items()}
+
+    def _agree(self) -> None:
+        """Compare what this rank has with what the others have, until it was found to be the same."""
+        with self._agreeing:
+            if self._agreement is not None:
+                self._agreement.check()
+                self._agreement = None
 
     def _refresh(self) -> None:
         """Take over what a user made of the data since the last iteration."""
@@ -322,6 +335,7 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         """
         if self._closed_at is not None:
             raise ValueError(f"this {type(self).__name__} is closed; make a new one")
+        self._agree()
         self._refresh()
         self._data.check_open()
         places = places_of(index, len(self.dataset))
@@ -461,7 +475,10 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
         return self._feed
 
     def __getstate__(self) -> dict[str, Any]:
-        own = ("_feed", "_calls", "_closed_stages", "_trace_number", "_beginning", "_assembly", "_agreement", "_shared")
+        own = (
+            "_feed", "_calls", "_closed_stages", "_trace_number", "_beginning", "_agreeing", "_assembly", "_agreement",
+            "_shared",
+        )  # fmt: skip
         self._data.check_open()
         if self._exchanges_rows:
             raise TypeError(
@@ -487,6 +504,7 @@ class Loader(PygClassIdentity, IterableDataset[Any]):
             self._assemble(is_cuda=self._device is not None and self._device.type == "cuda")
         self._older = weakref.WeakSet()
         self._beginning = threading.RLock()
+        self._agreeing = threading.Lock()
 
     def __repr__(self) -> str:
         if self._closed_at is not None:

@@ -67,7 +67,9 @@ class ArrowSource:
         own = None if times is None else _unit_of(times)
         is_date = times is not None and pyarrow().types.is_date(times)
         self.time_unit = time_unit or ("s" if is_date else own)  # dates are seconds, as in text
-        self._change_unit = None if own in (None, self.time_unit) else (own, self.time_unit)
+        self._change_unit: tuple[str, str] | None = None
+        if own is not None and self.time_unit is not None and own != self.time_unit:
+            self._change_unit = own, self.time_unit
 
     def batches(self, rows: int) -> Iterator[EdgeBatch]:
         """Read ``rows`` edges at a time."""

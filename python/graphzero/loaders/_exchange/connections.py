@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
+import selectors
 import socket
 import struct
 import sys
@@ -22,8 +23,10 @@ ROWS, NOTES = range(2)
 _HELLO = struct.Struct("<16sIB")
 # Ranks that have all come notice it within half a second, but their machines may be busy.
 _CONNECT_S = 15.0
-# How long a stranger may keep others waiting who connects and says nothing.
-_STRANGER_S = 2.0
+# Who connects and says nothing is forgotten when so many more than there are ranks have come.
+_MOST_STRANGERS = 256
+# How many strangers may connect before this rank looks.
+_BACKLOG = 128
 
 
 # Those that have been made in this process.
@@ -45,7 +48,8 @@ class Listener:
 
     def __init__(self, host: str, world_size: int) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._socket = socket.create_server((host, 0), family=family, backlog=2 * world_size)
+        self._socket = socket.create_server((host, 0), family=family, backlog=2 * world_size + _BACKLOG)
+        self._most_waiting = 2 * world_size + _MOST_STRANGERS
         self._token = secrets.token_bytes(16)
         self.address: dict[str, Any] = {
             "host": host,
@@ -91,21 +95,59 @@ class Listener:
                 for purpose in (ROWS, NOTES):
                     found[other, purpose] = _connected(rank, other, purpose, addresses[other], end)
         missing = {(other, purpose) for other in others for purpose in (ROWS, NOTES)} - found.keys()
-        while missing:
+        self._socket.setblocking(False)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._socket, selectors.EVENT_READ)
+            said: dict[socket.socket, bytes] = {}  # of those that have not said all yet; strangers may never do
             try:
-                self._accept(found, missing, end)
-            except TimeoutError:
-                raise PeerLost(min(missing)[0], silent_s=patience_s) from None
+                while missing:
+                    left = end - time.monotonic()
+                    if left <= 0:
+                        raise PeerLost(min(missing)[0], silent_s=patience_s)
+                    for key, _ in selector.select(left):
+                        if key.fileobj is self._socket:
+                            self._accept(selector, said)
+                        else:
+                            self._hear(selector, said, key.fileobj, found, missing)
+            finally:
+                for stranger in said:
+                    stranger.close()
 
-    def _accept(self, found: dict[tuple[int, int], socket.socket], missing: set[tuple[int, int]], end: float) -> None:
-        self._socket.settimeout(max(0.01, end - time.monotonic()))
-        connection, _ = self._socket.accept()
-        connection.settimeout(_STRANGER_S)
+    def _accept(self, selector: selectors.BaseSelector, said: dict[socket.socket, bytes]) -> None:
         try:
-            token, other, purpose = _HELLO.unpack(_received(connection, _HELLO.size))
-        except (OSError, struct.error):
-            connection.close()
+            connection, _ = self._socket.accept()
+        except OSError:  # it is gone again
             return
+        connection.setblocking(False)
+        if len(said) >= self._most_waiting:
+            oldest = next(iter(said))
+            selector.unregister(oldest)
+            said.pop(oldest)
+            oldest.close()
+        said[connection] = b""
+        selector.register(connection, selectors.EVENT_READ)
+
+    def _hear(
+        self,
+        selector: selectors.BaseSelector,
+        said: dict[socket.socket, bytes],
+        connection: Any,
+        found: dict[tuple[int, int], socket.socket],
+        missing: set[tuple[int, int]],
+    ) -> None:
+        """Read the first words of whoever has connected, as far as they have come."""
+        try:
+            more = connection.recv(_HELLO.size - len(said[connection]))
+        except BlockingIOError:
+            return
+        except OSError:
+            more = b""
+        said[connection] += more
+        if more and len(said[connection]) < _HELLO.size:
+            return
+        selector.unregister(connection)
+        words = said.pop(connection)
+        token, other, purpose = _HELLO.unpack(words) if len(words) == _HELLO.size else (b"", 0, 0)
         if not hmac.compare_digest(token, self._token) or (other, purpose) not in missing:
             connection.close()
             return
@@ -144,16 +186,6 @@ def _connected(rank: int, other: int, purpose: int, address: Mapping[str, Any], 
         )
         raise PeerLost(other, problem=problem) from None
     return made
-
-
-def _received(connection: socket.socket, count: int) -> bytes:
-    found = b""
-    while len(found) < count:
-        more = connection.recv(count - len(found))
-        if not more:
-            break
-        found += more
-    return found
 
 
 def own_address(store: Any) -> str:

@@ -19,10 +19,8 @@ from graphzero._dataset.feature_share import FeatureShare
 from graphzero.loaders._exchange.connections import own_address
 from graphzero.loaders._process.agreement import named_ranks
 from graphzero.loaders._process.notes import warn
-from graphzero.loaders._process.rank_store import RankStore
+from graphzero.loaders._process.rank_store import WARN_S, RankStore
 
-# After so long a rank says whom it waits for.
-_PATIENCE_S = 10.0
 # The least time that the store has for an answer: its process may be busy.
 _ANSWER_S = 15.0
 
@@ -80,7 +78,7 @@ class Meeting:
                     f"{self._missing()}: expected a loader of the same data set on all {self.world_size} ranks, which "
                     f"send each other rows, found none there after {waited:.0f} s; make one on each of them"
                 )
-            if waited > _PATIENCE_S and not said:
+            if waited > WARN_S and not said:
                 warn(f"waiting for {self._missing()} to make a loader of the same data set, to exchange rows with")
                 said = True
             if self._store.has(self._key("ended")):

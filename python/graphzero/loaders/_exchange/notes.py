@@ -50,7 +50,7 @@ class Notes:
                 return found, f": {note['ended']}"
             seen.add(found.rank)
             found = PeerLost(int(note["waited for"]), silent_s=note["silent"])
-        return (lost if found.rank == self._rank else found), ""
+        return found, ""
 
     def _of(self, rank: int) -> dict[str, Any] | None:
         try:

@@ -139,6 +139,7 @@ class RowExchange:
         self.counts = ExchangeCounts()
         self._notes: Notes | None = None
         self._meeting = Meeting(timeout_s)
+        self.met_at: Any = None  # the store
         self._thread = threading.Thread(target=self._run, name="graphzero exchange", daemon=True)
         self._thread.start()
 
@@ -251,12 +252,18 @@ class RowExchange:
             raise value_error(
                 "memory",
                 f"expected room for a row of {widest} bytes for each of {others} other ranks, found "
-                f"{byte_text(self._limit)} for rows on the wire, an eighth of the least memory= of all ranks",
+                f"{byte_text(self._limit)} for rows on the wire: an eighth of the least memory= of all ranks, and at "
+                f"most {byte_text(_ROUND_BYTES)}; attributes with wider rows can be staged to all hosts, with whole=",
             )
         return [one["address"] for one in left]
 
     def _blame(self, lost: PeerLost, why: str) -> tuple[type[Exception], str]:
         who = str(self._peers[lost.rank])
+        if lost.rank == self._rank:
+            return ConnectionError, (
+                f"{who}, which is this one, had not answered the others for {lost.silent_s or 0:.0f} s, and they have "
+                "ended: start all ranks again, from the last state_dict()"
+            )
         remedy = "start all ranks again, from the last state_dict(), as torchrun --max-restarts does"
         if lost.silent_s is not None and not why:
             return TimeoutError, (
@@ -426,7 +433,8 @@ def exchange_of(
     shares = dict(sorted(shares.items()))
     ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
     where = device if backend == "nccl" else None
-    key = json.dumps([os.getpid(), *ranks, first.record.host, backend, str(where), share_facts(shares)])
+    met_at = torch.distributed.distributed_c10d._get_default_store()  # another one if ranks have met again
+    key = json.dumps([os.getpid(), id(met_at), *ranks, first.record.host, backend, str(where), share_facts(shares)])
     with _making:
         known = _exchanges.get(key)
         if known is None or known.was_refused:
@@ -434,6 +442,7 @@ def exchange_of(
             Finalize(None, _leave, exitpriority=100)
             waited_s = TIMEOUT_S if timeout_s is None else timeout_s
             _exchanges[key] = RowExchange(shares, memory_to_send(memory), waited_s, backend, where)
+            _exchanges[key].met_at = met_at  # kept, so that its id stays its own
         return _exchanges[key]
 
 
@@ -445,11 +454,23 @@ def _check_nccl(device: torch.device | None) -> None:
         raise value_error("exchange", f"expected a CUDA device with 'nccl', such as device='cuda', found {found}")
 
 
+def _why_it_ends() -> str | None:
+    """Return what failed, if that is why this process ends."""
+    if hasattr(sys, "ps1"):  # at a prompt an error does not end the process
+        return None
+    # multiprocessing takes leave while the error is on its way; an interpreter keeps it, unless it is SystemExit.
+    error = sys.exc_info()[1] or getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    if isinstance(error, SystemExit):
+        if error.code in (None, 0):
+            return None
+        if error.__context__ is None:  # torch.multiprocessing has written the error down, and raises this instead
+            return f"it ended with exit status {error.code}"
+        error = error.__context__
+    return None if error is None else f"it ended with {type(error).__name__}: {error}"
+
+
 def _leave() -> None:
-    # At a prompt an error does not end the process.
-    is_prompt = hasattr(sys, "ps1")
-    error = None if is_prompt else getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-    why = None if error is None else f"it ended with {type(error).__name__}: {error}"
+    why = _why_it_ends()
     while _exchanges:
         _, exchange = _exchanges.popitem()
         exchange.leave(why)

@@ -33,6 +33,25 @@ class PeerLost(Exception):
         self.silent_s = silent_s
 
 
+class Clock:
+    """Seconds in which this process could run. While it is stopped, by Ctrl-Z or with its machine, none pass.
+
+    Otherwise a job that is stopped as a whole and goes on would take every rank for silent.
+    """
+
+    # Whoever waits looks that often.
+    LOOK_S = 0.5
+
+    def __init__(self) -> None:
+        self._looked, self._passed = time.monotonic(), 0.0
+
+    def now(self) -> float:
+        """Return them. A look that comes late counts as one on time."""
+        before, self._looked = self._looked, time.monotonic()
+        self._passed += min(self._looked - before, 2 * self.LOOK_S)
+        return self._passed
+
+
 class Wire:
     """Sends and receives arrays through connections with other ranks, all at the same time. For one thread.
 
@@ -51,6 +70,7 @@ class Wire:
         self._part = dict.fromkeys(self._connections, memoryview(b""))  # what is left of the one that is being sent
         self._receiving: dict[int, deque[_Arriving]] = {rank: deque() for rank in self._connections}
         self._moved = dict.fromkeys(self._connections, 0.0)  # when bytes of a rank came or went last
+        self._clock = Clock()
 
     def join(self) -> None:
         """Wait for all ranks, where rows have a way of their own."""
@@ -87,17 +107,17 @@ class Wire:
 
     def _move(self, awaited: int, is_done: Callable[[], bool]) -> None:
         """Send and receive whatever there is, until what was awaited of a rank is done."""
-        begin = time.monotonic()
+        begin = self._clock.now()
         ready = [awaited]
         while not is_done():
             # Those of whom something moved are tried again before the system is asked who is ready, which costs more.
             ready = [rank for rank in ready if self._read(rank) | self._write(rank)]
-            quiet = time.monotonic() - max(begin, self._moved[awaited])
+            quiet = self._clock.now() - max(begin, self._moved[awaited])
             if quiet >= self._patience_s:
                 raise PeerLost(awaited, silent_s=self._timeout_s)
             if not ready and not is_done():
                 self._watch()
-                events = self._selector.select(self._patience_s - quiet)
+                events = self._selector.select(min(Clock.LOOK_S, self._patience_s - quiet))
                 ready = [key.data for key, _ in events] or [awaited]  # of whom less may have come than wakes
 
     def _watch(self) -> None:
@@ -160,7 +180,7 @@ class Wire:
             return None
         except OSError as error:
             raise PeerLost(rank, problem=str(error)) from None
-        self._moved[rank] = time.monotonic()
+        self._moved[rank] = self._clock.now()
         return count
 
 

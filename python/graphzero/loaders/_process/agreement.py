@@ -11,11 +11,8 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from graphzero._base.argument_errors import value_error
-from graphzero.loaders._process.notes import warn
 from graphzero.loaders._process.rank_store import RankStore
 
-# After so long a rank says whom it waits for; it waits as long as the process group does.
-_PATIENCE_S = 10.0
 # How long a rank that has found a difference stays for others to find it.
 _READING_S = 2.0
 
@@ -58,20 +55,11 @@ class Agreement:
             told = self._store.add(self._key("told"), 0)
 
     def _wait(self) -> None:
-        begin, pause, said = time.monotonic(), 0.01, False
-        while self._store.add(self._key("made"), 0) < self._world_size:
-            waited = time.monotonic() - begin
-            if waited > self._store.patience_s:
-                raise TimeoutError(
-                    f"{self._missing()}: expected the same loaders on all {self._world_size} ranks, which divide "
-                    f"their seeds, found none there after {waited:.0f} s; make it on all of them, or with "
-                    "distributed=False where one rank alone needs it"
-                )
-            if waited > _PATIENCE_S and not said:
-                warn(f"waiting for {self._missing()} to make the same loader, as ranks divide its seeds")
-                said = True
-            time.sleep(pause)  # not a blocking call of the store, which would keep other threads from it
-            pause = min(2 * pause, 0.5)
+        self._store.wait_until(
+            lambda: self._store.add(self._key("made"), 0) >= self._world_size,
+            lambda: f"waiting for {self._missing()} to make the same loader, as ranks divide its seeds",
+            lambda waited: f"{self._missing()}: {_not_made(self._world_size, waited)}",
+        )
 
     def _missing(self) -> str:
         return named_ranks([rank for rank in range(self._world_size) if not self._store.has(self._key(rank))])
@@ -101,6 +89,31 @@ class Agreement:
 
     def _key(self, name: object) -> str:
         return f"graphzero/loader {self._number}/{name}"
+
+
+def _not_made(world_size: int, waited: float) -> str:
+    return (
+        f"expected the same loaders on all {world_size} ranks, which divide their seeds, found none there after "
+        f"{waited:.0f} s; make it on all of them, or with distributed=False where one rank alone needs it"
+    )
+
+
+def seed_of_rank_0(own: int) -> int:
+    """Return the seed that rank 0 has drawn for the loader that all ranks make now.
+
+    Loaders are told apart by how many without a seed a rank made before. Not a broadcast: its error would name nobody.
+    """
+    store, rank = RankStore("made the same loader"), torch.distributed.get_rank()
+    key = f"graphzero/seed {store.add(f'graphzero/seeds/{rank}', 1)}"
+    if rank == 0:
+        store.set(key, str(own))
+        return own
+    store.wait_until(
+        lambda: store.has(key),
+        lambda: "waiting for rank 0 to make the same loader, as it draws the seed of all ranks",
+        lambda waited: f"rank 0: {_not_made(torch.distributed.get_world_size(), waited)}",
+    )
+    return int(store.get(key))
 
 
 def agreement_of(facts: Mapping[str, str]) -> Agreement | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -10,8 +11,12 @@ from typing import Any, TypeVar
 
 import torch
 
+from graphzero.loaders._process.notes import warn
+
 Answer = TypeVar("Answer")
 
+# After so long a rank says whom it waits for; it waits as long as the process group does.
+WARN_S = 10.0
 _KEEPER = "the process that keeps the store of torch.distributed, of rank 0 or of torchrun,"
 
 
@@ -53,6 +58,21 @@ class RankStore:
         """Whether something is there."""
         return self._answer(lambda: bool(self.shared.check([key])))
 
+    def wait_until(
+        self, is_there: Callable[[], bool], waiting: Callable[[], str], expected: Callable[[float], str]
+    ) -> None:
+        """Wait as long as ranks do; a warning says what for if it takes long, and an error in the end."""
+        begin, pause, said = time.monotonic(), 0.01, False
+        while not is_there():
+            waited = time.monotonic() - begin
+            if waited > self.patience_s:
+                raise TimeoutError(expected(waited))
+            if waited > WARN_S and not said:
+                warn(waiting())
+                said = True
+            time.sleep(pause)  # not a blocking call of the store, which would keep other threads from it
+            pause = min(2 * pause, 0.5)
+
     def _answer(self, ask: Callable[[], Answer]) -> Answer:
         answers: list[Answer] = []
         errors: list[BaseException] = []
@@ -82,3 +102,4 @@ class RankStore:
 def _ask(questions: SimpleQueue[Callable[[], None] | None]) -> None:
     for ask in iter(questions.get, None):
         ask()
+        del ask  # it refers to the store, whose end ends this thread

@@ -13,6 +13,7 @@ from graphzero._base.argument_errors import value_error
 from graphzero._base.integers import as_seed, integer, integer_from
 from graphzero._core import Key, Purpose
 from graphzero._inputs.pipeline_request import PipelineRequest
+from graphzero.loaders._process.agreement import seed_of_rank_0
 from graphzero.loaders._process.keys import torch_seed
 from graphzero.loaders._process.notes import note_once
 from graphzero.loaders.options import LoaderOptions
@@ -100,17 +101,16 @@ def shared_seed(seed: Any, world_size: int, generator: torch.Generator | None = 
     """Read ``seed``; without one it is drawn from torch's generator or another, on all ranks from that of rank 0."""
     if seed is not None:
         return as_seed(seed)
-    drawn = [torch_seed(generator)]
+    drawn = torch_seed(generator)
     if world_size == 1:
-        return drawn[0]
+        return drawn
     if not _initialised() or torch.distributed.get_world_size() != world_size:
         raise value_error(
             "seed",
             f"expected one with world_size={world_size}, found None: ranks draw their parts from one order; give "
             "all of them the same seed, or initialise torch.distributed, which shares one",
         )
-    torch.distributed.broadcast_object_list(drawn, src=0)
-    return drawn[0]
+    return seed_of_rank_0(drawn)
 
 
 def memory_of_rank(request: PipelineRequest, world_size: int) -> int | None:

@@ -56,6 +56,12 @@ def request_facts(request: PipelineRequest, shared: Collection[Attribute], seed:
     return facts
 
 
+def fact_of(value: Any) -> str:
+    """Return the text of an argument: of an array its hash, of anything else what it prints."""
+    is_array = value is not None and not isinstance(value, (str, dict)) and hasattr(value, "__len__")
+    return _hash(np.asarray(value)) if is_array else str(value)
+
+
 def _files(request: PipelineRequest) -> dict[str, str]:
     graphs = {f"edges {triple}": _contents(graph) for triple, graph in request.sample.relations.graphs.items()}
     return graphs | {f"{each.name} of {each.of!r}": _contents(each.store) for each in request.attributes}
