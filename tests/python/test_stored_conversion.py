@@ -15,9 +15,11 @@ import graphzero as gz
 from graphzero._files.manifest_paths import MANIFEST
 from graphzero._files.storage import is_there, located, read_range, remove_stored, write_stored
 from graphzero.cli.command import run
-from graphzero.convert import sharded, sharded_features, step_files
+from graphzero.convert import edge_feeds, sharded, sharded_features, step_files
+from graphzero.convert import text as text_module
 from graphzero.convert._shards.edge_plan import EdgePlan
 from graphzero.convert._shards.row_plan import RowPlan
+from graphzero.convert.row_sources import text as row_text
 from storage_server import KEY, SECRET
 
 pa = pytest.importorskip("pyarrow")
@@ -482,3 +484,45 @@ def test_no_file_of_a_conversion_has_credentials(edges, s3, tmp_path, monkeypatc
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     sharded.partition_edges("s3://bucket/steps", 0)
+
+
+def replaced(path):
+    """Make a file another one of the same size."""
+    os.utime(path, ns=(0, os.stat(path).st_mtime_ns + 5_000_000_000))
+
+
+@pytest.mark.parametrize("task", ["partition_edges", "collect_labels", "convert_rows"])
+def test_a_file_that_is_replaced_while_a_step_reads_it_is_refused(tmp_path, monkeypatch, task):
+    """Part of it would be from the old file, and part from the new."""
+    source = tmp_path / "source.csv"
+    source.write_text("".join(f"{'n' if task == 'collect_labels' else ''}{i},{i + 1}\n" for i in range(100)))
+    if task == "convert_rows":
+        plan = sharded_features.plan_features(source.as_uri(), "steps", shards=1, header=False, dtype="float32")
+    else:
+        plan = sharded.plan_shards(source.as_uri(), "steps", shards=1, header=False)
+    read = text_module.line_blocks
+
+    def reading(*arguments):
+        yield from read(*arguments)
+        replaced(source)
+
+    for module in (edge_feeds, row_text):
+        monkeypatch.setattr(module, "line_blocks", reading)
+    before = sorted(os.listdir("steps"))
+    module = sharded_features if task == "convert_rows" else sharded
+    with pytest.raises(ValueError, match="source.csv: expected a file as old as when it was planned, found one that"):
+        getattr(module, task)(plan.folder, 0)
+    assert sorted(os.listdir("steps")) == before
+
+
+@pytest.mark.parametrize(("convert", "options"), [(gz.convert_edges, {}), (gz.convert_features, {"dtype": "float32"})])
+def test_a_file_that_is_replaced_while_it_is_converted_is_refused(tmp_path, convert, options):
+    source = tmp_path / "source.csv"
+    source.write_text("".join(f"{i},{i + 1}\n" for i in range(100)))
+
+    def progress(done, total):
+        replaced(source)
+
+    with pytest.raises(gz.FormatError, match="source.csv: expected the same file until it is read, found another; con"):
+        convert(source.as_uri(), "made", header=False, progress=progress, **options)
+    assert not os.path.exists("made")

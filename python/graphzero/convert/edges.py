@@ -23,6 +23,7 @@ from graphzero.convert.edge_labels import EdgeTranslator, build_dictionaries, di
 from graphzero.convert.edge_options import edge_options, refuse_unmapped_ids, threads_within
 from graphzero.convert.engines import check_engine, run_with, steps_folder
 from graphzero.convert.sharded import EdgeJob, plan_shards
+from graphzero.convert.stored import SameFiles, stored_paths
 from graphzero.convert.text import BadLine, is_chosen, open_text, take_on_bad_line, text_paths
 from graphzero.graph import graph_bytes
 from graphzero.ids import IdDictionary
@@ -169,6 +170,8 @@ def convert_edges(
                 engine, job, begin=begin, address=address, memory=memory, threads=threads, progress=progress
             )
     text = TextOptions(src, dst, weight, time, time_unit, header, delimiter, comment, skip_bad_lines)
+    source = stored_paths(source)
+    files = SameFiles(source)
     feed = edge_feed(source, target, text, directed=directed, tmp_dir=folder, block=max(1 << 20, budget // 16))
     if time_unit is not None and not feed.has_time:
         raise error_of(
@@ -213,6 +216,7 @@ def convert_edges(
             feed.run(converter) if translator is None else translator.run(converter)
         if num_nodes is None and feed.num_nodes is None and not lookups:
             refuse_unmapped_ids(converter.done().largest_id, converter.done().rows, feed.name)
+        files.check()
         entries = converter.done().rows * (2 if index == "both" or not options.directed else 1)
         with watching(progress, "sorting and writing", entries, "edges", lambda: converter.done().entries):
             found = converter.finish(path_bytes(new_graph))

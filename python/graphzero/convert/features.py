@@ -19,7 +19,7 @@ from graphzero.convert.feature_request import FeatureRequest, row_budget
 from graphzero.convert.label_lookup import LabelLookup
 from graphzero.convert.row_sources.blocks import Columns
 from graphzero.convert.sharded_features import RowJob
-from graphzero.convert.stored import one_stored_path
+from graphzero.convert.stored import SameFiles, one_stored_path
 from graphzero.convert.text import is_chosen, take_on_bad_line
 from graphzero.graph import Graph
 from graphzero.ids import IdDictionary
@@ -142,8 +142,9 @@ def convert_features(
     job.ordered = order is not None
     if dry_run:
         return job.estimate(begin)
+    files = SameFiles(source)
     with (
-        new_file(target) if callable(progress) else nullcontext(target) as new_path,
+        new_file(target) if callable(progress) or files else nullcontext(target) as new_path,
         hidden_folder(target) if job.ordered else nullcontext() as waiting,
     ):
         first = new_path if waiting is None else os.path.join(waiting, "by-id.gd")
@@ -152,6 +153,7 @@ def convert_features(
         else:
             with watching(progress, os.path.basename(target), job.source.nbytes, "bytes", lambda: job.done):
                 job.run(first, lambda done, total: None)
+        files.check()
         if job.ordered:
             given = None if isinstance(order, str) else order
             reorder(first, new_path, graph, order=given, memory=memory, progress=progress)

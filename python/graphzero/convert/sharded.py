@@ -224,18 +224,17 @@ def collect_labels(
         OSError: A file cannot be read or written.
     """
     conversion = EdgePlan(folder)
-    pieces = conversion.unchanged_pieces(task)
     budget = conversion_budget(memory)
     files, names = conversion.files, conversion.labels(task)
     with files.scratch() as scratch:
+        with conversion.unchanged_pieces(task, *names) as pieces, using_threads(threads_within(budget, threads)):
 
-        def collect(count_lines: bool) -> None:
-            labels = LabelCollector([files.written(name, scratch) for name in names], budget // 2, scratch)
-            for piece in pieces:
-                labels.read(conversion.label_feed(piece, budget, scratch, count_lines=count_lines))
-            labels.finish()
+            def collect(count_lines: bool) -> None:
+                labels = LabelCollector([files.written(name, scratch) for name in names], budget // 2, scratch)
+                for piece in pieces:
+                    labels.read(conversion.label_feed(piece, budget, scratch, count_lines=count_lines))
+                labels.finish()
 
-        with using_threads(threads_within(budget, threads)):
             counting_for_errors(pieces, collect)
         for name in names:
             files.finish(name, scratch)
@@ -300,13 +299,13 @@ def partition_edges(
         OSError: A file cannot be read or written.
     """
     conversion = EdgePlan(folder)
-    pieces = conversion.unchanged_pieces(task)
     files, name = conversion.files, conversion.records(task)
     with files.scratch() as scratch:
-        options = conversion.options(memory, scratch)
-        with using_threads(threads_within(options.memory, threads)), conversion.lookups(scratch) as lookups:
-            converter, num_bad = conversion.converter(task, pieces, options, lookups)
-            converter.finish_records(path_bytes(files.written(name, scratch)), num_bad, conversion.origin(task))
+        with conversion.unchanged_pieces(task, name) as pieces:
+            options = conversion.options(memory, scratch)
+            with using_threads(threads_within(options.memory, threads)), conversion.lookups(scratch) as lookups:
+                converter, num_bad = conversion.converter(task, pieces, options, lookups)
+                converter.finish_records(path_bytes(files.written(name, scratch)), num_bad, conversion.origin(task))
         files.finish(name, scratch)
 
 

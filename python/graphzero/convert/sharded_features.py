@@ -120,23 +120,24 @@ def convert_rows(
         OSError: A file cannot be read or written.
     """
     plan = RowPlan(folder)
-    pieces = plan.unchanged_pieces(task)
-    [piece] = pieces
     budget = row_budget(memory)
     files = plan.files
     name = plan.part(task) if plan.ranges is None else plan.records(task)
 
     with files.scratch() as scratch, using_threads(threads):
+        with plan.unchanged_pieces(task, name) as pieces:
+            [piece] = pieces
 
-        def convert(counts_before: bool) -> Facts:
-            job = plan.conversion(piece, budget, threads, counts_before=counts_before)
-            written = files.written(name, scratch)
-            if plan.ranges is None:
-                job.run(written, lambda done, total: None)
-                return Facts(job.rows, job.num_bad, job.values.tally)
-            return _grouped(plan, job, written, scratch)
+            def convert(counts_before: bool) -> Facts:
+                job = plan.conversion(piece, budget, threads, counts_before=counts_before)
+                written = files.written(name, scratch)
+                if plan.ranges is None:
+                    job.run(written, lambda done, total: None)
+                    return Facts(job.rows, job.num_bad, job.values.tally)
+                return _grouped(plan, job, written, scratch)
 
-        plan.finish(name, scratch, counting_for_errors(pieces, convert))
+            facts = counting_for_errors(pieces, convert)
+        plan.finish(name, scratch, facts)
 
 
 def _grouped(plan: RowPlan, job: RowConversion, path: str, scratch: str) -> Facts:

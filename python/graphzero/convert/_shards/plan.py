@@ -91,12 +91,24 @@ class StepPlan:
             ):
                 raise ValueError(f"{os.fsdecode(path)}: expected another file than the source, found the source itself")
 
-    def unchanged_pieces(self, task: int) -> list[Piece]:
-        """Return what a task reads, if it is as it was planned."""
+    @contextlib.contextmanager
+    def unchanged_pieces(self, task: int, *names: str) -> Iterator[list[Piece]]:
+        """Give what a task reads, if it is as it was planned, also at the end of the block, which writes ``names``.
+
+        A file in storage that is replaced meanwhile is read in part from the old one and in part from the new.
+        """
         pieces = self.pieces[place(task, len(self.pieces), "task")]
         for piece in pieces:
             piece.check()
-        return pieces
+        yield pieces
+        try:
+            for piece in pieces:
+                piece.check()
+        except BaseException:
+            for name in [] if self.files.is_stored else names:  # those in storage have no name yet
+                with contextlib.suppress(FileNotFoundError):
+                    self.files.remove(name)
+            raise
 
 
 @contextlib.contextmanager
