@@ -66,8 +66,9 @@ class ArrowSource:
         times = schema.field(self._columns["time"]).type if "time" in self._columns else None
         own = None if times is None else _unit_of(times)
         is_date = times is not None and pyarrow().types.is_date(times)
-        self.time_unit = time_unit or ("s" if is_date else own)  # dates are seconds, as in text
-        self._change_unit = None if own in (None, self.time_unit) else (own, self.time_unit)
+        unit = time_unit or ("s" if is_date else own)  # dates are seconds, as in text
+        self.time_unit = unit
+        self._change_unit = None if own is None or unit is None or own == unit else (own, unit)
 
     def batches(self, rows: int) -> Iterator[EdgeBatch]:
         """Read ``rows`` edges at a time."""
