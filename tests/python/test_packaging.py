@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -37,3 +38,8 @@ def test_the_licence_of_nanobind_is_that_of_the_one_we_build_with():
         pytest.skip("nanobind is not installed")
     (licence,) = [file for file in files if file.name == "LICENSE" and "licenses" in file.parts]
     assert licence.read_text() == (ROOT / "licenses/nanobind.txt").read_text()
+
+
+def test_a_wheel_names_the_systems_that_have_wheels(said):
+    systems = re.findall(r"^Classifier: (Operating System .*)$", (said / "METADATA").read_text(), re.MULTILINE)
+    assert systems == ["Operating System :: Microsoft :: Windows", "Operating System :: POSIX :: Linux"]
