@@ -6,6 +6,7 @@
 #include <exception>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "bindings/bind.h"
 #include "core/base/error.h"
@@ -57,9 +58,22 @@ void raise_budget_error(PyObject* type, const gz::BudgetTooSmall& error) {
   PyErr_SetObject(type, made.ptr());
 }
 
+// Python runs this module again after somebody removed it from sys.modules; nanobind ends the
+// process when an enumeration is defined a second time.
+void refuse_second_load() {
+  static bool loaded = false;
+  if (std::exchange(loaded, true)) {
+    throw nb::import_error(
+        "graphzero._core: expected to be loaded once in a process, found a second import after it "
+        "was removed from sys.modules; start a new process, or keep the modules of graphzero in "
+        "sys.modules (with pytester, import graphzero._core before runpytest_inprocess)");
+  }
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
+  refuse_second_load();
   // A worker process may end in the middle of an epoch, and then these are no leaks.
   nb::set_leak_warnings(false);
   m.doc() = "The C++ core of graphzero. Use the functions of the graphzero package instead.";

@@ -37,6 +37,22 @@ assert libc.prctl(22, 2, ctypes.byref(program)) == 0
 """
 
 
+# Takes /proc away where nobody else sees it; prints null where that is not allowed.
+NO_PROC = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+NEW_MOUNTS, RECURSIVE, PRIVATE, DETACH = 0x20000, 0x4000, 0x40000, 2
+allowed = (
+    libc.unshare(NEW_MOUNTS) == 0
+    and libc.mount(b"none", b"/", None, RECURSIVE | PRIVATE, None) == 0
+    and libc.umount2(b"/proc", DETACH) == 0
+)
+if not allowed:
+    sys.exit(print("null"))
+assert not os.path.exists("/proc/meminfo")
+"""
+
+
 # Mounts the folder the process is in once more, read-only, where nobody else sees it; prints null where that is not
 # allowed.
 READ_ONLY = """

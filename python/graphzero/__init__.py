@@ -13,6 +13,8 @@ from typing import Any as _Any
 from graphzero._base.lazy_imports import load as _load
 
 if TYPE_CHECKING:
+    from graphzero import ids as ids
+    from graphzero import loaders as loaders
     from graphzero._base.dtypes import FLOAT32, FLOAT64, INT32, INT64, DataType
     from graphzero._core import FormatError
     from graphzero.convert.conversion_report import ConversionReport
@@ -162,14 +164,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> _Any:
-    if name in ("ids", "loaders"):
-        return _load(f"graphzero.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = _load(f"graphzero.{_HOMES[name]}")
-    found = globals()[name] = getattr(home, "open_dataset" if name == "open" else name)
-    return found
+# Type checkers would take any name for one that this function knows.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> _Any:
+        if name in ("ids", "loaders"):
+            return _load(f"graphzero.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        home = _load(f"graphzero.{_HOMES[name]}")
+        found = globals()[name] = getattr(home, "open_dataset" if name == "open" else name)
+        return found
 
 
 def __dir__() -> list[str]:

@@ -7,11 +7,12 @@ import sys
 import numpy as np
 import pytest
 
+import faults
 import graphzero as gz
 from graphzero import _core
 from graphzero._base.memory_sizes import conversion_budget
 from graphzero._tools.page_cache import drop_from_page_cache
-from systems import NO_MODES, posix_only
+from systems import NO_CALLS, NO_MODES, posix_only
 
 
 @pytest.mark.no_tsan
@@ -171,3 +172,29 @@ def test_every_conversion_asks_what_is_available(monkeypatch, tiny_gl, tiny_gd):
         asked.clear()
         job()
         assert asked
+
+
+@pytest.mark.no_asan  # both sanitizers read /proc
+@pytest.mark.no_tsan
+@posix_only(reason=NO_CALLS)
+def test_without_proc_a_default_budget_comes_from_what_the_kernel_says_is_free(tmp_path):
+    code = """
+    import json
+    import graphzero as gz
+    from graphzero._base.memory_sizes import pipeline_budget
+    gz.write_graph("g.gl", [0, 1, 2], [1, 2, 0])
+    gz.write_features("x.gd", [[0.0], [1.0], [2.0]])
+    batches = gz.Pipeline(gz.Graph("g.gl"), [0, 1], [2], features=gz.FeatureStore("x.gd"), batch_size=2)
+    report = gz.memory_report()
+    print(json.dumps([len(list(batches)), pipeline_budget(), report.ram_available, report.ram_total]))
+    """
+    found = faults.run(faults.NO_PROC + "\n".join(line[4:] for line in code.splitlines()))
+    if found is None:
+        pytest.skip("this system does not let us take /proc away")
+    batches, budget, available, total = found
+    assert batches == 1
+    assert 0 < budget < available < total
+    # What the kernel says is free does not count the page cache, which /proc/meminfo does.
+    here = gz.memory_report()
+    assert total == pytest.approx(here.ram_total, rel=0.01)
+    assert available < here.ram_available + 1e9

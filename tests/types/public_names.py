@@ -19,6 +19,17 @@ Ids = NDArray[np.int64]
 Triple = tuple[str, str, str]
 
 
+def misspelt_names(data: gz.Dataset) -> None:
+    gz.Grph("g.gl")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    gz.convert_edgse("a", "b")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    loaders.NeighbourLoader(data, [2])  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
+
+def modules_that_need_no_import(data: gz.Dataset) -> None:
+    assert_type(gz.ids.IdDictionary("i.gi"), gz.IdDictionary)
+    assert_type(gz.loaders.NeighborLoader(data, [2]), loaders.NeighborLoader)
+
+
 def mounted_files(graph: gz.Graph, store: gz.FeatureStore, ids: gz.IdDictionary) -> None:
     assert_type(gz.Graph("g.gl").num_nodes, int)
     assert_type(graph.has_weights, bool)

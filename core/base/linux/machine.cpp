@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <cmath>
@@ -71,6 +72,24 @@ std::optional<std::uint64_t> field_of(const std::string& path, std::string_view 
 
 std::uint64_t kilobytes_of(const std::string& path, std::string_view name) {
   return field_of(path, name).value_or(0) * 1024;
+}
+
+// Memory of the machine, in bytes.
+struct Ram {
+  std::uint64_t total = 0;
+  std::uint64_t available = 0;
+};
+
+// A chroot or a bare sandbox may have no /proc. The system call does not count the page cache,
+// which could be taken back, so it tells less than there is.
+Ram machine_memory() {
+  const auto total = field_of("/proc/meminfo", "MemTotal");
+  const auto available = field_of("/proc/meminfo", "MemAvailable");
+  if (total && available) return {*total * 1024, *available * 1024};
+  struct sysinfo facts = {};
+  if (::sysinfo(&facts) != 0) return {};
+  const std::uint64_t unit = facts.mem_unit;
+  return {facts.totalram * unit, (facts.freeram + facts.bufferram) * unit};
 }
 
 bool has_word(std::string_view list, std::string_view word) {
@@ -174,7 +193,7 @@ std::uint64_t thread_major_faults() {
 }
 
 std::uint64_t available_memory() {
-  const std::uint64_t available = kilobytes_of("/proc/meminfo", "MemAvailable");
+  const std::uint64_t available = machine_memory().available;
   return std::min(available, cgroup_memory().left.value_or(available));
 }
 
@@ -228,8 +247,9 @@ MemoryFacts memory_facts() {
   facts.cgroup_limit = group.limit;
   facts.cgroup_used = group.used;
   facts.cgroup_page_cache = group.page_cache;
-  facts.ram_total = kilobytes_of("/proc/meminfo", "MemTotal");
-  facts.ram_available = kilobytes_of("/proc/meminfo", "MemAvailable");
+  const Ram ram = machine_memory();
+  facts.ram_total = ram.total;
+  facts.ram_available = ram.available;
   return facts;
 }
 

@@ -41,10 +41,13 @@ __all__ = sorted(_HOMES)
 _HOMES["FeatureStore"] = "pyg.stores"  # an old name, which warns
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(load(f"{__name__}.{_HOMES[name]}"), name)
+# Type checkers would take any name for one that this function knows.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(load(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:
