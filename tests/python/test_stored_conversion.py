@@ -20,6 +20,7 @@ from graphzero.convert import text as text_module
 from graphzero.convert._shards.edge_plan import EdgePlan
 from graphzero.convert._shards.row_plan import RowPlan
 from graphzero.convert.row_sources import text as row_text
+from graphzero.convert.tables.run import Build
 from storage_server import KEY, SECRET
 
 pa = pytest.importorskip("pyarrow")
@@ -525,4 +526,19 @@ def test_a_file_that_is_replaced_while_it_is_converted_is_refused(tmp_path, conv
 
     with pytest.raises(gz.FormatError, match="source.csv: expected the same file until it is read, found another; con"):
         convert(source.as_uri(), "made", header=False, progress=progress, **options)
+    assert not os.path.exists("made")
+
+
+def test_a_table_that_is_replaced_while_it_is_read_is_refused(tmp_path, monkeypatch):
+    source = tmp_path / "edges.csv"
+    source.write_text("src,dst\n" + "".join(f"{i},{i + 1}\n" for i in range(100)))
+    add_edges = Build._add_edges
+
+    def replacing(self, edge):
+        replaced(source)
+        return add_edges(self, edge)
+
+    monkeypatch.setattr(Build, "_add_edges", replacing)
+    with pytest.raises(gz.FormatError, match="edges.csv: expected the same file until it is read, found another; con"):
+        gz.build_dataset("made", edges={"source": source.as_uri()})
     assert not os.path.exists("made")

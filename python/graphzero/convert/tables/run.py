@@ -20,6 +20,7 @@ from graphzero.convert.conversion_report import ConversionReport
 from graphzero.convert.dataset_writer import DatasetWriter
 from graphzero.convert.edges import convert_edges
 from graphzero.convert.row_writer import RowWriter
+from graphzero.convert.stored import SameFiles, stored_paths
 from graphzero.convert.tables.attributes import Attribute, Output, ordered_rows
 from graphzero.convert.tables.edge_table import EdgeTable
 from graphzero.convert.tables.node_ids import IdColumn, NodeIds, collect_ids, text_labels
@@ -60,6 +61,8 @@ class Build:
         self._budget = budget
         # Of what a batch takes there are some six copies: read ahead, ready, in use, and as labels, ids and rows.
         self._room = min(max(1 << 20, budget // 48), 32 << 20)
+        specs: list[NodeSpec | EdgeSpec] = [*node_specs.values(), *edge_specs.values()]
+        self._files = [SameFiles(stored_paths(spec.source)) for spec in specs]
         self._nodes = {kind: NodeTable(kind, spec, self._table(spec)) for kind, spec in node_specs.items()}
         self._edges = {triple: EdgeTable(triple, spec, self._table(spec)) for triple, spec in edge_specs.items()}
         self._mark_uuids()
@@ -203,6 +206,8 @@ class Build:
         edges = {}
         for triple, edge in self._edges.items():
             edges[triple] = self._add_edges(edge)
+        for files in self._files:
+            files.check()
         return BuildReport(
             target,
             nodes,
