@@ -118,6 +118,14 @@ def test_no_row_is_read_twice(folder, tmp_path, monkeypatch, host, hot):
         assert np.array_equal(here.features("small").hot.scales, data.features("small").scales[ids])
 
 
+def test_a_share_is_shown_with_the_version_of_its_manifest(folder, tmp_path, capfd):
+    gz.stage(folder, tmp_path / "share", host=0, hosts=2)
+    for path, version in ((folder, 1), (tmp_path / "share", 2)):
+        assert json.loads((path / "graphzero.json").read_text())["version"] == version
+        assert run(["info", str(path), "--json"]) == 0
+        assert json.loads(capfd.readouterr().out)["format"] == str(version)
+
+
 def test_a_share_is_not_pushed(folder, tmp_path):
     gz.stage(folder, tmp_path / "share", host=0, hosts=2)
     problem = "folder: expected a whole data set, found the share of one of several hosts: push the data set that it"

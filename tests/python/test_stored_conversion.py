@@ -542,3 +542,42 @@ def test_a_table_that_is_replaced_while_it_is_read_is_refused(tmp_path, monkeypa
     with pytest.raises(gz.FormatError, match="edges.csv: expected the same file until it is read, found another; con"):
         gz.build_dataset("made", edges={"source": source.as_uri()})
     assert not os.path.exists("made")
+
+
+def test_a_dry_run_shows_no_credentials(capfd):
+    np.save("x.npy", np.eye(3))
+    url = f"s3://{KEY}:{SECRET.replace('/', '%2F')}@bucket/ds/x.gd?scheme=http&region=us-east-1"
+    report = gz.convert_features("x.npy", url, shards=2, dry_run=True)
+    assert report.path == "s3://bucket/ds/x.gd"
+    for words in ([], ["--json"]):
+        assert run(["convert", "x.npy", url, "--shards", "2", "--dtype", "float16", "--dry-run", *words]) == 0
+    said = "".join(capfd.readouterr()) + repr(report) + str(report)
+    assert KEY not in said
+    assert SECRET[:8] not in said
+    assert "s3://bucket/ds/x.gd" in said
+
+
+def test_a_plan_keeps_where_storage_is(s3, monkeypatch):
+    """But for credentials, which every machine has in its own environment."""
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    settings = f"?scheme=http&endpoint_override={s3.endpoint.removeprefix('http://')}&region=us-east-1"
+    url = "s3://bucket"
+    write_stored(located(f"{url}/e.csv{settings}"), iter([b"src,dst\n0,1\n1,2\n"]))
+    assert gz.convert_edges(f"{url}/e.csv{settings}", "made.gl", shards=2, work_dir="steps").num_edges == 2
+    path = located(f"{url}/e.csv{settings}")
+    assert str(pickle.loads(pickle.dumps(path))) == str(path) == f"{url}/e.csv"
+    assert read_range(pickle.loads(pickle.dumps(path)), 0, 3) == b"src"
+    with pytest.raises(ValueError, match="expected host:port as endpoint_override, found a user before @"):
+        located("s3://bucket/e.csv?endpoint_override=user:password@host")
+
+
+def test_a_folder_of_tables_is_converted_from_the_shell(capfd):
+    os.makedirs("table/part=1")
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"src": [0], "dst": [1]}), "table/part=1/a.parquet")
+    assert run(["convert", "table", "made.gl"]) == 0
+    assert run(["convert", "table", "sharded.gl", "--shards", "2"]) == 0
+    assert filecmp.cmp("made.gl", "sharded.gl", shallow=False)
+    assert run(["convert", "table", "made.gd"]) != 0
+    assert "table: is a folder, expected files" in capfd.readouterr().err
