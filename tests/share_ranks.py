@@ -139,6 +139,7 @@ def peace(rank, data, order):
     found["listed"] = [hash_of(batch) for batch in listed]
     found["called"] = hash_of(train([0, 3]))
     found["stats"] = train.stats()["exchange"]
+    found["memory"] = train.stats()["memory"]
     try:
         pickle.dumps(train)
     except TypeError as error:

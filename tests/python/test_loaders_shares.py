@@ -265,6 +265,8 @@ def test_ranks_need_not_iterate_alike(whole, shares, run):
         assert found["epoch"] == 1
         assert found["tight"] == found["slow"] == plain[0]
         assert len(found["listed"]) == -(-9 * rank // 8)
+        assert found["memory"]["budget"] == 20_000_000
+        assert 0 <= found["memory"]["exchange"] <= found["memory"]["budget"]
         assert min(found["stats"]["received_rows"], found["stats"]["sent_rows"]) > 0
         assert found["pickled"].startswith(
             "NeighborLoader: expected to stay in the process that made it, as hosts divide"

@@ -70,6 +70,11 @@ class AheadBatches(Iterator[Batch]):
             raise self._error
         raise StopIteration
 
+    @property
+    def held(self) -> int:
+        """Bytes of batches that were begun and not taken."""
+        return self._held
+
     def is_ready(self) -> bool:
         """Whether a batch, or the end, can be had without waiting."""
         return bool(self._made) or self._is_over

@@ -282,6 +282,9 @@ class Feed:
             stats["gpu_cache"] = "no rows on a GPU"
         if self._shared is not None:
             stats["exchange"] = self._shared.stats()
+            waiting = 0 if self._made is None else self._made.held
+            # The pipeline knows a part of the budget alone.
+            stats["memory"] = {**stats["memory"], "budget": self._memory, "exchange": waiting}
         return stats
 
     def close(self) -> None:
