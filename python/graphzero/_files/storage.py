@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.visible import visible
-from graphzero._files.folder import replacing_file
+from graphzero._files.folder import check_regular, replacing_file
 
 # A question mark is a pattern's too: settings have names and values.
 _SETTING = r"\?(?=[A-Za-z_][A-Za-z0-9_.~%-]*=)"
@@ -354,8 +354,15 @@ def first_bytes(path: str, count: int) -> bytes:
     return read_range(path, 0, count)
 
 
+def _refuse_pipe(path: StoredPath) -> None:
+    """Refuse what pyarrow would wait for, on a disk."""
+    if path.filesystem.type_name == "local":
+        check_regular(path.key)
+
+
 def read_range(path: StoredPath, begin: int, count: int) -> bytes:
     """Return ``count`` bytes from ``begin`` on, or as many as there are."""
+    _refuse_pipe(path)
     with naming(path, Exception), path.filesystem.open_input_file(path.key) as file:
         file.seek(begin)
         return bytes(file.read(count))
@@ -363,6 +370,7 @@ def read_range(path: StoredPath, begin: int, count: int) -> bytes:
 
 def open_ranges(path: StoredPath) -> Any:
     """Open a file of which parts are read, for pyarrow."""
+    _refuse_pipe(path)
     with naming(path, Exception):
         return path.filesystem.open_input_file(path.key)
 
