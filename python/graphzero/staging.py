@@ -16,7 +16,13 @@ from graphzero._base.memory_sizes import byte_count, byte_text
 from graphzero._base.names import names_of
 from graphzero._base.visible import visible
 from graphzero._core import FormatError
-from graphzero._dataset.brought_files import bring_files, bytes_of_pieces, drop_others, files_to_bring
+from graphzero._dataset.brought_files import (
+    bring_files,
+    bytes_of_pieces,
+    check_names,
+    drop_others,
+    files_to_bring,
+)
 from graphzero._dataset.joined_parts import JOINED, join, joined_before, room_to_join
 from graphzero._dataset.sent_files import SentFiles
 from graphzero._dataset.share_files import (
@@ -235,6 +241,8 @@ def stage(
     wanted = manifest if features is None else _with_features(manifest, features, place)
     divided = {} if shared is None else divided_attributes(wanted, shared, place)
     rest = without(wanted, divided)
+    share_files = [file for rows in divided.values() for file in rows.kept()]
+    check_names(rest, place, share_files)
     new = KeptFolder(target, overwrite=overwrite)
     try:
         joined = {
@@ -247,7 +255,6 @@ def stage(
         objects = checked_objects({file: record for file, record in records.items() if file not in there}, place)
         size = sum(facts.size for facts in objects.values())
         of_shares = sum(rows.nbytes for rows in divided.values())
-        share_files = [file for rows in divided.values() for file in rows.kept()]
         drop_others(new.temporary, [*records, *share_files, *joined, *(file + JOINED for file in joined)])
         room = size - bytes_of_pieces(new.temporary, objects) + room_to_join(rest, joined, objects)
         check_free_space(target, room + of_shares)

@@ -164,7 +164,7 @@ class KeptFolder(NewFolder):
 
     def commit(self, check: Callable[[], None] | None = None) -> None:
         # Nobody else could write into it; from now on it is a folder as any other that this user makes.
-        usual = os.path.join(self.temporary, ".mode")
+        usual = os.path.join(self.temporary, f".{os.urandom(8).hex()}{_SUFFIX}")  # which no file of the folder has
         os.mkdir(usual)
         os.chmod(self.temporary, stat.S_IMODE(os.stat(usual).st_mode))
         os.rmdir(usual)
