@@ -112,7 +112,7 @@ def push(
             Rows that are stored hottest first are not cut.
         overwrite: Replace another data set at the target. Its manifest is removed first, and files that the new one
             does not have stay.
-        threads: How many files are sent at the same time; each takes up to 24 MB of memory. Default: 8.
+        threads: How many files are sent at the same time, at most 4096; each takes up to 24 MB of memory. Default: 8.
         progress: ``True`` shows a bar, a function is called with bytes done and bytes in all.
 
     Returns:
@@ -211,10 +211,11 @@ def stage(
         hot: Bytes of rows that all hosts have, a number or a size such as ``"2GB"``: those of the nodes that sampling
             meets most often. Give all hosts the same.
         whole: Attributes that hosts do not divide, by name or as ``"type.name"``.
-        verify: ``"header"`` compares sizes and fingerprints with the manifest's, ``"full"`` also proves all checksums,
-            which reads the files once more.
+        verify: ``"header"`` compares sizes and fingerprints with the manifest's, ``"full"`` also proves all checksums
+            of the files that are here, which reads them once more. Of a file that is stored whole and that hosts
+            divide, nothing but header, size and fingerprint can be proven, as its checksum covers all its rows.
         overwrite: Replace a data set that is there.
-        threads: How many requests run at the same time; each takes up to 20 MB of memory. Default: 8.
+        threads: How many requests run at the same time, at most 4096; each takes up to 20 MB of memory. Default: 8.
         progress: ``True`` shows a bar, a function is called with bytes done and bytes in all.
 
     Returns:
