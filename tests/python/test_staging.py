@@ -247,8 +247,11 @@ def test_a_folder_is_replaced_only_if_asked(folder, tmp_path):
 
 
 def test_options_are_checked(folder, tmp_path):
-    with pytest.raises(ValueError, match="threads: expected at least 1, found 0"):
-        gz.stage(folder, tmp_path / "here", threads=0)
+    for threads in (0, -1, 4097, 10**30):
+        for call in (gz.stage, gz.push):
+            with pytest.raises(ValueError, match=f"^threads: expected 1 to 4096, found {threads}$"):
+                call(folder, tmp_path / "here", threads=threads)
+    assert gz.stage(folder, tmp_path / "here", threads=4096, overwrite=True).num_files
     with pytest.raises(ValueError, match="verify: expected 'header' or 'full', found 'all'"):
         gz.stage(folder, tmp_path / "here", verify="all")
 
