@@ -16,7 +16,13 @@ from graphzero._base.memory_sizes import byte_count, byte_text
 from graphzero._base.names import names_of
 from graphzero._base.visible import visible
 from graphzero._core import FormatError
-from graphzero._dataset.brought_files import bring_files, bytes_of_pieces, drop_others, files_to_bring
+from graphzero._dataset.brought_files import (
+    bring_files,
+    bytes_of_pieces,
+    check_names,
+    drop_others,
+    files_to_bring,
+)
 from graphzero._dataset.joined_parts import JOINED, join, joined_before, room_to_join
 from graphzero._dataset.sent_files import SentFiles
 from graphzero._dataset.share_files import (
@@ -106,7 +112,7 @@ def push(
             Rows that are stored hottest first are not cut.
         overwrite: Replace another data set at the target. Its manifest is removed first, and files that the new one
             does not have stay.
-        threads: How many files are sent at the same time; each takes up to 24 MB of memory. Default: 8.
+        threads: How many files are sent at the same time, at most 4096; each takes up to 24 MB of memory. Default: 8.
         progress: ``True`` shows a bar, a function is called with bytes done and bytes in all.
 
     Returns:
@@ -205,10 +211,11 @@ def stage(
         hot: Bytes of rows that all hosts have, a number or a size such as ``"2GB"``: those of the nodes that sampling
             meets most often. Give all hosts the same.
         whole: Attributes that hosts do not divide, by name or as ``"type.name"``.
-        verify: ``"header"`` compares sizes and fingerprints with the manifest's, ``"full"`` also proves all checksums,
-            which reads the files once more.
+        verify: ``"header"`` compares sizes and fingerprints with the manifest's, ``"full"`` also proves all checksums
+            of the files that are here, which reads them once more. Of a file that is stored whole and that hosts
+            divide, nothing but header, size and fingerprint can be proven, as its checksum covers all its rows.
         overwrite: Replace a data set that is there.
-        threads: How many requests run at the same time; each takes up to 20 MB of memory. Default: 8.
+        threads: How many requests run at the same time, at most 4096; each takes up to 20 MB of memory. Default: 8.
         progress: ``True`` shows a bar, a function is called with bytes done and bytes in all.
 
     Returns:
@@ -235,6 +242,8 @@ def stage(
     wanted = manifest if features is None else _with_features(manifest, features, place)
     divided = {} if shared is None else divided_attributes(wanted, shared, place)
     rest = without(wanted, divided)
+    share_files = [file for rows in divided.values() for file in rows.kept()]
+    check_names(rest, place, share_files)
     new = KeptFolder(target, overwrite=overwrite)
     try:
         joined = {
@@ -247,7 +256,6 @@ def stage(
         objects = checked_objects({file: record for file, record in records.items() if file not in there}, place)
         size = sum(facts.size for facts in objects.values())
         of_shares = sum(rows.nbytes for rows in divided.values())
-        share_files = [file for rows in divided.values() for file in rows.kept()]
         drop_others(new.temporary, [*records, *share_files, *joined, *(file + JOINED for file in joined)])
         room = size - bytes_of_pieces(new.temporary, objects) + room_to_join(rest, joined, objects)
         check_free_space(target, room + of_shares)

@@ -121,7 +121,7 @@ def test_a_cluster_without_cpus():
 
 def test_a_work_folder_goes_on_with_what_is_there_and_ends_empty():
     gz.convert_edges("edges.csv", "plain.gl")
-    os.mkdir("work")
+    sharded.plan_shards("edges.csv", "work", shards=3)  # beside which the files of an older one are ours too
     for name in ("notes", "mine.part", "task-1.records"):
         pathlib.Path("work", name).write_text("of the user")
     killed = ["out-000001.0123456789ab.part", ".in-000000.0123456789ab.part.0123456789abcdef.graphzero-tmp"]

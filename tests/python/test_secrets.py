@@ -1,6 +1,11 @@
 """A URL may have credentials in it. Nothing that anybody reads, or that stays on disk, has them."""
 
+import contextlib
+import functools
+import http.server
 import os
+import pickle
+import threading
 import traceback
 from pathlib import Path
 
@@ -8,7 +13,7 @@ import numpy as np
 import pytest
 
 import graphzero as gz
-from graphzero._files.storage import shown_url
+from graphzero._files.storage import located, read_range, shown_url
 from graphzero.cli.command import run
 from graphzero.convert import sharded, sharded_features
 from graphzero.ids import IdBuilder
@@ -23,6 +28,8 @@ URLS = {
     "other": "abfs://AKIAKEY:verysecret@host.test/x",
     "chain": "simplecache::s3://AKIAKEY:verysecret@bucket/x",
     "blank": " s3://AKIAKEY:verysecret@bucket/x",
+    "question": "s3://AKIAKEY:verysecret?a=1@bucket/x",
+    "question elsewhere": "abfs://AKIAKEY:verysecret?a=1@host.test/x",
 }
 E = np.array([[0, 1], [1, 2]])
 X = np.eye(3, dtype=np.float32)
@@ -261,6 +268,83 @@ def test_a_url_is_no_path_of_this_machine(name, tiny_dataset, capfd):
 def test_storage_that_does_not_answer(name, tiny_dataset, capfd):
     for url in URLS.values():
         message_of(STORED[name], url, tiny_dataset, capfd)
+
+
+@pytest.mark.parametrize("scheme", ["s3", "s3a", "sftp", "file", "https"])
+@pytest.mark.parametrize("user", ["AKIAKEY:verysecret?a=1", "AKIAKEY:very?a=1&secret", "verysecret?a=1"])
+def test_a_question_mark_in_a_password_shows_nothing_of_it(scheme, user):
+    url = f"{scheme}://{user}@bucket/x"
+    assert shown_url(url) == f"{scheme}://…"
+    with pytest.raises(
+        ValueError, match=rf"^{scheme}://…: expected \? in a password written as %3F, and @ in a setting as %40, found"
+    ):
+        located(url)
+    assert shown_url(f"{scheme}://AKIAKEY:very/secret?a=1@bucket/x") == f"{scheme}://…"
+
+
+def test_the_folder_of_the_environment_is_not_a_url(tiny_dataset, monkeypatch, capfd):
+    monkeypatch.setenv("GRAPHZERO_TMPDIR", "s3://AKIAKEY:verysecret@bucket/x")
+    message = "GRAPHZERO_TMPDIR: expected the path of a folder of this machine, found a URL; name a folder of a disk"
+    calls = (
+        lambda url, folder: gz.push(folder, "copy", parts="1B"),
+        lambda url, folder: gz.convert_edges(E, "g.gl"),
+        lambda url, folder: gz.convert_features("x.npy", "file:///nowhere/x.gd", shards=2),
+    )
+    np.save("x.npy", X)
+    for call in calls:
+        assert message_of(call, "", tiny_dataset, capfd) == message
+
+
+@pytest.fixture
+def web(monkeypatch, tmp_path):
+    """The URL of a server of the current folder, which asks nobody who they are."""
+    pytest.importorskip("aiohttp")
+    monkeypatch.undo()  # of the stand-in for fsspec, and of the folder
+    monkeypatch.chdir(tmp_path)
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *words):
+            pass
+
+        def handle(self):
+            with contextlib.suppress(ConnectionError):  # of a reader that has seen enough
+                super().handle()
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=tmp_path)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("url", ["http://AKIAKEY:verysecret@HOST/PATH", "http://HOST/PATH?sig=verysecret&AKIAKEY"])
+def test_what_is_told_of_a_web_server_has_no_secret(url, web, tiny_dataset, capfd):
+    """The keys of fsspec are URLs there."""
+    gz.push(tiny_dataset, "there")
+    Path("e.csv").write_text("src,dst\n0,1\n1,2\n")
+
+    def at(path):
+        return url.replace("HOST", web).replace("PATH", path)
+
+    place = located(at("there"))
+    shown = f"http://{web}/there"
+    below = place / "graphzero.json"
+    assert (str(place), str(below)) == (shown, f"{shown}/graphzero.json")
+    assert (str(below.folder_and_name()[0]), below.folder_and_name()[1]) == (shown, "graphzero.json")
+    assert read_range(below, 0, 1) == b"{"
+    assert_no_secret(place.address, below.address, repr(below), pickle.dumps(below).decode("latin-1"))
+    report = gz.stage(at("there"), "here")
+    assert report.source == shown
+    report = gz.convert_edges(at("e.csv"), "g.gl")
+    assert_no_secret(repr(report), str(report))
+    sharded.plan_shards(at("e.csv"), "steps", shards=1)
+    assert f"http://{web}/e.csv" in Path("steps/plan.json").read_text()
+    assert_nothing_written()
+    message = message_of(lambda url, folder: gz.stage(url, "new"), at("none"), tiny_dataset, capfd)
+    assert message.endswith(f"'http://{web}/none'")
+    message = message_of(lambda url, folder: gz.push(folder, url), at("none"), tiny_dataset, capfd)
+    assert f"'http://{web}/none/" in message
+    message = message_of(lambda url, folder: gz.convert_edges(url, "g.gl"), at("*.none"), tiny_dataset, capfd)
+    assert message.endswith(f"expected files that match, found none: 'http://{web}/*.none'")
 
 
 @pytest.mark.parametrize("words", VERBS.values(), ids=VERBS)

@@ -17,7 +17,7 @@ import files
 import graphzero as gz
 from case_choice import meeting
 from graphzero.cli.command import run
-from graphzero.convert import sharded
+from graphzero.convert import sharded, sharded_features
 from systems import NO_PIPES, posix_only
 
 
@@ -665,3 +665,131 @@ def test_a_file_of_the_steps_is_no_dictionary():
     with raises(ValueError, "steps/plan.json: expected another file than those of the steps, .*"):
         sharded.run_shards("steps", "g.gl", ids_path="steps/plan.json")
     assert os.listdir("steps") == ["plan.json"]
+
+
+OTHERS = (
+    "expected a folder for the files of steps, found {}, which no step has written and steps would replace; move it,"
+)
+
+
+def texts_in(folder):
+    return {path.name: path.read_bytes() for path in pathlib.Path(folder).iterdir()}
+
+
+@pytest.mark.parametrize("convert", ["edges", "features"])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("plan.json", b"our plan for next year"),
+        ("plan.json", b'{"version": 5, "kind": "edges"}'),
+        ("rows-000000.0123456789ab.rows.json", b"{}"),
+        ("all.0123456789ab.labels.gi", b"GRAPHZ"),
+        (".graphzero-lock", b"of somebody else"),
+    ],
+)
+def test_a_file_of_somebody_else_is_neither_replaced_nor_removed(convert, name, content):
+    np.save("e.npy", np.array([[0, 1], [1, 2]]))
+    np.save("x.npy", np.eye(3))
+    calls = {
+        "edges": lambda: gz.convert_edges("e.npy", "g.gl", shards=2, work_dir="mine"),
+        "features": lambda: gz.convert_features("x.npy", "x.gd", shards=2, work_dir="mine"),
+    }
+    os.mkdir("mine")
+    pathlib.Path("mine", name).write_bytes(content)
+    for _ in range(2):
+        with pytest.raises(FileExistsError, match=re.escape(OTHERS.format(name))):
+            calls[convert]()
+        assert texts_in("mine") == {name: content}
+    os.rename(f"mine/{name}", "mine/kept")
+    calls[convert]()
+    assert texts_in("mine") == {"kept": content}
+
+
+@pytest.mark.parametrize("folder", ["mine", "file://HERE/mine"])
+def test_a_plan_of_somebody_else_stays_where_a_plan_is_written(folder):
+    folder = folder.replace("HERE", os.getcwd())
+    np.save("e.npy", np.array([[0, 1], [1, 2]]))
+    np.save("x.npy", np.eye(3))
+    os.mkdir("mine")
+    pathlib.Path("mine/plan.json").write_text("{}")
+    calls = (
+        lambda: sharded.plan_shards("e.npy", folder, shards=1),
+        lambda: sharded_features.plan_features("x.npy", folder, shards=1),
+        lambda: gz.convert_edges("e.npy", "g.gl", shards=1, work_dir=folder),
+    )
+    for call in calls:
+        with pytest.raises(FileExistsError, match=re.escape(OTHERS.format("plan.json"))):
+            call()
+        assert texts_in("mine") == {"plan.json": b"{}"}
+
+
+@pytest.mark.parametrize("damage", [lambda whole: whole[:300], lambda whole: b"x" + whole, lambda whole: b""])
+def test_a_damaged_plan_is_planned_again(damage, planned):
+    plan = pathlib.Path("steps/plan.json")
+    whole = plan.read_bytes()
+    plan.write_bytes(damage(whole))
+    sharded.plan_shards("edges.csv", "steps", shards=2, task_size=2000, index="out")
+    assert plan.read_bytes() == whole
+    plan.write_bytes(damage(whole))
+    gz.convert_edges("edges.csv", "g.gl", shards=2, work_dir="steps", index="out")
+    assert not os.path.exists("steps")
+
+
+def test_what_a_kill_while_files_of_steps_are_removed_leaves_is_ours(monkeypatch):
+    np.save("e.npy", np.array([[0, 1], [1, 2]]))
+    removed = []
+
+    def killed(path):
+        if removed:
+            raise KeyboardInterrupt
+        removed.append(path)
+        os.remove(path)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("graphzero.convert._shards.work_folder.remove", killed)
+        gz.convert_edges("e.npy", "g.gl", shards=2, work_dir="steps")
+    assert "plan.json" in os.listdir("steps")
+    gz.convert_edges("e.npy", "again.gl", shards=2, work_dir="steps")
+    assert not os.path.exists("steps")
+    assert contents("again.gl") == contents("g.gl")
+
+
+@posix_only(reason=NO_PIPES)
+def test_a_pipe_in_the_folder_of_the_steps_is_refused():
+    os.mkdir("steps")
+    os.mkfifo("steps/plan.json")
+    message = r"\[Errno 22\] is not a regular file, expected one: '.*steps/{}'"
+    np.save("e.npy", np.array([[0, 1], [1, 2]]))
+    for call in (
+        lambda: sharded.partition_edges("steps", 0),
+        lambda: sharded_features.convert_rows("steps", 0),
+        lambda: sharded.plan_shards("e.npy", "steps", shards=1),
+    ):
+        with raises(OSError, message.format("plan.json")):
+            call()
+    with pytest.raises(FileExistsError, match=re.escape(OTHERS.format("plan.json"))):
+        gz.convert_edges("e.npy", "g.gl", shards=1, work_dir="steps")
+    os.remove("steps/plan.json")
+    sharded.plan_shards("e.npy", "steps", shards=1)
+    sharded.run_shards("steps", "g.gl")
+    for name in ("task-000000", "out-000000"):
+        own = step_file(name)
+        own.unlink()
+        os.mkfifo(own)
+        with raises(OSError, message.format(own.name)):
+            sharded.run_shards("steps", "g.gl")
+        own.unlink()
+        sharded.run_shards("steps", "g.gl")
+
+
+@posix_only(reason=NO_PIPES)
+@pytest.mark.parametrize("ending", [".rows.gd", ".rows.json"])
+def test_a_pipe_instead_of_a_part_of_features_is_refused(ending):
+    np.save("x.npy", np.eye(3))
+    sharded_features.plan_features("x.npy", "steps", shards=1)
+    sharded_features.convert_rows("steps", 0)
+    [own] = pathlib.Path("steps").glob(f"*{ending}")
+    own.unlink()
+    os.mkfifo(own)
+    with raises(OSError, rf"\[Errno 22\] is not a regular file, expected one: '.*{own.name}'"):
+        sharded_features.commit_features("steps", "x.gd")

@@ -576,3 +576,40 @@ def test_a_file_of_the_steps_is_no_target():
             call("steps", part)
     sharded_features.commit_features("steps", "again.gd")
     assert pathlib.Path("again.gd").read_bytes() == pathlib.Path("x.gd").read_bytes()
+
+
+@pytest.mark.parametrize(("path", "shards"), [("x.gd", None), ("x.gd", 2), ("file://HERE/there/x.gd", 2)])
+@pytest.mark.parametrize("num_rows", [10**30, 2**59 + 1, -1])
+def test_a_number_of_rows_that_cannot_be_is_refused(shards, num_rows, path):
+    pathlib.Path("x.csv").write_text("id,a\n0,1.5\n1,2.5\n")
+    with raises(ValueError, rf"num_rows: expected 0 to 2\^59, found {num_rows}"):
+        gz.convert_features(
+            "x.csv",
+            path.replace("HERE", os.getcwd()),
+            dtype="float32",
+            id_column="id",
+            num_rows=num_rows,
+            shards=shards,
+        )
+    assert os.listdir() == ["x.csv"]
+
+
+def test_more_rows_than_fit_the_disk_are_refused_before_anything_is_read():
+    pathlib.Path("x.csv").write_text("id,a\n0,1.5\n1,2.5\n")
+    options = {"dtype": "float32", "id_column": "id", "num_rows": 10**15}
+    message = r"\[Errno 28\] needs about 4\.0 PB of disk, and .* are free; free some: '.*{}'"
+    with raises(OSError, message.format("x.gd")):
+        gz.convert_features("x.csv", "x.gd", **options)
+    with raises(OSError, message.format("plan.json")):
+        gz.convert_features("x.csv", "x.gd", shards=2, **options)
+    with raises(OSError, message.format("steps/plan.json")):
+        sharded_features.plan_features("x.csv", "steps", shards=2, **options)
+    assert not os.path.exists("steps/plan.json")
+
+
+def test_the_command_refuses_a_number_of_rows_that_cannot_be(capsys):
+    pathlib.Path("x.csv").write_text("id,a\n0,1.5\n1,2.5\n")
+    words = ["convert", "x.csv", "x.gd", "--dtype", "float32", "--id-column", "id", "--num-rows", "1" + "0" * 20]
+    for more in ([], ["--shards", "2"]):
+        assert run([*words, *more]) != 0
+        assert "--num-rows: expected 0 to 2^59, found 1" in capsys.readouterr().err

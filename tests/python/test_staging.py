@@ -1,9 +1,11 @@
 """Data sets in object storage: pushed with the manifest last, staged whole or not at all."""
 
 import errno
+import json
 import os
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +21,7 @@ from graphzero._dataset import brought_files, sent_files
 from graphzero._files.manifest_paths import MANIFEST
 from graphzero._files.storage import StoredPath, is_there, located, read_range, remove_stored, write_stored
 from storage_server import KEY, SECRET
-from systems import NO_MODES, posix_only
+from systems import NO_MODES, NO_PIPES, posix_only
 
 pytest.importorskip("pyarrow.fs")
 
@@ -245,8 +247,11 @@ def test_a_folder_is_replaced_only_if_asked(folder, tmp_path):
 
 
 def test_options_are_checked(folder, tmp_path):
-    with pytest.raises(ValueError, match="threads: expected at least 1, found 0"):
-        gz.stage(folder, tmp_path / "here", threads=0)
+    for threads in (0, -1, 4097, 10**30):
+        for call in (gz.stage, gz.push):
+            with pytest.raises(ValueError, match=f"^threads: expected 1 to 4096, found {threads}$"):
+                call(folder, tmp_path / "here", threads=threads)
+    assert gz.stage(folder, tmp_path / "here", threads=4096, overwrite=True).num_files
     with pytest.raises(ValueError, match="verify: expected 'header' or 'full', found 'all'"):
         gz.stage(folder, tmp_path / "here", verify="all")
 
@@ -567,3 +572,78 @@ def test_a_scheme_of_fsspec_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(ImportError, match=r"memory://x: memory:// needs fsspec: pip install fsspec"):
         located("memory://x")
+
+
+@posix_only(reason=NO_PIPES)
+def test_a_pipe_instead_of_a_manifest_is_refused(tmp_path):
+    """Reading one would wait for ever."""
+    (tmp_path / "there").mkdir()
+    os.mkfifo(tmp_path / "there" / MANIFEST)
+    for url in (str(tmp_path / "there"), (tmp_path / "there").as_uri()):
+        with pytest.raises(OSError, match=rf"^\[Errno 22\] is not a regular file, expected one: '.*there/{MANIFEST}'$"):
+            gz.stage(url, tmp_path / "here")
+
+
+def stored_in_parts(tmp_path, first, last, *, is_first):
+    """Return a folder whose manifest names x, in parts, and other attributes with the files that they are given."""
+    there = tmp_path / "there"
+    np.save(tmp_path / "x.npy", np.eye(4, dtype=np.float32))
+    gz.convert_features(tmp_path / "x.npy", (there / "x.gd").as_uri(), shards=2)
+    gz.convert_features(tmp_path / "x.npy", tmp_path / "x.gd")
+    with gz.FeatureStore(tmp_path / "x.gd") as store:
+        fingerprint = f"{store.fingerprint:#018x}"
+    manifest = json.loads((there / MANIFEST).read_text())
+    node = manifest["nodes"]["node"]
+    added = {name: {"file": file, "fingerprint": fingerprint} for name, file in {**first, **last}.items()}
+    node["attributes"] = {**added, **node["attributes"]} if is_first else {**node["attributes"], **added}
+    for record in added.values():
+        file = there / record["file"]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(tmp_path / "x.gd", file)
+    (there / MANIFEST).write_text(json.dumps(manifest))
+    return there
+
+
+@pytest.mark.parametrize(
+    ("name", "owner", "other"),
+    [
+        ("x", "nodes/node/x.gd", "nodes/node/x.gd.joined"),
+        ("x", "nodes/node/x.gd", "nodes/node/x.gd.joined/z.gd"),
+        ("y", "nodes/node/y.gd", "nodes/node/y.gd.part"),
+        ("y", "nodes/node/y.gd", "nodes/node/./y.gd.pieces"),
+    ],
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_file_with_a_name_that_stage_needs_is_refused(tmp_path, name, owner, other, is_first):
+    there = stored_in_parts(tmp_path, {name: owner} if name == "y" else {}, {"z": other}, is_first=is_first)
+    for _ in range(2):
+        with pytest.raises(
+            gz.FormatError,
+            match=rf"^{there / MANIFEST}: expected no file with a name that stage\(\) needs beside {owner}, found {other}; "
+            "give one of them another name, and push the data set again$",
+        ):
+            gz.stage(there, tmp_path / "here")
+    assert not (tmp_path / "here").exists()
+    assert not os.path.exists(hidden(tmp_path / "here"))
+    gz.stage(there, tmp_path / "here", features="z")  # without the one whose name it is like
+    assert gz.open(tmp_path / "here").features("z").shape == (4, 4)
+
+
+@pytest.mark.parametrize("file", [".mode", "x.gd.joined", "nodes/node/z.gd.part"])
+def test_a_file_may_have_any_other_name(tmp_path, file):
+    there = stored_in_parts(tmp_path, {}, {"z": file}, is_first=False)
+    gz.stage(there, tmp_path / "here", verify="full")
+    with gz.open(tmp_path / "here") as dataset:
+        assert dataset.features("z").shape == dataset.features("x").shape == (4, 4)
+
+
+def test_a_path_of_many_folders_is_refused(tmp_path):
+    there = stored_in_parts(tmp_path, {}, {}, is_first=False)
+    manifest = json.loads((there / MANIFEST).read_text())
+    manifest["nodes"]["node"]["attributes"]["x"]["file"] = "/".join(["d"] * 2000)
+    (there / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(
+        gz.FormatError,
+        match=rf"^{there / MANIFEST}: expected at most 100 folders in the path of a file, found 1999 in d/d/.*…; push",
+    ):
+        gz.stage(there, tmp_path / "here")

@@ -581,3 +581,33 @@ def test_a_folder_of_tables_is_converted_from_the_shell(capfd):
     assert filecmp.cmp("made.gl", "sharded.gl", shallow=False)
     assert run(["convert", "table", "made.gd"]) != 0
     assert "table: is a folder, expected files" in capfd.readouterr().err
+
+
+def halve(path):
+    """Leave what an upload leaves whose server refuses a later part, and then to remove it."""
+    whole = read_range(path, 0, 1 << 30)
+    write_stored(path, iter([whole[: len(whole) // 2]]))
+
+
+@pytest.mark.parametrize("what", ["task-000000", "out-000001", "all"])
+def test_half_a_file_of_edges_or_labels_in_storage_is_written_anew(names, storage, tmp_path, what):
+    plan = sharded.plan_shards(names, f"{storage}/steps", shards=2, task_size="10KB")
+    sharded.run_shards(plan.folder, tmp_path / "first.gl")
+    steps = EdgePlan(plan.folder)
+    [own] = steps.dictionaries()
+    half = {"task-000000": steps.records(0), "out-000001": steps.part("out", 1), "all": own}[what]
+    halve(steps.files.path(half))
+    assert not steps.files.has(half)
+    sharded.run_shards(plan.folder, tmp_path / "again.gl")
+    assert steps.files.has(half)
+    assert filecmp.cmp(tmp_path / "first.gl", tmp_path / "again.gl", shallow=False)
+
+
+def test_half_a_file_of_rows_in_storage_is_written_anew(rows, storage, tmp_path):
+    plan = sharded_features.plan_features(rows / "rows.npy", f"{storage}/steps", shards=2)
+    sharded_features.run_features(plan.folder, tmp_path / "first.gd")
+    steps = RowPlan(plan.folder)
+    halve(steps.files.path(steps.part(1)))
+    assert not steps.is_done(steps.part(1))
+    sharded_features.run_features(plan.folder, tmp_path / "again.gd")
+    assert filecmp.cmp(tmp_path / "first.gd", tmp_path / "again.gd", shallow=False)

@@ -11,17 +11,54 @@ from typing import Any
 
 from graphzero._core import FormatError
 from graphzero._dataset.file_kinds import open_file
+from graphzero._dataset.joined_parts import JOINED
 from graphzero._dataset.share_files import IDENTITY
 from graphzero._files.file_header import is_done
 from graphzero._files.folder import KeptFolder
+from graphzero._files.manifest_paths import MANIFEST
 from graphzero._files.manifest_records import FileRecord, Manifest, PartsRecord
 from graphzero._files.part_header import MAGIC
 from graphzero._files.pieces import PieceFile
 from graphzero._files.storage import StoredPath, naming, open_ranges
 from graphzero._files.transfers import BLOCK, Countdown, Meter, run_tasks
 
-# Of what is on its way: the file itself, and what PieceFile keeps.
-_ENDINGS = ("", ".part", ".pieces", IDENTITY)
+_PIECES = (".part", ".pieces")  # what PieceFile keeps
+_ENDINGS = ("", *_PIECES, IDENTITY)  # of what is on its way
+_DEEPEST = 100  # folders in the path of a file
+
+
+def check_names(manifest: Manifest, place: StoredPath, more: Iterable[str]) -> None:
+    """Refuse files that would have the name of what is beside another one while it is brought.
+
+    ``more`` are files that are made here, with their names in the folder.
+    """
+    brought = [record.file for record in manifest.stored_files()]
+    joined = [record.file for record in manifest.parts()]
+    made = list(more)
+    taken: dict[str, str] = {}  # with the folders of each file
+    for file in (*brought, *joined, *made):
+        if file.count("/") > _DEEPEST:
+            raise FormatError(
+                f"{place / MANIFEST}: expected at most {_DEEPEST} folders in the path of a file, found "
+                f"{file.count('/')} in {file[:80]}{'…' * (len(file) > 80)}; push the data set again"
+            )
+        path = _plain(file)
+        while path:
+            taken.setdefault(path, file)
+            path = path.rpartition("/")[0]
+    beside = [(file, ending) for file in brought for ending in _PIECES]
+    beside += [(file, JOINED) for file in joined] + [(file, IDENTITY) for file in made]
+    for file, ending in beside:
+        other = taken.get(_plain(file) + ending)
+        if other is not None:
+            raise FormatError(
+                f"{place / MANIFEST}: expected no file with a name that stage() needs beside {file}, found {other}; "
+                "give one of them another name, and push the data set again"
+            )
+
+
+def _plain(file: str) -> str:
+    return os.path.normpath(file).replace(os.sep, "/")
 
 
 def files_to_bring(manifest: Manifest, joined: Mapping[str, FileRecord]) -> Iterator[FileRecord]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
@@ -163,7 +164,7 @@ class KeptFolder(NewFolder):
 
     def commit(self, check: Callable[[], None] | None = None) -> None:
         # Nobody else could write into it; from now on it is a folder as any other that this user makes.
-        usual = os.path.join(self.temporary, ".mode")
+        usual = os.path.join(self.temporary, f".{os.urandom(8).hex()}{_SUFFIX}")  # which no file of the folder has
         os.mkdir(usual)
         os.chmod(self.temporary, stat.S_IMODE(os.stat(usual).st_mode))
         os.rmdir(usual)
@@ -427,14 +428,24 @@ def free_space(path: str) -> int:
 
 def spill_folder(target: str) -> str:
     """Return where that which does not fit in memory waits while ``target`` is written."""
-    return os.environ.get("GRAPHZERO_TMPDIR") or os.path.dirname(os.path.abspath(target))
+    return _named_folder() or os.path.dirname(os.path.abspath(target))
 
 
 def temporary_folder() -> str:
     """Return where that waits which is on its way to storage, or from there."""
     import tempfile  # slow to load
 
-    return os.environ.get("GRAPHZERO_TMPDIR") or tempfile.gettempdir()
+    return _named_folder() or tempfile.gettempdir()
+
+
+def _named_folder() -> str:
+    """Return the folder that the environment names, if it names one. Refuses a URL, and does not show its secrets."""
+    folder = os.environ.get("GRAPHZERO_TMPDIR", "")
+    if re.match(r"\s*[A-Za-z][A-Za-z0-9+.:-]+:/", folder):
+        raise ValueError(
+            "GRAPHZERO_TMPDIR: expected the path of a folder of this machine, found a URL; name a folder of a disk"
+        )
+    return folder
 
 
 def link_or_copy(source: str, target: str) -> None:

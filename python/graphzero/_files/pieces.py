@@ -31,7 +31,7 @@ class PieceFile:
         fresh = self._done is None
         if self._done is None:
             self._done = set()
-            with open(path + _PIECES, "w", encoding="utf-8") as file:
+            with open(path + _PIECES, "w", encoding="utf-8", newline="\n") as file:
                 file.write(f"{identity}\n")
         self._file = os.open(path + _PART, _FLAGS | (os.O_TRUNC if fresh else 0), 0o666)
         try:
@@ -42,14 +42,17 @@ class PieceFile:
 
     def _listed(self, identity: str) -> set[int] | None:
         try:
-            with open(self._path + _PIECES, encoding="utf-8") as file:
-                first, *lines = file.read().split("\n")
+            with open(self._path + _PIECES, "rb") as file:
+                content = file.read()
+            first, *lines = content.decode().split("\n")
             there = os.path.getsize(self._path + _PART) == self._size
         except (FileNotFoundError, UnicodeDecodeError):
             return None
         if first != identity or not there:
             return None
-        return {int(line) for line in lines[:-1] if line.isascii() and line.isdigit()}  # the last may be cut short
+        if lines and lines[-1]:  # a kill or a full disk has cut it: the next number would be written behind it
+            os.truncate(self._path + _PIECES, content.rfind(b"\n") + 1)
+        return {int(line) for line in lines[:-1] if line.isascii() and line.isdigit()}
 
     def missing(self) -> Iterator[tuple[int, int]]:
         """Return begin and end of each piece that has not come yet."""
@@ -78,7 +81,7 @@ class PieceFile:
     def finish(self, begin: int) -> None:
         """Remember that the piece that begins here is there; for any thread."""
         getattr(os, "fdatasync", os.fsync)(self._file)  # only Linux has it
-        with self._lock, open(self._path + _PIECES, "a", encoding="utf-8") as file:
+        with self._lock, open(self._path + _PIECES, "a", encoding="utf-8", newline="\n") as file:
             file.write(f"{begin // PIECE}\n")
 
     def complete(self) -> None:

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from graphzero._base.argument_errors import type_error, value_error
 from graphzero._base.visible import visible
-from graphzero._files.folder import replacing_file
+from graphzero._files.folder import check_regular, replacing_file
 
 # A question mark is a pattern's too: settings have names and values.
 _SETTING = r"\?(?=[A-Za-z_][A-Za-z0-9_.~%-]*=)"
@@ -25,6 +25,7 @@ _URL = re.compile(
     rf"\s*(?P<scheme>(?:s3|gs|gcs)(?=:/)|[A-Za-z][A-Za-z0-9+.:-]+(?=://|:/[^/]*@|:/.*{_SETTING}))://?(?P<rest>.*)",
     re.DOTALL,
 )
+_WEB = re.compile(r"\s*(?:[^/]*::)?https?:/", re.IGNORECASE)  # where a question mark is never a pattern's
 _URL_IN_TEXT = re.compile(r"(?<![A-Za-z0-9+.:-])[A-Za-z][A-Za-z0-9+.:-]+:/[^\s'\"]+")
 _BUCKETS = ("s3", "gs", "gcs")  # of which none has a port
 _S3_PLACES = ("region", "scheme", "endpoint_override")
@@ -64,17 +65,28 @@ class StoredPath(str):
 
     def __truediv__(self, relative: str) -> StoredPath:
         """Return a path below this one."""
-        return self._other(f"{self.key.rstrip('/')}/{relative}")
+        path, query = _split_query(self.key)
+        return self._other(f"{path.rstrip('/')}/{relative}{query}")
 
     def folder_and_name(self) -> tuple[StoredPath, str]:
         """Return the path above this one, and its own name."""
-        above, _, name = self.key.rstrip("/").rpartition("/")
-        return self._other(above), name
+        path, query = _split_query(self.key)
+        above, _, name = path.rstrip("/").rpartition("/")
+        return self._other(above + query), name
 
     def _other(self, key: str) -> StoredPath:
+        if is_url(key):  # as fsspec has it of http, with user, password and query
+            chain, link, _ = self.rpartition("::")
+            return StoredPath(f"{chain}{link}{shown_url(key)}", self.filesystem, key, self.secrets, self.settings)
         before = self.removesuffix(self.key.rstrip("/") if not self.endswith(self.key) else self.key)
         shown = f"{before}{key}" if before != self else f"{self.partition('://')[0]}://{key.lstrip('/')}"
         return StoredPath(shown, self.filesystem, key, self.secrets, self.settings)
+
+
+def _split_query(key: str) -> tuple[str, str]:
+    """Return a key without the query that belongs to each file, where keys are URLs, and that query."""
+    path, mark, query = key.partition("?") if _WEB.match(key) else (key, "", "")
+    return path, mark + query
 
 
 def is_url(value: object) -> bool:
@@ -87,13 +99,29 @@ def shown_url(url: str) -> str:
     found = _URL.match(url)
     if found is None or isinstance(url, StoredPath):
         return url
-    rest = _QUERY.split(found["rest"], maxsplit=1)[0]
+    rest, query = _rest_and_query(url, found["rest"])
     authority, slash, key = rest.partition("/")
     host = authority.rpartition("@")[2]
-    # A password with a slash that is not written as %2F, or the URL inside a chain.
-    if ":" in host and (found["scheme"].lower() in _BUCKETS or "@" in key or "::" in host):
+    # A password with a slash or a question mark that is not written as %2F or %3F, or the URL inside a chain.
+    if ":" in host and (found["scheme"].lower() in _BUCKETS or "@" in key + query or "::" in host):
+        return f"{found['scheme']}://…"
+    if _query_is_in_user(rest, query):
         return f"{found['scheme']}://…"
     return f"{found['scheme']}://{host}{slash}{key}"
+
+
+def _rest_and_query(url: str, rest: str) -> tuple[str, str]:
+    """Divide what is behind the scheme of a URL at the mark before its settings."""
+    if _WEB.match(url):
+        before, _, query = rest.partition("?")
+        return before, query
+    before, *queries = _QUERY.split(rest, maxsplit=1)
+    return before, "".join(queries)
+
+
+def _query_is_in_user(rest: str, query: str) -> bool:
+    """Whether a question mark is before the @ of a host, so that it may be part of a password."""
+    return "/" not in rest and "@" in query.partition("/")[0]
 
 
 def without_credentials(text: str) -> str:
@@ -151,7 +179,11 @@ def located(url: str | os.PathLike[str], argument: str = "path") -> StoredPath:
         path = os.path.abspath(text)
         return StoredPath(path, _pyarrow_fs().LocalFileSystem(), path)
     scheme = found["scheme"].lower()
-    rest, *queries = _QUERY.split(found["rest"], maxsplit=1)
+    rest, query = _rest_and_query(text, found["rest"])
+    if _query_is_in_user(rest, query):
+        raise ValueError(
+            f"{scheme}://…: expected ? in a password written as %3F, and @ in a setting as %40, found a ? before the @"
+        )
     authority, _, key = rest.partition("/")
     userinfo, _, host = authority.rpartition("@")
     user = tuple(map(unquote, userinfo.split(":", 1)))
@@ -160,8 +192,9 @@ def located(url: str | os.PathLike[str], argument: str = "path") -> StoredPath:
             f"{scheme}://…: expected a bucket, or user:password@bucket with / in a password written as %2F, found a "
             "colon in its place"
         )
-    settings = dict(parse_qsl(queries[0] if queries else "", keep_blank_values=True))
-    secrets = tuple(filter(None, (*user, *settings.values())))
+    settings = dict(parse_qsl(query, keep_blank_values=True))
+    # What others say may have them as they were written.
+    secrets = tuple(filter(None, dict.fromkeys((*user, *settings.values(), *userinfo.split(":", 1), query))))
     shown = shown_url(text)
     if scheme != "file":
         _check_names(shown, rest, f"{host}/{key}")
@@ -179,8 +212,8 @@ def located(url: str | os.PathLike[str], argument: str = "path") -> StoredPath:
     nowhere = StoredPath(shown, None, "", secrets)
     if scheme in ("gs", "gcs"):
         with naming(nowhere, Exception):
-            query = f"?{queries[0]}" if queries else ""
-            filesystem, _ = _pyarrow_fs().FileSystem.from_uri(f"gs://{authority}{query}")
+            uri = f"gs://{authority}?{query}" if query else f"gs://{authority}"
+            filesystem, _ = _pyarrow_fs().FileSystem.from_uri(uri)
         return StoredPath(shown, filesystem, f"{host}/{key}" if key else host, secrets)
     filesystem, path = _fsspec(text, scheme, nowhere)
     return StoredPath(shown, filesystem, path, secrets)
@@ -275,7 +308,7 @@ def naming(path: str, kind: type[Exception] = OSError) -> Iterator[None]:
 
 def _without(error: Exception, path: StoredPath) -> str:
     """Return what an error says, without secrets."""
-    text = " ".join(str(error).split())
+    text = without_credentials(" ".join(str(error).split()))
     for secret in (*path.secrets, *(os.environ.get(name, "") for name in _SECRETS)):
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, "…")
@@ -321,8 +354,15 @@ def first_bytes(path: str, count: int) -> bytes:
     return read_range(path, 0, count)
 
 
+def _refuse_pipe(path: StoredPath) -> None:
+    """Refuse what pyarrow would wait for, on a disk."""
+    if path.filesystem.type_name == "local":
+        check_regular(path.key)
+
+
 def read_range(path: StoredPath, begin: int, count: int) -> bytes:
     """Return ``count`` bytes from ``begin`` on, or as many as there are."""
+    _refuse_pipe(path)
     with naming(path, Exception), path.filesystem.open_input_file(path.key) as file:
         file.seek(begin)
         return bytes(file.read(count))
@@ -330,6 +370,7 @@ def read_range(path: StoredPath, begin: int, count: int) -> bytes:
 
 def open_ranges(path: StoredPath) -> Any:
     """Open a file of which parts are read, for pyarrow."""
+    _refuse_pipe(path)
     with naming(path, Exception):
         return path.filesystem.open_input_file(path.key)
 

@@ -13,15 +13,17 @@ from graphzero._base.integers import integer
 # Bytes that a thread holds: a request for them is worth its way.
 BLOCK = 8 << 20
 _THREADS = 8
+_MOST_THREADS = 4096  # as set_num_threads() allows
 
 
 def thread_count(given: int | None) -> int:
     """Return how many requests may run at the same time."""
     if given is None:
         return _THREADS
-    if integer(given, "threads") < 1:
-        raise value_error("threads", f"expected at least 1, found {given}")
-    return int(given)
+    found = integer(given, "threads")
+    if not 1 <= found <= _MOST_THREADS:
+        raise value_error("threads", f"expected 1 to {_MOST_THREADS}, found {found}")
+    return found
 
 
 class Meter:

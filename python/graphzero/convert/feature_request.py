@@ -21,6 +21,7 @@ from graphzero.convert.text import refuse_own_file
 _STORED_AS = {"uint16": DataType.INT32, "uint32": DataType.INT64, "uint64": DataType.INT64}
 
 
+_MOST_ROWS = 2**59  # as many as a data set may have nodes
 _LEAST_MEMORY = 16 << 20
 
 
@@ -65,8 +66,8 @@ class FeatureRequest:
     def check(self, lookup: LabelLookup | None, threads: int | None) -> int | None:
         """Refuse what does not go together; return the number of rows, where it is known."""
         self.stored_type  # noqa: B018  # refuses what is no type
-        if self.num_rows is not None and integer(self.num_rows, "num_rows") < 0:
-            raise value_error("num_rows", f"expected at least 0, found {self.num_rows}")
+        if self.num_rows is not None and not 0 <= integer(self.num_rows, "num_rows") <= _MOST_ROWS:
+            raise value_error("num_rows", f"expected 0 to 2^59, found {self.num_rows}")
         if threads is not None and integer(threads, "threads") < 1:
             raise value_error("threads", f"expected at least 1, found {threads}")
         if lookup is None:

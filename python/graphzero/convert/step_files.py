@@ -10,13 +10,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from graphzero._core import FormatError
-from graphzero._files.folder import make_folder, replace_file, temporary_folder
+from graphzero._files.file_header import HEADER_SIZE, fingerprint_of, size_in
+from graphzero._files.folder import check_regular, make_folder, replace_file, temporary_folder
 from graphzero._files.part_header import HEADER_BYTES, PartHeader, part_header
 from graphzero._files.storage import (
     StoredPath,
     check_object_size,
     facts_of,
     first_bytes,
+    found_at,
     is_there,
     is_url,
     located,
@@ -67,20 +69,32 @@ class StepFiles:
     def expect(self, name: str, step: str) -> str:
         """Return where a file is; refuse if the step that writes it did not run."""
         path = self.path(name)
-        if not self.has(name):
+        if not self.is_there(name):
             raise FileNotFoundError(errno.ENOENT, f"is missing: expected the file of {step}, which comes first", path)
+        if self._place is None:
+            check_regular(path)
         return path
 
-    def has(self, name: str) -> bool:
-        """Whether a file is there."""
+    def is_there(self, name: str) -> bool:
+        """Whether there is such a file, perhaps half of it."""
         path = self.path(name)
         return is_there(path) if isinstance(path, StoredPath) else os.path.exists(path)
+
+    def has(self, name: str) -> bool:
+        """Whether a step has written a file. Of one in storage, an upload that failed may have left half."""
+        path = self.path(name)
+        if not isinstance(path, StoredPath):
+            return os.path.exists(path)
+        [facts] = found_at([path])
+        header = read_range(path, 0, HEADER_SIZE) if facts.is_file else b""
+        return len(header) > 0 and (fingerprint_of(header) is None or size_in(header) == facts.size)
 
     def read(self, name: str) -> bytes:
         """Return a small file."""
         path = self.path(name)
         if isinstance(path, StoredPath):
             return read_range(path, 0, size_of(path))
+        check_regular(path)
         with open(path, "rb") as file:
             return file.read()
 

@@ -15,10 +15,9 @@ from graphzero._core import FormatError
 from graphzero._files.storage import is_url, path_text
 from graphzero.convert._shards.pieces import Piece
 from graphzero.convert._shards.sealed_json import parsed, proven_checksum, sealed
-from graphzero.convert._shards.work_folder import is_step_file
+from graphzero.convert._shards.work_folder import PLAN, is_own_plan, is_step_file, other_plan
 from graphzero.convert.step_files import StepFiles
 
-PLAN = "plan.json"
 _VERSION = 5
 # How messages end that do not know the name of a step.
 _REPEAT = re.compile(r"(remove it and )?repeat the step( that wrote it)?$")
@@ -52,7 +51,9 @@ class StepPlan:
 
     @classmethod
     def write(cls, files: StepFiles, tasks: list[list[Piece]], told: dict[str, Any]) -> None:
-        """Write a plan: its tasks, and what else steps have to know."""
+        """Write a plan: its tasks, and what else steps have to know. Replaces another plan, and no file of others."""
+        if files.is_there(PLAN) and not is_own_plan(files.read(PLAN)):
+            raise other_plan(files.folder)
         plan = {
             "version": _VERSION,
             "kind": cls.kind,

@@ -14,11 +14,13 @@ import numpy as np
 from graphzero._base.argument_errors import Argument, Setting, error_of, type_error
 from graphzero._base.dtypes import DataType, name_of
 from graphzero._core import FormatError
+from graphzero._files.folder import check_free_space
 from graphzero._files.storage import StoredPath, path_here
 from graphzero.convert._shards.pieces import Piece, pieces_of
 from graphzero.convert._shards.plan import StepPlan
 from graphzero.convert._shards.sealed_json import parsed, proven_checksum, sealed
 from graphzero.convert._shards.shard_count import shard_count
+from graphzero.convert._shards.work_folder import PLAN
 from graphzero.convert.feature_request import FeatureRequest, row_budget
 from graphzero.convert.label_lookup import LabelLookup
 from graphzero.convert.row_conversion import RowConversion
@@ -93,6 +95,8 @@ def write_row_plan(
         )  # fmt: skip
     files = StepFiles(folder)
     files.make()
+    if has_ids and not files.is_stored:  # where all parts are at the same time
+        check_free_space(os.path.join(files.folder, PLAN), (job.num_rows or 0) * job.row_bytes)
     told = dataclasses.asdict(request)
     told["dtype"] = job.stored_name if request.dtype is not None else None
     told["source_dtype"] = _type_name(request.raw_type)

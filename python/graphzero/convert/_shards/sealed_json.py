@@ -17,6 +17,11 @@ def sealed(told: dict[str, Any], name: str) -> bytes:
     return content + _MARK + checksum_of(content, name).encode() + _END
 
 
+def looks_sealed(content: bytes) -> bool:
+    """Whether a file ends as ``sealed()`` ends one, perhaps with another checksum, as it was edited or damaged."""
+    return content.rpartition(_MARK)[1] != b""
+
+
 def checksum_of(content: bytes, name: str) -> str:
     """Return the checksum of what comes before it. With the name, so that the file of another step is not taken."""
     import hashlib  # slow to load
