@@ -49,21 +49,25 @@ def join_parts(paths: Sequence[str], parts: Sequence[Part], target: str, *, done
         kind = (first.data_type, first.shape[1:], first.quantised)
         rows = f"rows of {first.dtype} {list(first.shape[1:])}{' with scales' if first.quantised else ''}"
     writer = _core.GdWriter(path_bytes(target), kind[0], [parts[-1].end, *kind[1]])
-    for path, part in zip(paths, parts, strict=True):
-        with FeatureStore(path) as store:
-            if store.num_rows != part.end - part.begin:
-                raise FormatError(f"{path}: expected {part.end - part.begin} rows, found {store.num_rows}")
-            found = (store.data_type, store.shape[1:], store.quantised)
-            if found != kind:
-                raise FormatError(
-                    f"{path}: expected {rows}, as the first part has, found {store.dtype} {list(store.shape[1:])}"
-                    f"{' with scales' if store.quantised else ''}"
-                )
-            if store.reordered:
-                raise FormatError(f"{path}: expected rows in the order of ids, found another order")
-        writer.append_file(path_bytes(path))
-        done(path)
-    writer.finish()
+    try:
+        for path, part in zip(paths, parts, strict=True):
+            with FeatureStore(path) as store:
+                if store.num_rows != part.end - part.begin:
+                    raise FormatError(f"{path}: expected {part.end - part.begin} rows, found {store.num_rows}")
+                found = (store.data_type, store.shape[1:], store.quantised)
+                if found != kind:
+                    raise FormatError(
+                        f"{path}: expected {rows}, as the first part has, found {store.dtype} {list(store.shape[1:])}"
+                        f"{' with scales' if store.quantised else ''}"
+                    )
+                if store.reordered:
+                    raise FormatError(f"{path}: expected rows in the order of ids, found another order")
+            writer.append_file(path_bytes(path))
+            done(path)
+        writer.finish()
+    except BaseException:
+        del writer  # its unfinished file goes with it, not with the error, which somebody may keep
+        raise
     with FeatureStore(target) as written:
         return written.fingerprint
 
