@@ -139,7 +139,7 @@ class RowExchange:
         self.counts = ExchangeCounts()
         self._notes: Notes | None = None
         self._meeting = Meeting(timeout_s)
-        self.met_at: Any = None  # the store
+        self._met_at = _met_at()  # kept, so that its id, which is in the key of this exchange, stays its own
         self._thread = threading.Thread(target=self._run, name="graphzero exchange", daemon=True)
         self._thread.start()
 
@@ -433,8 +433,7 @@ def exchange_of(
     shares = dict(sorted(shares.items()))
     ranks = torch.distributed.get_rank(), torch.distributed.get_world_size()
     where = device if backend == "nccl" else None
-    met_at = torch.distributed.distributed_c10d._get_default_store()  # another one if ranks have met again
-    key = json.dumps([os.getpid(), id(met_at), *ranks, first.record.host, backend, str(where), share_facts(shares)])
+    key = json.dumps([os.getpid(), id(_met_at()), *ranks, first.record.host, backend, str(where), share_facts(shares)])
     with _making:
         known = _exchanges.get(key)
         if known is None or known.was_refused:
@@ -442,8 +441,12 @@ def exchange_of(
             Finalize(None, _leave, exitpriority=100)
             waited_s = TIMEOUT_S if timeout_s is None else timeout_s
             _exchanges[key] = RowExchange(shares, memory_to_send(memory), waited_s, backend, where)
-            _exchanges[key].met_at = met_at  # kept, so that its id stays its own
         return _exchanges[key]
+
+
+def _met_at() -> Any:
+    """Return the store where ranks have met: another one if they have met again."""
+    return torch.distributed.distributed_c10d._get_default_store()
 
 
 def _check_nccl(device: torch.device | None) -> None:
